@@ -49,7 +49,7 @@ from artoo.web.entry import Entry
 PAGES = 10
 PER_SECOND = 200
 LATENCY = 0.02
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 INTENTS = ("double it", "double it again", "and once more")
 
 

@@ -43,7 +43,7 @@ def shell(command: str, *, final: bool = True) -> Reply:
 
 def plan(intent: str) -> dict[str, object]:
     """A plan of one step that any answer meets."""
-    check = {"check": "output_matches", "regex": r"\S"}
+    check = {"check": "output_matches", "regex": r"[A-Za-z0-9]"}
     criterion = {"text": "there is an answer", "mode": "verifiable", "check": check}
     return {"subtasks": [{"sequence": 1, "intent": intent}], "task_criteria": [criterion]}
 

@@ -15,7 +15,7 @@ from artoo.cli.audit_view import report_lines
 from artoo.contracts.audit import AuditReport
 from artoo.testing import ScriptedModel, with_body
 
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 
 SCRIPT = {
     "Plan": {"subtasks": [{"intent": "count them", "tool": "shell", "success_criteria": [ANSWERED]}]},

@@ -25,7 +25,7 @@ COMMANDS = {
 }
 """What the scripted model does about each request of the page."""
 
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 PRINTED = ["3", "checked", "the request is empty; say what is wanted", "3", "name='Alan' age=41 judged", "checked",
            "notes.txt", "applied", "discarded", "too slow", "17.0"]  # fmt: skip
 

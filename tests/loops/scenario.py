@@ -44,9 +44,9 @@ During = Callable[[Artoo, Envelope], Awaitable[None]]
 
 
 def plan(*subtasks: Json, criteria: Sequence[Json | str] | None = None) -> Json:
-    """A Plan; without criteria of its own any answer will do, which a check decides."""
+    """A Plan; without criteria of its own any answer will do that is not called unfinished, which a check decides."""
     has_own = len(subtasks) == 1 and bool(subtasks[0]["success_criteria"])
-    decided = [matches(r"\S", ANY_ANSWER)] if criteria is None and not has_own else list(criteria or ())
+    decided = [ANSWERED] if criteria is None and not has_own else list(criteria or ())
     return {"subtasks": list(subtasks), "task_criteria": decided}
 
 
@@ -67,6 +67,9 @@ def matches(regex: str, text: str = "") -> Json:
     """A verifiable criterion: the output matches."""
     check = {"check": "output_matches", "regex": regex}
     return {"text": text or f"the output matches {regex}", "mode": "verifiable", "check": check}
+
+
+ANSWERED = matches(r"\A(?![\s\S]*unfinished)\s*\S", ANY_ANSWER)
 
 
 def exists(path: str) -> Json:

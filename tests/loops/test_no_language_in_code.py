@@ -36,6 +36,7 @@ GRAMMARS: dict[str, str] = {
     "auditor/rules/fan_in.py _PASS": "a field of a report: JSON",
     "auditor/rules/judging.py _PASS": "a field of a report: JSON",
     "auditor/stats.py _SEALED": "a sealed line: JSON",
+    "verdicts/checks.py _matches_probe": "the expression of a criterion's own check",
     "verdicts/checks.py _search": "the expression of a criterion's own check",
     "evidence/grounding.py _DIGITS": "digits",
     "evidence/grounding.py _ELLIPSIS": "where a quotation leaves something out",

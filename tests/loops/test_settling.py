@@ -153,7 +153,7 @@ async def test_what_left_the_machine_is_told(world: World) -> None:
         return Consent.ONCE
 
     script: Script = {
-        "Plan": plan(subtask("Delete the note", matches("."))),
+        "Plan": plan(subtask("Delete the note", matches("deleted"))),
         "ExecutorStep": Reply(
             json.dumps({"tool": "notes_delete_note", "input": '{"name": "x"}', "is_final": True})
         ),

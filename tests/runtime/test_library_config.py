@@ -10,7 +10,7 @@ import pytest
 from artoo import ApplyMode, Artoo, Config, ConfigurationError, RunOptions, load_config, run_sync
 from artoo.testing import ScriptedModel, with_body
 
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 SCRIPT = {
     "Plan": {"subtasks": [{"intent": "make it", "tool": "shell", "success_criteria": [ANSWERED]}]},
     "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "echo x | tee new.txt"),

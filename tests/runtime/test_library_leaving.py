@@ -15,7 +15,7 @@ from artoo.tasklog.lock import is_running
 from artoo.testing import ScriptedModel, with_body
 from artoo.testing.script import Entry
 
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 
 
 def script(command: str) -> dict[str, Entry]:

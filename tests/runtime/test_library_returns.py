@@ -18,7 +18,7 @@ from artoo.tasklog.reader import find_log
 from artoo.testing import ScriptedModel, with_body
 from artoo.testing.script import Entry
 
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 
 
 class Person(BaseModel):

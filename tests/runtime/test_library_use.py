@@ -23,7 +23,7 @@ from artoo.tasklog.layout import task_directory
 from artoo.tasklog.lock import TaskLock, is_running
 from artoo.testing import FakeClock, ScriptedModel, SequentialIds, with_body
 
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 
 PLAN = {"subtasks": [{"intent": "count them", "tool": "shell", "success_criteria": [ANSWERED]}]}
 

@@ -27,7 +27,7 @@ from artoo.runtime.system import SystemClock
 from artoo.runtime.thinking import MANIFEST, MOST_CHARACTERS, accept_text, accepted_texts
 from artoo.testing import FakeClock, ScriptedModel, ScriptedServer, SequentialIds, with_body
 
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 
 GLOB = kind_pair("glob", "find all notes")
 

@@ -30,7 +30,7 @@ from artoo.tasklog.layout import task_directory, tasks_directory
 from artoo.testing import ScriptedModel
 from postgres_server import Server
 
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 SCRIPT = {
     "Plan": {"subtasks": [{"intent": "list it", "tool": "glob", "success_criteria": [ANSWERED]}]},
     "ExecutorStep": {"tool": "glob", "input": "*.txt", "is_final": True},

@@ -17,7 +17,7 @@ from artoo.testing import ScriptedModel, with_body
 from artoo.testing.replies import Scripted
 from artoo.testing.script import Entry
 
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 READ = {"tool": "skill", "input": "greeting"}
 
 

@@ -31,7 +31,7 @@ from artoo.telemetry.settings import telemetry_settings
 from artoo.telemetry.spans import SpanTree
 from artoo.testing import FakeClock, ScriptedModel, SequentialIds, with_body
 
-ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\S"}}
+ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 
 SCRIPT = {
     "Plan": {"subtasks": [{"intent": "count the lines", "tool": "shell", "success_criteria": [ANSWERED]}]},
@@ -158,7 +158,7 @@ from artoo import Artoo, Config, RunOptions
 from artoo.testing import ScriptedModel, with_body
 
 async def main(place):
-    answered = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"\\S"}}
+    answered = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
     script = {
         "Plan": {"subtasks": [{"intent": "count the lines", "tool": "shell", "success_criteria": [answered]}]},
         "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt"),

@@ -19,7 +19,7 @@ from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Reason
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
-from artoo.verdicts.checks import CheckResult, names, run_check
+from artoo.verdicts.checks import CheckResult, cannot_fail, names, run_check
 
 
 @dataclass
@@ -217,3 +217,41 @@ async def test_a_check_that_does_the_work_itself_has_no_verdict() -> None:
     assert await found("builds", "Write out.csv") is True
     assert await found("fails", "Write out.csv") == "command_failed"
     assert await found("makes", "") is True
+
+
+@pytest.mark.parametrize(
+    "regex", [".", ".*", ".+", r"\S", r"\w", "^", "", r"[\s\S]+", "(?s).*", r"^.+$", "x|7|.", r"\A\s*\S", "[^\\0]"]
+)
+def test_an_expression_that_matches_whatever_is_said_cannot_fail(regex: str) -> None:
+    """Such a check decides nothing."""
+    assert cannot_fail(OutputMatches(regex=regex))
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        r"\d",
+        "840",
+        "[A-Za-z]",
+        "^[^,]+$",
+        r"\A\D+\Z",
+        r"\A.{1,80}\Z",
+        r"\A[\s\S]{1,200}\Z",
+        r".{20,}",
+        r"\A[^\n]+\Z",
+        r"\A(?![\s\S]*TODO)",
+        r"\A(?![\s\S]*\bTODO\b)",
+        "(",
+        "(x+x+)+y",
+        "a" * 2_001,
+    ],
+)
+def test_a_check_of_form_and_one_for_what_must_not_be_there_can_fail(regex: str) -> None:
+    """A length, one line alone, a figure, a word that must not stand there; and what is no expression fails always."""
+    assert not cannot_fail(OutputMatches(regex=regex))
+
+
+def test_a_check_that_looks_at_the_world_can_fail() -> None:
+    """Whatever a file must hold, it has to be there."""
+    assert not cannot_fail(FileMatches(path="a.txt", regex=r"\S"))
+    assert not cannot_fail(ToolSucceeded())

@@ -61,6 +61,14 @@ def test_code_writes_no_criteria() -> None:
     assert drafted == (MADE, FALLBACK)
 
 
+def test_a_check_that_cannot_fail_is_left_to_the_judge() -> None:
+    """An expression that matches whatever is said is no check, neither drafted nor in another one's place."""
+    told = Criterion(text="the total is told", mode=Mode.VERIFIABLE, check=OutputMatches(regex=r"\S"))
+    assert verifiable([told, NUMBER]) == (Criterion(text=told.text), NUMBER)
+    wanted = [Amendment(criterion=NUMBER.text, check=OutputMatches(regex=".*"), reason="any will do")]
+    assert amended([NUMBER], wanted, [NUMBER.text], []) == ((NUMBER,), ())
+
+
 def test_a_standing_criterion_is_never_softened() -> None:
     """A drafted criterion of the same text does not replace the one that stands."""
     soft = Criterion(text=NUMBER.text)

@@ -11,6 +11,7 @@ from pydantic import Field, create_model, model_validator
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Check, CheckAmended, Criterion, CriterionLike, Mode
 from artoo.contracts.plan import PlannedSubTask
+from artoo.verdicts.checks import cannot_fail
 
 _MOST_CRITERIA = 6
 
@@ -107,11 +108,16 @@ def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
 
 
 def verifiable(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    """Drafted criteria as they count: what a check decides is verifiable, and none of them is the person's."""
-    return tuple(
-        each.model_copy(update={"by": "planner", "mode": Mode.PLAUSIBLE if each.check is None else Mode.VERIFIABLE})
-        for each in criteria
-    )
+    """Drafted criteria as they count: what a check decides is verifiable, and none of them is the person's. A check
+    that cannot fail decides nothing: its criterion is judged like one without.
+    """
+    return tuple(map(_verifiable, criteria))
+
+
+def _verifiable(criterion: Criterion) -> Criterion:
+    check = None if criterion.check is None or cannot_fail(criterion.check) else criterion.check
+    mode = Mode.PLAUSIBLE if check is None else Mode.VERIFIABLE
+    return criterion.model_copy(update={"by": "planner", "mode": mode, "check": check})
 
 
 def amended(
@@ -119,7 +125,8 @@ def amended(
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
     """The criteria with those checks replaced that may be, and what was replaced.
 
-    Only R2's own check, only one that has `failed`, and only if it was not replaced `before` (both are texts).
+    Only R2's own check, only one that has `failed`, only if it was not replaced `before` (both are texts), and only
+    by one that can fail.
     """
     open_texts = set(failed) - set(before)
     made: dict[str, CheckAmended] = {}
@@ -127,7 +134,7 @@ def amended(
         new = next((each for each in wanted if each.criterion == criterion.text), None)
         if new is None or criterion.check is None or criterion.by == "person" or criterion.text not in open_texts:
             continue
-        if new.check != criterion.check:
+        if new.check != criterion.check and not cannot_fail(new.check):
             made[criterion.text] = CheckAmended(
                 criterion=criterion.text, before=criterion.check, after=new.check, reason=new.reason
             )
