@@ -188,6 +188,24 @@ def test_a_call_that_was_turned_away_never_ran(call: ToolCall, never_ran: bool) 
     assert call.never_ran == never_ran
 
 
+@pytest.mark.parametrize(
+    ("ended", "says_no"),
+    [
+        ({"exit_code": 1, "output": "< a"}, True),
+        ({"exit_code": 1}, True),
+        ({"exit_code": 1, "output": "1 failed", "error_output": "warning"}, True),
+        ({"exit_code": 1, "error_output": "no such option"}, False),
+        ({"exit_code": 2, "output": "< a"}, False),
+        ({}, False),
+        ({"exit_code": 1, "status": CallStatus.TIMEOUT}, False),
+    ],
+)
+def test_a_comparison_that_says_no_is_told_from_an_error(ended: dict[str, object], says_no: bool) -> None:
+    """It ended with 1, and an error is not all that it put out."""
+    call = {"tool": "shell", "identity": ("shell:diff",), "status": CallStatus.ERROR, **ended}
+    assert ToolCall.model_validate(call).says_no is says_no
+
+
 def test_a_type_of_task_has_its_own_numbers() -> None:
     """What the person accepted for it stands over the task's hyperparameters; other types have those alone."""
     opened = TaskOpened(

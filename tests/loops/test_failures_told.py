@@ -266,3 +266,22 @@ def test_a_failure_that_the_answer_does_not_name_has_its_line(
     end = ReplanRequest(task_id="t", outcomes=(outcome,), merged_output=answer)
     ended = Endings(cast(Asker, None)).delivered(standing, end, Directive.ACCEPT)
     assert any(isinstance(fact, FailedLast) for fact in ended.facts) is said
+
+
+async def test_a_comparison_that_finds_a_difference_has_not_failed(world: World) -> None:
+    """`diff` ends with 1: neither the person nor the judge is told that this is an error, and both how it ended."""
+    verdict = {"number": 1, "quote": "> two", "verdict": "pass"}
+    script: Script = {
+        "Plan": plan(subtask("compare them", "the difference is told", tool="shell")),
+        "ExecutorStep": [
+            shell("printf 'one\\n' > a; printf 'two\\n' > b; diff a b", final=False),
+            says("a says one, b says two.", 1),
+        ],
+        "ValidationReport": {"verdicts": [verdict]},
+    }
+    ended = await world.play("What differs between a and b?", script)
+    assert ended.result.output == "a says one, b says two."
+    (asked,) = ended.asked("ValidationReport")
+    assert "[exit 1]" in asked.user
+    (fact,) = (fact for fact in ended.result.facts if isinstance(fact, FailedLast))
+    assert fact.said_no and fact.command.endswith("diff a b") and not fact.said

@@ -19,6 +19,7 @@ from artoo.contracts.findings import (
     Unconfirmed,
     Unformed,
     Unjudged,
+    Unread,
 )
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.words.result import CHINESE, ENGLISH, ResultWords, result_words
@@ -34,6 +35,9 @@ FACTS: tuple[ResultFact, ...] = (
     Unjudged(said="§6"),
     Remark(text="§7"),
     Unconfirmed(looked=True, confirmed=("§8",)),
+    Unread(checks=("§9",)),
+    Unread(checks=("§10",), put_out=True),
+    FailedLast(command="§11", said_no=True),
 )
 WORDS = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
 

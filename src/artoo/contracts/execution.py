@@ -78,6 +78,13 @@ class ToolCall(Contract):
         return self.status is CallStatus.REFUSED and self.withheld_by is None and not self.dropped
 
     @property
+    def says_no(self) -> bool:
+        """Whether it may be a search, a test or a comparison that says no: it ended with 1, and not with an error
+        alone."""
+        told = bool(self.output.strip()) or not self.error_output.strip()
+        return self.status is CallStatus.ERROR and self.exit_code == 1 and told
+
+    @property
     def failure_class(self) -> FailureClass:
         """Why it failed, if it did: cut off, kept back or something that the system says was lacking, or wrong."""
         if (

@@ -137,21 +137,25 @@ class Unjudged(Contract):
 
 
 class Unread(Contract):
-    """Checks decided every criterion, and nobody has read the answer's own words. `checks`: what they decided."""
+    """Checks decided every criterion, and nobody has read the answer itself. `checks`: what they decided;
+    `put_out`: the answer is a call's output word for word, which may be wrong all the same.
+    """
 
     fact: Literal["unread"] = "unread"
     checks: tuple[str, ...]
+    put_out: bool = False
 
 
 class FailedLast(Contract):
     """The last call of a part that stands ended badly. `command`: what it was given; `said`: how it failed, in the
-    tool's own words.
+    tool's own words; `said_no`: it may be a search, a test or a comparison that says no (exit code 1).
     """
 
     fact: Literal["failed_last"] = "failed_last"
     command: str
     tool: str = ""
     said: str = ""
+    said_no: bool = False
 
 
 class Unformed(Contract):

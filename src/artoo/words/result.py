@@ -51,7 +51,9 @@ class ResultWords:
     open: str
     unjudged: str
     unread: str
+    unread_output: str
     failing: str
+    said_no: str
     unformed: str
     own_values: str
     not_agreed: str
@@ -106,11 +108,13 @@ class ResultWords:
                 return self.open.format(criterion=detailed)
             case Unjudged(said=said):
                 return self.unjudged.format(reason=said)
-            case Unread(checks=checks):
-                return self.unread.format(checks="; ".join(map(self.criterion, checks)).rstrip(".\u3002"))
-            case FailedLast(command=command, tool=tool, said=said):
+            case Unread(checks=checks, put_out=put_out):
+                form = self.unread_output if put_out else self.unread
+                return form.format(checks="; ".join(map(self.criterion, checks)).rstrip(".\u3002"))
+            case FailedLast(command=command, tool=tool, said=said, said_no=said_no):
                 call = f"{tool}: {command}" if tool else command
-                return self.failing.format(call=self.detailed.format(reason=call, detail=said) if said else call)
+                form = self.said_no if said_no else self.failing
+                return form.format(call=self.detailed.format(reason=call, detail=said) if said else call)
             case Unformed(problem=problem):
                 return self.unformed.format(reason=problem)
             case OwnValues(places=places):
@@ -186,8 +190,10 @@ ENGLISH: Final = ResultWords(
     from_image="Unverified: this is what the model sees in the image or knows; nothing was looked up.",
     open="Not verified: {criterion}",
     unread="Checked: {checks}. The answer's own words were checked by nobody.",
+    unread_output="Checked: {checks}. What the program put out was checked no further.",
     unjudged="Not judged: {reason}",
     failing="Failed last: {call}",
+    said_no="Ended with exit code 1: {call}",
     unformed="Not in the form that was asked for: {reason}",
     own_values="Put in by the model, not found in the answer: {fields}",
     not_agreed="Not used, because it was not agreed to: {what}",
@@ -242,8 +248,10 @@ CHINESE: Final = ResultWords(
     from_image="未经验证：这是模型从图片中看到的或自己知道的，没有查证。",
     open="未验证：{criterion}",
     unread="已核验：{checks}。回答本身的文字未经核验。",
+    unread_output="已核验：{checks}。程序的输出未作其他核验。",
     unjudged="没有判定：{reason}",
     failing="最后失败：{call}",
+    said_no="以退出码 1 结束：{call}",
     unformed="未能转换成所要求的格式：{reason}",
     own_values="由模型填入，答案中没有：{fields}",
     not_agreed="未获同意，没有使用：{what}",

@@ -125,8 +125,9 @@ def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str
 
 def _call(number: int, call: ToolCall, share: int, difference: str) -> str:
     code = "" if call.exit_code is None else f", exit {call.exit_code}"
+    ended = code[2:] if call.says_no else f"{call.status}{code}"
     given = without_middle(_given(call, difference), max(_INPUT_SHOWN, share // 4))
-    lines = [set_off(f"call {number}: {call.tool} {given} [{call.status}{code}]")[1:]]
+    lines = [set_off(f"call {number}: {call.tool} {given} [{ended}]")[1:]]
     why = "" if call.reason is None or call.reason in call.error_output else call.reason
     parts = (call.output, call.error_output, why)
     lines += [set_off(without_middle(part, share)) for part in parts if part.strip()]

@@ -84,9 +84,10 @@ class Endings:
             if criterion != standing.request
         )
         facts += (Unjudged(said=said) for said in _without_judge(end))
-        unread = _unread(end) if assurance is Assurance.CHECKED else ()
-        failing = _failing(end.outcomes, end.merged_output, read=not unread)
-        facts += (*unread, *failing)
+        unread = _unread(end) if assurance is Assurance.CHECKED else None
+        told_by_nobody = unread is not None and not unread.put_out
+        facts += () if unread is None else (unread,)
+        facts += _failing(end.outcomes, end.merged_output, read=not told_by_nobody)
         known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         return _result(standing, directive, end, unmet_of(end, standing.failed), known)
 
@@ -192,13 +193,13 @@ def _without_judge(end: ReplanRequest) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.said for each in reasons if each is not None and each.found is Found.NO_BUDGET))
 
 
-def _unread(end: ReplanRequest) -> tuple[Unread, ...]:
-    """That nobody has read an answer in a model's own words: what is checked is what the checks say, no more."""
+def _unread(end: ReplanRequest) -> Unread:
+    """That nobody has read the answer: what is checked is what the checks say, no more. A program may have put out
+    something wrong, too: a check that may hold no guess of the answer sees its form.
+    """
     outputs = {call.output.strip() for outcome in end.outcomes for call in outcome.tool_calls}
-    if end.merged_output.strip() in outputs:
-        return ()
     decided = dict.fromkeys(each.criterion for each in verdicts_of(end.outcomes, end.task_verdicts))
-    return (Unread(checks=tuple(decided)[:_MOST_TRIED]),)
+    return Unread(checks=tuple(decided)[:_MOST_TRIED], put_out=end.merged_output.strip() in outputs)
 
 
 def _result(
@@ -285,7 +286,7 @@ def _failing(outcomes: Sequence[SubTaskOutcome], answer: str, *, read: bool) -> 
 def _failed_last(call: ToolCall) -> FailedLast:
     how = _how_it_ended(call, "")
     said = "" if how == call.status.value else how
-    return FailedLast(command=_shown(call.input), tool=call.tool, said=said)
+    return FailedLast(command=_shown(call.input), tool=call.tool, said=said, said_no=call.says_no)
 
 
 def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
