@@ -44,7 +44,7 @@ During = Callable[[Artoo, Envelope], Awaitable[None]]
 
 
 def plan(*subtasks: Json, criteria: Sequence[Json | str] | None = None) -> Json:
-    """A Plan; without criteria of its own any answer will do that is not called unfinished, which a check decides."""
+    """A Plan; without criteria of its own a check decides: any answer but "unfinished" will do."""
     has_own = len(subtasks) == 1 and bool(subtasks[0]["success_criteria"])
     decided = [ANSWERED] if criteria is None and not has_own else list(criteria or ())
     return {"subtasks": list(subtasks), "task_criteria": decided}

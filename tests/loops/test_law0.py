@@ -328,7 +328,7 @@ async def test_a_conversation_is_no_evidence(world: World) -> None:
 
 @pytest.mark.parametrize("final", [True, False])
 async def test_an_answer_that_only_checks_of_files_stand_behind_is_called_unread(world: World, final: bool) -> None:
-    """What the checks decided is named, for words may say more than that, and a program may put out something wrong."""
+    """What the checks decided is named: words may say more than that, and a program may put out something wrong."""
     told = () if final else (says("I wrote it and ran the tests, and all of them pass.", 1),)
     script = {
         "Plan": plan(subtask("write hi to a.txt", exists("a.txt"))),

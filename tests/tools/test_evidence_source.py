@@ -173,6 +173,28 @@ async def test_a_move_is_one_line(roots: Roots, places: Places) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+async def test_what_stood_in_a_deleted_file_is_shown(roots: Roots, places: Places) -> None:
+    """It stands nowhere else once it is gone: a text as far as there is room, of many files their names alone."""
+    home = roots.home / ".artoo"
+    (roots.project / "oven.txt").write_text("bake at 350\nwait\n")
+    (roots.project / "long.txt").write_text("a line of it\n" * 900)
+    (roots.project / "b.bin").write_bytes(b"\x00\x01")
+    for number in range(8):
+        (roots.project / f"n{number}").write_text(f"number {number}\n")
+    trunk = views_in(await open_sandbox(home), home)("task", roots)
+    await trunk.run(Program(("bash", "-c", "rm oven.txt long.txt b.bin")))
+    told = (await EvidenceInView(trunk, places, trunk).difference()).splitlines()
+    assert told[:2] == ["deleted: b.bin", "deleted: long.txt"]
+    at = told.index("deleted: oven.txt")
+    assert told[at - 1].endswith("more lines of it are not shown ...]") and at < 200
+    assert told[at + 2 :] == ["-bake at 350", "-wait"]
+    await trunk.run(Program(("bash", "-c", "rm n*")))
+    told = (await EvidenceInView(trunk, places, trunk).difference()).splitlines()
+    assert len(told) == 11 and all(line.startswith("deleted: ") for line in told)
+    await trunk.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
 async def test_a_new_directory_with_very_much_in_it_is_one_line(roots: Roots, places: Places) -> None:
     """An environment, or packages: whoever judges sees what was written by hand."""
     home = roots.home / ".artoo"

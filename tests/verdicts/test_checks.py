@@ -220,7 +220,8 @@ async def test_a_check_that_does_the_work_itself_has_no_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    "regex", [".", ".*", ".+", r"\S", r"\w", "^", "", r"[\s\S]+", "(?s).*", r"^.+$", "x|7|.", r"\A\s*\S", "[^\\0]"]
+    "regex",
+    [".", ".*", ".+", r"\S", r"\w", "^", "", r"[\s\S]+", "(?s).*", r"^.+$", "x|7|.", r"\A\s*\S", "[^\\0]"],
 )
 def test_an_expression_that_matches_whatever_is_said_cannot_fail(regex: str) -> None:
     """Such a check decides nothing."""
@@ -247,7 +248,7 @@ def test_an_expression_that_matches_whatever_is_said_cannot_fail(regex: str) -> 
     ],
 )
 def test_a_check_of_form_and_one_for_what_must_not_be_there_can_fail(regex: str) -> None:
-    """A length, one line alone, a figure, a word that must not stand there; and what is no expression fails always."""
+    """A length, one line, a figure, a word that must not stand there; and what is no expression always fails."""
     assert not cannot_fail(OutputMatches(regex=regex))
 
 

@@ -20,6 +20,11 @@ from artoo.tools.ref_moves import is_record, ref_moves
 from artoo.tools.unified import unified
 from artoo.tools.withheld import closed_as
 
+_GONE_FILES = 8
+"""Deleted files whose text is shown; of more the names say what happened."""
+_GONE_CHARACTERS = 2_000
+"""Of the text of one."""
+
 
 def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
     """The changes that somebody may have meant, in path order, in at most `limit` characters. A new directory with
@@ -33,7 +38,9 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
     git = [(f"in {_shown(f'{where}/.git', roots)}: {told}",) for where, told in ref_moves(every, before, now)]
     crowds = _crowds(wanted)
     few = (change for change in wanted if not outermost(change.path, crowds))
-    told = [*git, *(_about(change, moved.get(change.path), before, now, roots) for change in few)]
+    gone = sum(change.kind is ChangeKind.DELETED for change in wanted if change.path not in moved)
+    old = before if gone <= _GONE_FILES else None
+    told = [*git, *(_about(change, moved.get(change.path), before, now, roots, old) for change in few)]
     told += [(f"created: {_shown(each, roots)}/ ({many} paths in it, not shown)",) for each, many in crowds.items()]
     lines: list[str] = []
     room = limit
@@ -57,7 +64,10 @@ def _crowds(changes: Sequence[Change]) -> dict[str, int]:
     return {one: many - 1 for one, many in lies_in.items() if one and many - 1 > CROWD}
 
 
-def _about(change: Change, moved_to: str | None, before: Files, now: Files, roots: Roots) -> Iterator[str]:
+def _about(
+    change: Change, moved_to: str | None, before: Files, now: Files, roots: Roots, old: Files | None
+) -> Iterator[str]:
+    """`old`: where the text of a deleted file is read, if it is shown."""
     name = _shown(change.path, roots)
     if change.path_class in (PathClass.SECRET, PathClass.ARTOO) and change.node is not Node.DIRECTORY:
         yield f"{change.kind}: {name} ({closed_as(change.path_class)})"
@@ -65,6 +75,8 @@ def _about(change: Change, moved_to: str | None, before: Files, now: Files, root
         yield f"moved: {name} -> {_shown(moved_to, roots)}"
     elif change.node is Node.FILE and change.kind in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN):
         yield from _file(change, name, content_at(before, change.path), content_at(now, change.path))
+    elif change.before is Node.FILE and change.kind is ChangeKind.DELETED and old is not None:
+        yield from _gone(name, content_at(old, change.path))
     elif change.node is Node.DIRECTORY and change.kind is ChangeKind.CREATED:
         yield f"created: {name}/"
     else:
@@ -81,6 +93,19 @@ def _file(change: Change, name: str, before: bytes | None, now: bytes | None) ->
             return
     sizes = f"{change.size_after} bytes" + (f", {change.size_before} before" if change.before is Node.FILE else "")
     yield f"{change.kind}: {name} ({sizes}; not shown)"
+
+
+def _gone(name: str, text: bytes | None) -> Iterator[str]:
+    """What is gone with a file, as far as it is text: an answer may tell it, and it stands nowhere else."""
+    yield f"deleted: {name}"
+    lines = unified(text, b"") if text else ()
+    room = _GONE_CHARACTERS
+    for number, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0:
+            yield f"[... {len(lines) - number} more lines of it are not shown ...]"
+            return
+        yield line
 
 
 def _shown(printable: str, roots: Roots) -> str:
