@@ -67,7 +67,19 @@ def burn(fuse: int) -> None:
 
         return call
 
-    for name in ("rename", "link", "unlink", "mkdir", "rmdir", "chmod", "fsync", "utime", "write", "open"):
+    for name in (
+        "rename",
+        "link",
+        "unlink",
+        "mkdir",
+        "rmdir",
+        "chmod",
+        "fchmod",
+        "fsync",
+        "utime",
+        "write",
+        "open",
+    ):
         setattr(os, name, watched(getattr(os, name)))
     for name in ("exchange", "put_new"):
         setattr(converge, name, watched(getattr(converge, name)))

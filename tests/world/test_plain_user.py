@@ -3,56 +3,26 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
-import tempfile
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from layers import view_of
+from plain_world import as_plain_user, plain_world
 from sandbox_world import World
 
 from artoo.world.carry import OPAQUE
+from artoo.world.closing import opened
 from artoo.world.fold import fold
 from artoo.world.stage import Layer
-
-_PLAIN_USER = 12_345
 
 
 @pytest.fixture
 def open_world() -> Iterator[World]:
     """A home of a plain user's."""
-    place = Path(tempfile.mkdtemp(prefix="artoo-plain-")).resolve()
-    one = World(place / "home")
-    one.project.mkdir(parents=True)
-    if os.geteuid() == 0:
-        for path in (place, one.home, one.project):
-            os.chown(path, _PLAIN_USER, _PLAIN_USER)
-    yield one
-    for directory, _, _ in os.walk(place):
-        os.chmod(directory, 0o700)
-    shutil.rmtree(place)
-
-
-def as_plain_user(act: Callable[[], None]) -> None:
-    """Does it without root's rights, in a process of its own."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setresgid(_PLAIN_USER, _PLAIN_USER, _PLAIN_USER)
-                os.setresuid(_PLAIN_USER, _PLAIN_USER, _PLAIN_USER)
-            act()
-            code = 0
-        except BaseException:  # noqa: BLE001 - the child must end here, whatever happens in it
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
+    with plain_world() as one:
+        yield one
 
 
 def test_a_read_only_directory_is_folded_over_what_stops_the_stack(open_world: World) -> None:
@@ -71,5 +41,38 @@ def test_a_read_only_directory_is_folded_over_what_stops_the_stack(open_world: W
         assert (under / "d/f").read_text() == "f"
         assert stat.S_IMODE((under / "d").stat().st_mode) == 0o555
         assert os.getxattr(under / "d", OPAQUE) == b"y"
+
+    as_plain_user(act)
+
+
+def test_the_rest_can_be_applied_after_a_part_out_of_a_read_only_directory(open_world: World) -> None:
+    """What was applied leaves the layer, whatever mode the task gave the directory that holds it."""
+    world = open_world
+
+    def fill(place: Path) -> None:
+        (place / "d").mkdir()
+        for name in ("d/f", "d/g", "other"):
+            (place / name).write_text("old")
+
+    def act() -> None:
+        fill(world.project)
+        (world.project / "d").chmod(0o555)
+
+        def work(home: Path) -> None:
+            (home / "project/d").chmod(0o755)
+            for name in ("d/f", "d/g", "other"):
+                (home / "project" / name).write_text("new, and longer")
+
+        place = view_of(world, work)
+        (place.upper("task", 0) / "project/d").chmod(0o555)
+        with opened(place, world.artoo_home) as view:
+            found = view.difference()
+            view.apply(found, digest=found.digest, paths=[str(world.project / "d/f")])
+        with opened(place, world.artoo_home) as view:
+            rest = view.difference()
+            assert [one.shown.rpartition("/")[2] for one in rest.effects] == ["g", "other"]
+            assert view.apply(rest, digest=rest.digest).whole
+        assert (world.project / "d/g").read_text() == "new, and longer"
+        assert stat.S_IMODE((world.project / "d").stat().st_mode) == 0o555
 
     as_plain_user(act)

@@ -17,13 +17,13 @@ from artoo.contracts.changes import Node
 from artoo.world.nodes import (
     DIRECTORY_FLAGS,
     NodeState,
-    at,
     glance,
     open_directory,
     overlay_xattr,
     read_state,
     with_attributes,
 )
+from artoo.world.opened import NOTES, READ, opened_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
+    """`notes`: those of the layer (`opened`); None when it is real."""
+
     descriptor: int
-    real: bool
+    notes: Path | None
+
+    @property
+    def real(self) -> bool:
+        return self.notes is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +106,8 @@ class Below:
                 descriptor = open_directory(part.descriptor, name)
                 opened.callback(os.close, descriptor)
             else:
-                descriptor = opened.enter_context(opened_up(part.descriptor, name, state.mode))
-            yield _Part(descriptor, part.real)
+                descriptor = opened.enter_context(opened_up(part.descriptor, name, state.mode, part.notes, READ))
+            yield _Part(descriptor, part.notes)
             if not part.real and is_opaque(part.descriptor, name):
                 return
         if first:
@@ -113,35 +119,11 @@ def below(root: Path, uppers: tuple[Path, ...]) -> Generator[Below]:
     """The root directory as it stands below a layer. Raises OSError."""
     with ExitStack() as opened:
         parts: list[_Part] = []
-        for place, real in (*((upper, False) for upper in uppers), (root, True)):
+        for place, notes in (*((upper, upper.with_name(NOTES)) for upper in uppers), (root, None)):
             descriptor = os.open(place, DIRECTORY_FLAGS)
             opened.callback(os.close, descriptor)
-            parts.append(_Part(descriptor, real))
+            parts.append(_Part(descriptor, notes))
         yield Below(tuple(parts))
-
-
-@contextmanager
-def opened_up(directory: int, name: str, mode: int) -> Generator[int]:
-    """A directory of a layer of ours, to be read and changed even if a command took its owner's rights away.
-
-    The mode comes back at the end.
-    """
-    locked = mode & 0o700 != 0o700 and os.geteuid() != 0
-    if not locked:
-        descriptor = open_directory(directory, name)
-    else:
-        os.chmod(at(directory, name), mode | 0o700)
-        try:
-            descriptor = open_directory(directory, name)
-        except OSError:
-            os.chmod(at(directory, name), mode)
-            raise
-    try:
-        yield descriptor
-    finally:
-        if locked:
-            os.fchmod(descriptor, mode)  # by descriptor: it may have been moved meanwhile
-        os.close(descriptor)
 
 
 def is_opaque(directory: int, name: str) -> bool:

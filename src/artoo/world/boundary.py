@@ -8,6 +8,7 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.world.joining import finish_join
 from artoo.world.landing import finish_all
+from artoo.world.opened import put_back
 from artoo.world.remove import remove_tree
 from artoo.world.view_place import TRUNK, ViewPlace, Views
 
@@ -17,6 +18,7 @@ def to_boundary(place: ViewPlace) -> None:
 
     Raises SandboxError when there is no room; it can be repeated then.
     """
+    put_back(place.base)
     finish_all(place)
     for layer in dict.fromkeys((TRUNK, *place.layer_names())):
         finish_join(place, layer)

@@ -6,10 +6,11 @@ import os
 import stat
 from pathlib import Path
 
-from artoo.world.below import is_opaque, is_whiteout, opened_up
+from artoo.world.below import is_opaque, is_whiteout
 from artoo.world.files import copy_node, set_metadata
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, at, read_state
+from artoo.world.opened import READ, opened_up
 
 OPAQUE = "user.overlay.opaque"
 """The attribute under which we note that a directory hides what is below it; `userxattr` mounts read it."""
@@ -37,7 +38,7 @@ class _Carrier:
         target.mkdir(mode=0o700)
         if is_opaque(source, name):
             os.setxattr(target, OPAQUE, b"y")
-        with opened_up(source, name, state.mode) as inside:
+        with opened_up(source, name, state.mode, rights=READ) as inside:
             for child in os.listdir(inside):
                 self._entry(inside, child, target / child)
         self._dress(target, state)

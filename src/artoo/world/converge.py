@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -19,11 +19,10 @@ from artoo.world.files import (
     make_durable,
     parent_of,
     set_metadata,
-    set_mode,
 )
-from artoo.world.journal import Step
-from artoo.world.move import Move, has_time_of, is_copied, is_state, now_at, seen_at, swaps_kind
+from artoo.world.move import Move, has_time_of, is_copied, is_state, seen_at, swaps_kind
 from artoo.world.nodes import NodeState, at, digest_file, glance
+from artoo.world.unlocked import directories_above, unlock
 
 _WORKING_MODE = 0o700
 
@@ -311,56 +310,9 @@ def _finish(move: Move, reach: Reach) -> None:
     set_metadata(directory, name, move.end, times=now is not None and has_time_of(move, now))
 
 
-def directories_above(places: Iterable[Step | Move]) -> set[tuple[str, str]]:
-    """All directories above the paths of steps or moves; a root itself is the empty path."""
-    found: set[tuple[str, str]] = set()
-    for place in places:
-        relative = place.relative
-        while relative:
-            relative = relative.rpartition("/")[0]
-            if (place.root, relative) in found:
-                break
-            found.add((place.root, relative))
-    return found
-
-
-def is_locked(now: NodeState | None) -> bool:
-    """Whether this is a directory of ours whose own mode keeps us from changing what is in it."""
-    if now is None or not now.is_directory or os.geteuid() == 0:
-        return False
-    return now.mode & 0o300 != 0o300 and now.uid == os.geteuid()
-
-
 def _unlock_ancestors(moves: Iterable[Move]) -> None:
     """Gives us access to directories that lack it, as the command did for itself; their own move ends it."""
-    _unlock(directories_above(moves))
-
-
-def _unlock(directories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    """Opens locked directories, outermost first; returns the modes that they had."""
-    opened: dict[tuple[str, str], int] = {}
-    for root, relative in sorted(directories) if os.geteuid() != 0 else ():
-        now = now_at(root, relative)
-        if now is not None and is_locked(now):
-            with parent_of(root, relative) as (directory, name):
-                set_mode(directory, name, now.mode | 0o700)
-            opened[root, relative] = now.mode
-    return opened
-
-
-@contextmanager
-def opened_up(steps: Iterable[Step]) -> Generator[dict[tuple[str, str], int], None, None]:
-    """Access to everything above the steps. Gives the modes that were changed for it, and puts back those that
-    still are as opened."""
-    opened = _unlock(directories_above(steps))
-    try:
-        yield opened
-    finally:
-        for (root, relative), mode in sorted(opened.items(), reverse=True):
-            now = now_at(root, relative)
-            if now is not None and now.is_directory and now.mode == mode | 0o700:
-                with parent_of(root, relative) as (directory, name):
-                    set_mode(directory, name, mode)
+    unlock(directories_above(moves))
 
 
 def _images(moves: Iterable[Move]) -> Generator[int]:

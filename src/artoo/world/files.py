@@ -13,6 +13,7 @@ from pathlib import Path
 from artoo.contracts.changes import Node
 from artoo.world.journal import StateRecord, record_bytes
 from artoo.world.nodes import FILE_FLAGS, OVERLAY_PREFIXES, at, read_xattrs
+from artoo.world.opened import noted
 
 _O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
 _PASS_FLAGS = _O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -125,22 +126,27 @@ def _set_attributes(directory: int, name: str, wanted: StateRecord) -> None:
 
 
 @contextmanager
-def writable_for_attributes(directory: int, name: str) -> Generator[None, None, None]:
+def writable_for_attributes(directory: int, name: str, notes: Path | None = None) -> Generator[None, None, None]:
     """Attributes can be set only where the owner may write; the mode comes back afterwards."""
     seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
     mode = stat.S_IMODE(seen.st_mode)
     locked = not stat.S_ISLNK(seen.st_mode) and mode & 0o600 != 0o600 and os.geteuid() != 0
-    if locked:
-        set_mode(directory, name, mode | 0o600)
-    try:
+    if not locked:
         yield
-    finally:
-        if locked:
+        return
+    with noted(at(directory, name), mode, notes):
+        set_mode(directory, name, mode | 0o600)
+        try:
+            yield
+        finally:
             set_mode(directory, name, mode)
 
 
-def strip_overlay_attributes(directory: int, name: str) -> None:
-    """Removes overlayfs's own attributes from a file of an upper layer before it becomes the user's."""
+def strip_overlay_attributes(directory: int, name: str, notes: Path) -> None:
+    """Removes overlayfs's own attributes from a file of an upper layer before it becomes the user's.
+
+    `notes`: of the layer (`opened`).
+    """
     if not _HAS_XATTRS:
         return
     path = at(directory, name)
@@ -152,7 +158,7 @@ def strip_overlay_attributes(directory: int, name: str) -> None:
         raise
     if not own:
         return
-    with writable_for_attributes(directory, name):
+    with writable_for_attributes(directory, name, notes):
         for key in own:
             os.removexattr(path, key, follow_symlinks=False)
 
@@ -179,13 +185,15 @@ def linked(directory: int, name: str, target: str) -> bool:
     return True
 
 
-def copy_node(directory: int, name: str, state: StateRecord, target: Path, *, durable: bool = True) -> None:
-    """A copy of a non-directory with its metadata. Holes stay holes."""
+def copy_node(
+    directory: int, name: str, state: StateRecord, target: Path, *, durable: bool = True, notes: Path | None = None
+) -> None:
+    """A copy of a non-directory with its metadata. Holes stay holes. `notes`: of its layer (`opened`)."""
     target.unlink(missing_ok=True)
     if state.node is Node.LINK:
         target.symlink_to(os.readlink(name, dir_fd=directory))
     elif state.node is Node.FILE:
-        _copy_content(directory, name, state, target, durable=durable)
+        _copy_content(directory, name, state, target, durable, notes)
     else:
         kind = {Node.FIFO: stat.S_IFIFO, Node.SOCKET: stat.S_IFSOCK}.get(state.node, stat.S_IFCHR)
         os.mknod(target, kind | 0o600, state.rdev)
@@ -196,8 +204,10 @@ def copy_node(directory: int, name: str, state: StateRecord, target: Path, *, du
         os.close(parent)
 
 
-def _copy_content(directory: int, name: str, state: StateRecord, target: Path, *, durable: bool) -> None:
-    source = _open_readable(directory, name, state)
+def _copy_content(
+    directory: int, name: str, state: StateRecord, target: Path, durable: bool, notes: Path | None
+) -> None:
+    source = _open_readable(directory, name, state, notes)
     try:
         copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -214,15 +224,16 @@ def _copy_content(directory: int, name: str, state: StateRecord, target: Path, *
         os.close(source)
 
 
-def _open_readable(directory: int, name: str, state: StateRecord) -> int:
+def _open_readable(directory: int, name: str, state: StateRecord, notes: Path | None) -> int:
     try:
         return os.open(name, FILE_FLAGS, dir_fd=directory)
     except PermissionError:
-        set_mode(directory, name, state.mode | 0o400)
-        try:
-            return os.open(name, FILE_FLAGS, dir_fd=directory)
-        finally:
-            set_mode(directory, name, state.mode)
+        with noted(at(directory, name), state.mode, notes):
+            set_mode(directory, name, state.mode | 0o400)
+            try:
+                return os.open(name, FILE_FLAGS, dir_fd=directory)
+            finally:
+                set_mode(directory, name, state.mode)
 
 
 def _data_ranges(descriptor: int, size: int) -> Iterator[tuple[int, int]]:

@@ -16,13 +16,15 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.world.below import Below, below, is_opaque, is_whiteout, opened_up
+from artoo.world.below import Below, below, is_opaque, is_whiteout
 from artoo.world.carry import hide_below
 from artoo.world.files import set_metadata
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, read_state
+from artoo.world.opened import NOTES, WORK, opened_up
 from artoo.world.remove import remove_tree
 from artoo.world.stage import Layer
 
@@ -36,34 +38,64 @@ def fold(upper: Path, into: Layer) -> None:
     under = os.open(into.upper.parent, DIRECTORY_FLAGS)
     try:
         with below(into.root, into.below) as lower:
-            _merge(above, upper.name, under, into.upper.name, lower)
+            _Folding(upper.with_name(NOTES), into.notes).merge(above, upper.name, under, into.upper.name, lower)
     finally:
         os.close(under)
         os.close(above)
 
 
-def _merge(above: int, name: str, under: int, as_name: str, lower: Below | None) -> None:
-    """One directory into another; then it looks like the upper one."""
-    state, there = read_state(above, name), read_state(under, as_name)
-    assert state is not None and there is not None
-    with opened_up(above, name, state.mode) as source, opened_up(under, as_name, there.mode) as target:
-        for child in sorted(os.listdir(source), key=os.fsencode):
-            _entry(source, target, child, lower)
-    record = StateRecord.of(state)
-    assert record is not None
-    set_metadata(under, as_name, record, times=True)
+@dataclass(frozen=True, slots=True)
+class _Folding:
+    """`notes` of the layer that is folded, and of the one below (`opened`)."""
 
+    notes: Path
+    notes_below: Path
 
-def _entry(source: int, target: int, name: str, lower: Below | None) -> None:
-    state, there = read_state(source, name), read_state(target, name)
-    assert state is not None
-    if is_whiteout(source, name, state):
-        _deleted(source, target, name, there, lower)
-    elif state.is_directory:
-        _directory(source, target, name, state, there, lower)
-    else:
-        _clear_directory(target, name, there)
-        os.replace(name, name, src_dir_fd=source, dst_dir_fd=target)
+    def merge(self, above: int, name: str, under: int, as_name: str, lower: Below | None) -> None:
+        """One directory into another; then it looks like the upper one."""
+        state, there = read_state(above, name), read_state(under, as_name)
+        assert state is not None and there is not None
+        with (
+            opened_up(above, name, state.mode, self.notes) as source,
+            opened_up(under, as_name, there.mode, self.notes_below) as target,
+        ):
+            for child in sorted(os.listdir(source), key=os.fsencode):
+                self._entry(source, target, child, lower)
+        record = StateRecord.of(state)
+        assert record is not None
+        set_metadata(under, as_name, record, times=True)
+
+    def _entry(self, source: int, target: int, name: str, lower: Below | None) -> None:
+        state, there = read_state(source, name), read_state(target, name)
+        assert state is not None
+        if is_whiteout(source, name, state):
+            _deleted(source, target, name, there, lower)
+        elif state.is_directory:
+            self._directory(source, target, name, state, there, lower)
+        else:
+            _clear_directory(target, name, there)
+            os.replace(name, name, src_dir_fd=source, dst_dir_fd=target)
+
+    def _directory(
+        self, source: int, target: int, name: str, state: NodeState, there: NodeState | None, lower: Below | None
+    ) -> None:
+        if there is not None and there.is_directory and not is_opaque(source, name):
+            with _entered(target, name, lower) as inner:
+                self.merge(source, name, target, name, inner)
+            return
+        if there is not None and there.is_directory:
+            _clear_directory(target, name, there)
+        elif there is not None:
+            with self._open(source, name, state.mode):  # an attribute is set only by who may write
+                hide_below(source, name)  # before what stops the stack goes: a crash must uncover nothing
+            os.unlink(name, dir_fd=target)
+        with self._open(source, name, state.mode):  # nor does it change its parent for others
+            os.replace(name, name, src_dir_fd=source, dst_dir_fd=target)
+
+    def _open(self, source: int, name: str, mode: int) -> AbstractContextManager[object]:
+        """Most directories are open already, and need no descriptor."""
+        locked = mode & WORK != WORK and os.geteuid() != 0
+        return opened_up(source, name, mode, self.notes) if locked else nullcontext()
 
 
 def _deleted(source: int, target: int, name: str, there: NodeState | None, lower: Below | None) -> None:
@@ -74,34 +106,6 @@ def _deleted(source: int, target: int, name: str, there: NodeState | None, lower
         os.unlink(name, dir_fd=target)
     with suppress(FileNotFoundError):  # moved; or not, when both were names of one whiteout
         os.unlink(name, dir_fd=source)
-
-
-def _directory(
-    source: int, target: int, name: str, state: NodeState, there: NodeState | None, lower: Below | None
-) -> None:
-    if there is not None and there.is_directory and not is_opaque(source, name):
-        with _entered(target, name, lower) as inner:
-            _merge(source, name, target, name, inner)
-        return
-    if there is not None and there.is_directory:
-        _clear_directory(target, name, there)
-    elif there is not None:
-        with _open(source, name, state.mode):  # an attribute is set only by who may write
-            hide_below(source, name)  # before what stops the stack goes: a crash in between must uncover nothing
-        os.unlink(name, dir_fd=target)
-    _move_directory(source, target, name, state)
-
-
-def _move_directory(source: int, target: int, name: str, state: NodeState) -> None:
-    """A directory changes its parent only for who may write into it."""
-    with _open(source, name, state.mode):
-        os.replace(name, name, src_dir_fd=source, dst_dir_fd=target)
-
-
-def _open(source: int, name: str, mode: int) -> AbstractContextManager[object]:
-    """Most directories are open already, and need no descriptor."""
-    locked = mode & 0o700 != 0o700 and os.geteuid() != 0
-    return opened_up(source, name, mode) if locked else nullcontext()
 
 
 @contextmanager

@@ -9,14 +9,11 @@ is synced: whoever kills a process loses nothing, and a view is made durable whe
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote
 from artoo.world.acts import keep_note, move_notes, read_notes
@@ -24,8 +21,6 @@ from artoo.world.base import Base, append_base, bases_of
 from artoo.world.began import Began
 from artoo.world.carry import carry
 from artoo.world.fold import fold
-from artoo.world.journal import record_bytes
-from artoo.world.nodes import state_of
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, Touched
 from artoo.world.stage import Stage
@@ -35,23 +30,12 @@ _ENDED = "ended"
 _ACTS = "acts"
 
 
-class Locked(BaseModel):
-    """A directory whose owner may not work in it: folding opens it, and gives it this mode again."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    number: int
-    relative: str
-    mode: int
-
-
 class Ended(BaseModel):
     """The marker: this command's layer is whole, and belongs to that one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)  # an earlier artoo said more
 
     layer: str
-    locked: tuple[Locked, ...] = ()
 
 
 def land(
@@ -80,7 +64,7 @@ def land(
         if note is not None:
             keep_note(home / _ACTS, note)
         still_wanted()
-        _mark(home, Ended(layer=layer, locked=tuple(_locked(home))))
+        _mark(home, Ended(layer=layer))
     except BaseException as error:
         if home != stage.base:
             remove_tree(home)
@@ -120,9 +104,6 @@ def finish(place: ViewPlace, home: Path) -> Path:
         marker = Ended.model_validate_json(path.read_bytes())
         for number, upper in _uppers(home):
             fold(upper, place.make_layer(marker.layer, number))
-        for one in sorted(marker.locked, key=lambda one: one.relative, reverse=True):
-            with suppress(PermissionError):  # inside another that has its mode again: then so has this one
-                os.chmod(place.upper(marker.layer, one.number) / record_bytes(one.relative), one.mode)
         move_notes(home / _ACTS, place.acts(marker.layer))
         place.spent.mkdir(mode=0o700, exist_ok=True)
         return home.rename(place.spent / home.name)
@@ -158,29 +139,6 @@ def _uppers(home: Path) -> Iterator[tuple[int, Path]]:
     for child in sorted(home.iterdir()):
         if child.name.isdigit() and (child / "up").is_dir():
             yield int(child.name), child / "up"
-
-
-def _locked(home: Path) -> Iterator[Locked]:
-    """Only who is not root is kept out of a directory by its mode."""
-    for number, upper in _uppers(home) if os.geteuid() != 0 else ():
-        yield from _locked_below(number, upper, b"")
-
-
-def _locked_below(number: int, upper: Path, relative: bytes) -> Iterator[Locked]:
-    place = os.path.join(os.fsencode(upper), relative) if relative else os.fsencode(upper)
-    mode = state_of(os.lstat(place)).mode
-    locked = mode & 0o700 != 0o700
-    if locked:
-        yield Locked(number=number, relative=printable_path(relative), mode=mode)
-        os.chmod(place, mode | 0o700)
-    try:
-        with os.scandir(place) as entries:
-            inside = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        for name in inside:
-            yield from _locked_below(number, upper, os.path.join(relative, name) if relative else name)
-    finally:
-        if locked:
-            os.chmod(place, mode)
 
 
 def no_room(what: str, error: OSError) -> SandboxError:

@@ -17,10 +17,11 @@ from pathlib import Path
 from artoo.contracts.changes import Node
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import MIB
-from artoo.world.below import Below, Found, below, opened_up
+from artoo.world.below import Below, Found, below
 from artoo.world.files import copy_node, set_metadata
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, read_state
+from artoo.world.opened import opened_up
 from artoo.world.remove import remove_tree
 from artoo.world.stage import Layer
 

@@ -9,10 +9,12 @@ import os
 import stat
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
+from pathlib import Path
 
-from artoo.world.below import Below, below, is_opaque, opened_up
+from artoo.world.below import Below, below, is_opaque
 from artoo.world.carry import OPAQUE
 from artoo.world.nodes import DIRECTORY_FLAGS, at, read_state
+from artoo.world.opened import opened_up
 from artoo.world.stage import Layer
 
 
@@ -40,13 +42,14 @@ def uncover(layer: Layer, paths: Iterable[bytes]) -> None:
     above = os.open(layer.upper.parent, DIRECTORY_FLAGS)
     try:
         with below(layer.root, layer.below) as lower, opened_up(above, layer.upper.name, 0o700) as inside:
-            _Uncovering(staying).directory(inside, lower, b"")
+            _Uncovering(staying, layer.notes).directory(inside, lower, b"")
     finally:
         os.close(above)
 
 
 class _Uncovering:
-    def __init__(self, staying: dict[bytes, set[str]]) -> None:
+    def __init__(self, staying: dict[bytes, set[str]], notes: Path) -> None:
+        self._notes = notes
         self._staying = staying
         self._ways = {path[:end] for path in staying for end in range(len(path)) if path[end : end + 1] == b"/"}
         self._ways.update(staying)
@@ -63,7 +66,7 @@ class _Uncovering:
         if state is None or not state.is_directory or found is None or not found.state.is_directory:
             return
         with ExitStack() as opened:
-            here = opened.enter_context(opened_up(inside, name, state.mode))
+            here = opened.enter_context(opened_up(inside, name, state.mode, self._notes))
             inner = opened.enter_context(lower.enter(name))
             opaque = is_opaque(inside, name)
             self.directory(here, inner, path, hidden=hidden or opaque)

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.world.converge import directories_above, is_locked
 from artoo.world.files import (
     SYNC_ONE_BY_ONE,
     Reach,
@@ -33,6 +32,7 @@ from artoo.world.move import now_at, seen_at
 from artoo.world.nodes import NodeState, open_directory, read_state
 from artoo.world.scan import Effect
 from artoo.world.stage import Layer
+from artoo.world.unlocked import directories_above, is_locked
 
 
 def conflicts_of(effects: Sequence[Effect]) -> list[Conflict]:
@@ -194,7 +194,7 @@ class Preparation:
         if not way.lends or not _can_be_lent(effect, directory):
             return None
         if not effect.unmarked:
-            strip_overlay_attributes(directory, name)
+            strip_overlay_attributes(directory, name, effect.layer.notes)
         path = f"{way.upper}/{relative}"
         self._must_last(way.upper, record_bytes(path))
         return path
@@ -213,15 +213,15 @@ class Preparation:
         state: NodeState | None = effect.after
         if linked(directory, name, landed):
             if not effect.unmarked:
-                strip_overlay_attributes(directory, name)
+                strip_overlay_attributes(directory, name, effect.layer.notes)
         else:
-            self._copy(directory, name, effect.after, landed)
+            self._copy(directory, name, effect.after, landed, effect.layer.notes)
             with parent_of(printable_path(os.fsencode(landing)), str(number)) as there:
                 state = read_state(*there)
         assert state is not None
         return printable_path(os.fsencode(landed)), state
 
-    def _copy(self, directory: int, name: str, state: NodeState, landed: str) -> None:
+    def _copy(self, directory: int, name: str, state: NodeState, landed: str, notes: Path) -> None:
         """A copy of a content; names that the task linked with each other stay linked."""
         twin = self._twins.setdefault((state.device, state.inode), landed)
         if twin != landed and os.path.dirname(twin) == os.path.dirname(landed):
@@ -229,7 +229,7 @@ class Preparation:
             return
         record = StateRecord.of(state)
         assert record is not None
-        copy_node(directory, name, record, Path(landed), durable=False)
+        copy_node(directory, name, record, Path(landed), durable=False, notes=notes)
 
     def _same_mount(self, one: Path, other: Path) -> bool:
         """Whether a rename between two directories can work."""

@@ -12,7 +12,7 @@ from artoo.contracts.changes import Conflict, RecoveryReport, UndoReport
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import views_to_boundary
-from artoo.world.converge import converge, opened_up
+from artoo.world.converge import converge
 from artoo.world.files import Reach
 from artoo.world.journal import Record, Step, exclusive, records
 from artoo.world.move import Move, forward, is_ours, is_state, now_at
@@ -23,6 +23,7 @@ from artoo.world.settle import finish_cut
 from artoo.world.stage import memory_stage_home, remove_orphans
 from artoo.world.transaction import take_back
 from artoo.world.undo import finish_undo
+from artoo.world.unlocked import Modes, keep_given, lock_again, unlocked
 from artoo.world.view_place import ViewInUse, ViewPlace
 
 _LISTED = 1_000
@@ -69,6 +70,7 @@ def _recovered(record: Record, artoo_home: Path) -> tuple[bool, Sequence[Conflic
     if not record.done:
         return True, _settle(record)
     if not record.is_undoing:
+        lock_again(record)
         return False, ()
     report = finish_undo(record)
     _note_undone(artoo_home / "views", report)
@@ -116,12 +118,18 @@ def _finish_views(artoo_home: Path) -> list[str]:
 
 def _settle(record: Record) -> list[Conflict]:
     """Forward if every path is ours and every content still there, else back. Returns what stood in the way."""
-    with opened_up(record.journal().steps):
-        return _settle_opened(record)
-
-
-def _settle_opened(record: Record) -> list[Conflict]:
     steps = record.journal().steps
+    with unlocked(record, steps, lenders=True) as modes:
+        conflicts = _settle_unlocked(record, steps, modes)
+    if conflicts is not None:
+        return conflicts
+    record.mark_done()  # when nothing is open any more: an act that is done is not looked at again
+    remove_landings(record.landings())
+    return []
+
+
+def _settle_unlocked(record: Record, steps: Sequence[Step], modes: Modes) -> list[Conflict] | None:
+    """None: it went forward."""
     moves = [forward(step, record) for step in steps]
     with Reach() as reach:
         foreign = [not is_ours(move, reach) for move in moves]
@@ -136,9 +144,8 @@ def _settle_opened(record: Record) -> list[Conflict]:
         converge(moves)
     except OSError:
         return _taken_back(record, steps, ())
-    record.mark_done()
-    remove_landings(record.landings())
-    return []
+    keep_given(modes, moves)
+    return None
 
 
 def _taken_back(record: Record, steps: Sequence[Step], told: Sequence[Conflict]) -> list[Conflict]:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from artoo.contracts.changes import Node, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.world.below import Below, Found, below, is_opaque, is_whiteout, opened_up
-from artoo.world.nodes import Content, NodeState, glance, read_state, state_of, with_attributes, with_content
+from artoo.world.below import Below, Found, below, is_opaque, is_whiteout
+from artoo.world.nodes import Content, NodeState, at, glance, read_state, state_of, with_attributes, with_content
+from artoo.world.opened import READ, WORK, opened_up, with_rights
 from artoo.world.stage import Layer
 
 _DEEPEST = 200
@@ -92,10 +93,10 @@ def readable_layers(effects: Sequence[Effect]) -> Generator[None]:
     """While it lasts, what the effects leave can be read and moved out of its layers, whatever modes they have."""
     with ExitStack() as opened:
         for effect in effects if os.geteuid() != 0 else ():
-            if effect.after is not None and effect.after.is_directory and effect.after.mode & 0o700 != 0o700:
-                place = os.fsencode(effect.layer.upper) + b"/" + effect.relative
-                opened.callback(os.chmod, place, effect.after.mode)
-                os.chmod(place, effect.after.mode | 0o700)
+            after, layer = effect.after, effect.layer
+            if after is not None and after.is_directory and after.mode & WORK != WORK:
+                place = os.fsencode(layer.upper) + b"/" + effect.relative
+                opened.enter_context(with_rights(place, after.mode, WORK, layer.notes))
         yield
 
 
@@ -289,7 +290,7 @@ class _Scanner:
         """A directory of the layer, opened even if the command took its owner's rights away."""
         with ExitStack() as opened:
             try:
-                descriptor = opened.enter_context(opened_up(directory, name, state.mode))
+                descriptor = opened.enter_context(opened_up(directory, name, state.mode, self._layer.notes, READ))
             except OSError as error:
                 raise self._unreadable(relative, error) from error
             yield descriptor
@@ -320,14 +321,11 @@ class _Scanner:
         self, upper: int, name: str, relative: bytes, state: NodeState, start: int | None
     ) -> Content:
         """Reads a file that the command made unreadable; it is ours, in our layer, and gets its mode back."""
-        path = f"/proc/self/fd/{upper}/{name}"
         try:
-            os.chmod(path, state.mode | 0o400)
-            return with_content(upper, name, state, start)
+            with with_rights(at(upper, name), state.mode, 0o400, self._layer.notes):
+                return with_content(upper, name, state, start)
         except OSError as error:
             raise self._unreadable(relative, error) from error
-        finally:
-            os.chmod(path, state.mode)
 
     def _add(self, effect: Effect) -> None:
         if len(self._found) >= self._limit:

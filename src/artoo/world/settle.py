@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +27,11 @@ from artoo.world.difference import Difference
 from artoo.world.files import parent_of
 from artoo.world.git_keep import keeping_refs
 from artoo.world.git_unit import Unit
-from artoo.world.journal import Record, StateRecord, notes_of
+from artoo.world.journal import Record, StateRecord, notes_of, record_bytes
 from artoo.world.move import now_at
 from artoo.world.nodes import digest_file
 from artoo.world.opaque import uncover
+from artoo.world.opened import WORK, with_rights
 from artoo.world.pending import (
     PendingRecord,
     SettledRecord,
@@ -40,7 +41,8 @@ from artoo.world.pending import (
     write_pending,
 )
 from artoo.world.remove import remove_tree
-from artoo.world.scan import Effect, readable_layers
+from artoo.world.scan import Effect
+from artoo.world.stage import Layer
 from artoo.world.transaction import apply_effects, new_name
 from artoo.world.view_place import ViewPlace
 
@@ -108,15 +110,14 @@ def apply_difference(
     mark = Mark(record=name, whole=whole, paths=applied, told=told)
     _write(place, mark)
     try:
-        with readable_layers(chosen):
-            report = apply_effects(
-                [*chosen, *kept],
-                task_id=place.task_id,
-                undo_home=artoo_home / "undo",
-                note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
-                name=name,
-                first=(place.base,),
-            )
+        report = apply_effects(
+            [*chosen, *kept],
+            task_id=place.task_id,
+            undo_home=artoo_home / "undo",
+            note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
+            name=name,
+            first=(place.base,),
+        )
     except BaseException:
         if not _record(place, artoo_home, mark).place.exists():
             _forget(place)
@@ -238,7 +239,7 @@ def _finish(place: ViewPlace, mark: Mark) -> None:
         write_pending(place, mark.told.rest)
     for layer in place.trunk():
         uncover(layer, _below(layer.root, mark.paths))  # first: what it hides must not be what was just applied
-        _take_out(layer.upper, layer.root, mark.paths)
+        _take_out(layer, mark.paths)
     _rebase(place, mark.paths)
     _forget(place)
 
@@ -257,16 +258,30 @@ def _below(root: Path, paths: Iterable[str]) -> Iterator[bytes]:
     return (raw.removeprefix(start) for path in paths if (raw := path_bytes(path)).startswith(start))
 
 
-def _take_out(upper: Path, root: Path, paths: Sequence[str]) -> None:
+def _take_out(layer: Layer, paths: Sequence[str]) -> None:
     """Removes what is the person's own file now: writing to it in the view would write to theirs."""
-    top, shown = printable_path(os.fsencode(upper)), printable_path(os.fsencode(root))
-    for path in paths:
-        relative = path.removeprefix(f"{shown}/")
-        now = now_at(shown, relative) if relative != path else None
-        if now is None or now.is_directory:
-            continue
-        with suppress(FileNotFoundError, NotADirectoryError), parent_of(top, relative) as (directory, name):
-            os.unlink(name, dir_fd=directory)
+    top, shown = printable_path(os.fsencode(layer.upper)), printable_path(os.fsencode(layer.root))
+    inside = [path.removeprefix(f"{shown}/") for path in paths if path.startswith(f"{shown}/")]
+    with _workable(layer, top, inside):
+        for relative in inside:
+            now = now_at(shown, relative)
+            if now is None or now.is_directory:
+                continue
+            with suppress(FileNotFoundError, NotADirectoryError), parent_of(top, relative) as (directory, name):
+                os.unlink(name, dir_fd=directory)
+
+
+@contextmanager
+def _workable(layer: Layer, top: str, inside: Iterable[str]) -> Generator[None]:
+    """The directories of a layer in which these paths are, whatever modes the task gave them."""
+    with ExitStack() as opened:
+        above = {path[:end] for path in inside for end, sign in enumerate(path) if sign == "/"}
+        for relative in sorted(above) if os.geteuid() != 0 else ():  # outermost first
+            now = now_at(top, relative)
+            if now is not None and now.is_directory and now.mode & WORK != WORK:
+                place = record_bytes(f"{top}/{relative}")
+                opened.enter_context(with_rights(place, now.mode, WORK, layer.notes))
+        yield
 
 
 def _rebase(place: ViewPlace, paths: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 STAGE/ID/0/up    the upper layer of the first root: what the command wrote
 STAGE/ID/0/work  overlayfs needs it
+STAGE/ID/0/opened   see `opened`
 STAGE/ID/0/over  where bubblewrap mounts the overlay before it binds that to the root, when it lays the files itself
 STAGE/ID/tmp     the command's /tmp
 STAGE/ID/covers  what is laid over closed places: `file`, `directory`, and `void` (an overlay is made of two); not
@@ -22,6 +23,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits, Roots
 from artoo.world.allowance import MOST, Extent
 from artoo.world.mounts import MountTable
+from artoo.world.opened import NOTES
 from artoo.world.remove import remove_tree
 from artoo.world.watch import disk_usage, machine_memory
 
@@ -39,6 +41,11 @@ class Layer:
     def over(self) -> Path:
         """A mount point for the whole, before it is shown at the root."""
         return self.upper.with_name("over")
+
+    @property
+    def notes(self) -> Path:
+        """Where it stands what is opened in it for a while (`opened`)."""
+        return self.upper.with_name(NOTES)
 
     @property
     def footing(self) -> tuple[Path, Path] | None:

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from artoo.world.below import Below, below, is_opaque, is_whiteout, opened_up
+from artoo.world.below import Below, below, is_opaque, is_whiteout
 from artoo.world.clash import Winners, by_path
 from artoo.world.files import set_metadata
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, read_state
 from artoo.world.opaque import drop_opaque, spell_out
+from artoo.world.opened import opened_up
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect
 from artoo.world.stage import Layer
@@ -26,13 +27,14 @@ def strip(layer: Layer, winners: Winners, effects: Sequence[Effect]) -> None:
     above = os.open(layer.upper.parent, DIRECTORY_FLAGS)
     try:
         with below(layer.root, layer.below) as lower, opened_up(above, layer.upper.name, 0o700) as inside:
-            _Stripper(winners, by_path(effects)).directory(inside, lower, os.fsencode(layer.root))
+            _Stripper(winners, by_path(effects), layer.notes).directory(inside, lower, os.fsencode(layer.root))
     finally:
         os.close(above)
 
 
 class _Stripper:
-    def __init__(self, winners: Winners, effects: dict[bytes, Effect]) -> None:
+    def __init__(self, winners: Winners, effects: dict[bytes, Effect], notes: Path) -> None:
+        self._notes = notes
         self._winners = winners
         self._effects = effects
 
@@ -66,7 +68,7 @@ class _Stripper:
             inner = None
             if lower is not None and found is not None and found.state.is_directory:
                 inner = opened.enter_context(lower.enter(name))
-            here = opened.enter_context(opened_up(inside, name, state.mode))
+            here = opened.enter_context(opened_up(inside, name, state.mode, self._notes))
             opaque = is_opaque(inside, name)
             self.directory(here, inner, path, hidden=hidden or opaque)
             if inner is not None and (hidden or opaque):

@@ -11,13 +11,14 @@ from pathlib import Path
 from artoo.contracts.changes import ApplyReport
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote
-from artoo.world.converge import converge, forget_aside, opened_up
+from artoo.world.converge import converge, forget_aside
 from artoo.world.files import Reach
 from artoo.world.journal import Journal, Note, Record, Step, exclusive, records
 from artoo.world.move import Move, forward, held_directories, is_ours, returned, without_way
 from artoo.world.prepare import Preparation, conflicts_of, remove_landings
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, readable_layers
+from artoo.world.unlocked import keep_given, unlocked
 
 
 def apply_effects(
@@ -94,7 +95,7 @@ def take_back(record: Record, steps: Sequence[Step]) -> tuple[str, ...]:
     returned. Raises SandboxError when that fails; recovery will retry.
     """
     try:
-        with opened_up(steps):
+        with unlocked(record, steps, lenders=True) as modes:
             with Reach() as reach:
                 moves = [move for step in steps if is_ours(move := returned(step, record), reach)]
                 for move in moves:
@@ -102,7 +103,9 @@ def take_back(record: Record, steps: Sequence[Step]) -> tuple[str, ...]:
             lost = without_way(moves)
             moves = [move for move in moves if move not in lost]
             held = held_directories(moves)
-            converge([move for move in moves if move not in held])
+            back = [move for move in moves if move not in held]
+            converge(back)
+            keep_given(modes, back)
         rest = _without_place(record, steps, moves)
         remove_landings(record.landings())
         if rest:

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from artoo.contracts.changes import Conflict, Node, UndoableTask, UndoReport, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.world.converge import converge, end_removal, opened_up
+from artoo.world.converge import converge, end_removal
 from artoo.world.files import Reach, parent_of
 from artoo.world.git_back import Repositories, is_packed, packed_refusal
 from artoo.world.git_keep import forget_names, is_kept_name
@@ -44,6 +44,7 @@ from artoo.world.move import (
 )
 from artoo.world.nodes import NodeState, digest_file
 from artoo.world.transaction import forget
+from artoo.world.unlocked import Modes, keep_given, unlocked
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ def _undo_one(
     for git's sake has no verdict, and is of the act no more."""
     steps = [step for step in record.journal().steps if not repositories.stays(step)]
     asked = [step for step in steps if only is None or step.path in only]
-    with opened_up(asked) as modes:
+    with unlocked(record, asked) as modes:
         verdicts = _undo_opened(record, asked, modes, repositories)
     forget_names(path for path, reason in verdicts.items() if reason is None and is_kept_name(path))
     left = [step for step in steps if step.path not in verdicts or verdicts[step.path] is not None]
@@ -129,7 +130,7 @@ def _undo_one(
 
 
 def _undo_opened(
-    record: Record, steps: Sequence[Step], modes: Mapping[tuple[str, str], int], repositories: Repositories
+    record: Record, steps: Sequence[Step], modes: Modes, repositories: Repositories
 ) -> dict[str, str | None]:
     begun = record.undoing()
     _end_removals([step for step in steps if step.path in begun], record)
@@ -147,6 +148,7 @@ def _undo_opened(
         if moves:
             record.begin_undo(begun | {move.path for move in moves})
         converge(moves)
+        keep_given(modes, moves)
     except OSError as error:
         raise SandboxError(
             f"could not put everything back: {error}; repeat the undo when that is mended"
