@@ -24,7 +24,7 @@ from artoo.contracts.findings import FailedLast, ResultFact, Unconfirmed
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.runtime.naming import named, short_name
-from artoo.tools.settling_words import joined, met, waiting, why_it_waits
+from artoo.tools.settling_words import waiting, why_it_waits
 from artoo.words.result import result_words
 
 HERE = Here("/home/me/project", "/home/me")
@@ -132,10 +132,12 @@ def test_an_answer_that_nothing_confirms_is_never_called_done(
 
 def test_conflicts_and_what_went_out_are_told() -> None:
     """What the person changed meanwhile, and what cannot be taken back."""
-    changes = settled("pending", EDIT, went_out=("pypi.org:443, 812 B",))
-    reason = joined(met((Conflict(path="/a.txt", reason="changed"),), "en"), waiting(TASK, changes.counts, "en"))
+    clash = (Conflict(path="/a.txt", reason="changed"), Conflict(path=f"{HERE.directory}/b", reason="changed"))
+    changes = settled("pending", EDIT, conflicts=clash, went_out=("pypi.org:443, 812 B",))
+    reason = why_it_waits(TASK, changes.counts, clash, "en")
+    assert f"apply: artoo apply {TASK} --rest; " in reason
     lines = told(ended(changes.model_copy(update={"reason": reason})))
-    assert "in conflict with what is there now: /a.txt (changed)" in lines
+    assert "in conflict with what is there now: /a.txt (changed), b (changed)" in lines
     assert "  pypi.org:443, 812 B" in lines
 
 
@@ -153,7 +155,7 @@ def test_where_all_is_in_conflict_nothing_is_offered_that_can_only_refuse() -> N
     result = ended(settled("pending", conflicts=clash, reason=reason))
     lines = told(result)
     assert "in conflict with what is there now: /a.txt (changed)" in lines
-    assert "1 in conflict with what you changed meanwhile" in lines
+    assert "1 in conflict with what was changed meanwhile" in lines
     assert not any("artoo apply" in line for line in lines)
     assert any("artoo diff 0198; then drop it: artoo discard 0198" in line for line in lines)
     assert list(json.loads(as_json(result))["pending"]["commands"]) == ["diff", "discard"]

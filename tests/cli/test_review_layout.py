@@ -81,10 +81,10 @@ def test_a_conflict_shows_both_versions_and_is_not_among_what_a_yes_applies() ->
     """The path, the reason and the difference are shown; the choice does not hold it."""
     shown = layout(review(change(ChangeClass.EDIT, "b.txt"), conflicts={"a.txt": "it was changed since"}))
     overview = "\n".join(shown.overview())
-    assert "Changed by you meanwhile" in overview
+    assert "Changed meanwhile" in overview
     assert "a.txt: it was changed since" in overview
     assert [one.path for one in shown.applicable] == ["/home/me/project/b.txt"]
-    assert shown.whole()[-3:] == ["      - yours now, + the task's", "      -mine", "      +its"]
+    assert shown.whole()[-3:] == ["      - what is there now, + the task's", "      -mine", "      +its"]
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", "is moved to new/b.txt"), ("zh", "将被移动到 new/b.txt")])
@@ -321,3 +321,18 @@ def test_of_what_is_deleted_the_class_says_it_all() -> None:
     """The path and its size; the reason would say the word once more."""
     gone = change(ChangeClass.DELETION, "a.txt", reason="is deleted").model_copy(update={"size_before": 1})
     assert [line.strip() for line in layout(review(gone)).diffs()] == ["- deleted  a.txt (1 B)"]
+
+
+def test_what_a_repository_loses_is_said_once() -> None:
+    """One rebase changes many of git's files, each with the same reason: the first line has it, the others know."""
+    lost = Rewritten(repository="/home/me/project/.git", branches=1, commits=2)
+    files = [
+        change(ChangeClass.HISTORY, f".git/{inner}").model_copy(update={"reason": "commits go", "rewrites": lost})
+        for inner in ("HEAD", "logs/HEAD", "refs/heads/main")
+    ]
+    other = files[0].model_copy(update={"path": "/home/me/project/sub/.git/HEAD", "reason": "another"})
+    shown = layout(review(*files, other))
+    for lines in (shown.overview(), shown.diffs()):
+        told = [line for line in lines if "! history" in line]
+        assert [line.count("commits go") for line in told] == [1, 0, 0, 0]
+        assert [line.count("as above") for line in told] == [0, 1, 1, 0]

@@ -176,16 +176,17 @@ def test_a_conflict_shows_both_versions_and_the_rest_can_be_applied(artoo: Run, 
     wait()
     (project / "a.txt").write_text("mine\n")
     shown = artoo("diff").stdout
-    assert "Changed by you meanwhile" in shown
+    assert "Changed meanwhile" in shown
     assert "      -mine\n      +new\n" in shown
+    assert "apply it: artoo apply 0198f000-1111 --rest; " in shown
     refused = artoo("apply", "0198")
     assert refused.returncode == 1
-    assert "Nothing was applied" in refused.stdout
+    assert "Nothing was applied: in conflict with what is there now: a.txt (" in refused.stdout
     assert "apply all that is not in conflict: artoo apply 0198f000-1111 --rest" in refused.stdout
     assert (project / "gone.txt").exists()
     rest = artoo("apply", "0198", "--rest")
     assert rest.returncode == 0 and "Waits for your yes" not in rest.stdout
-    assert "Changed by you meanwhile, so not applied (your version stays):\n    a.txt: " in rest.stdout
+    assert "Changed meanwhile, so not applied (what is there now stays):\n    a.txt: " in rest.stdout
     assert (project / "a.txt").read_text() == "mine\n"
     assert not (project / "gone.txt").exists()
     assert artoo("discard", "0198").returncode == 0
@@ -195,20 +196,21 @@ def test_a_conflict_shows_both_versions_and_the_rest_can_be_applied(artoo: Run, 
 def test_where_only_a_conflict_is_left_nothing_is_offered_that_can_only_refuse(
     artoo: Run, wait: Wait, project: Path
 ) -> None:
-    """Each command says that the person's version stays and what can be done; put back, it is no conflict."""
+    """Each command says that what is there stays and what can be done; put back, it is no conflict."""
     wait("rm a.txt; echo made > made.txt")
     (project / "a.txt").write_text("mine\n")
-    hint = "your version stays; take what you want of the task's by hand: artoo diff 0198f000-1111"
+    hint = "what is there now stays; take what you want of the task's by hand: artoo diff 0198f000-1111"
     assert "artoo apply 0198f000-1111 --rest" in artoo("apply", "0198", "a.txt").stdout
     assert hint in artoo("apply", "0198", "--rest").stdout
     shown = artoo("status").stdout
-    assert "\n      1 in conflict with what you changed meanwhile, since " in shown
+    assert "\n      1 in conflict with what was changed meanwhile, since " in shown
     assert "\n      artoo diff 0198f000-1111, artoo discard 0198f000-1111\n" in shown
     [waiting] = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
     assert (waiting["conflicts"], sorted(waiting["commands"])) == (1, ["diff", "discard"])
     assert "waits for your consent" not in waiting["reason"] and f"artoo discard {FIRST}" in waiting["reason"]
     looked = artoo("diff").stdout
-    assert "      - yours now; the task deleted it\n      @@ -1 +0,0 @@\n      -mine\n" in looked and hint in looked
+    assert "      - what is there now; the task deleted it\n      @@ -1 +0,0 @@\n      -mine\n" in looked
+    assert hint in looked
     for typed in ((), ("--rest",), ("a.txt",)):
         refused = artoo("apply", "0198", *typed)
         assert (refused.returncode, "Nothing was applied" in refused.stdout, hint in refused.stdout) == (

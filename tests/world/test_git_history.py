@@ -344,3 +344,12 @@ def test_a_head_for_hooks_that_wait_needs_consent(world: World) -> None:
     run(world.project, "mkdir -p data/hooks data/objects data/refs; printf '#!/bin/sh\\n' > data/hooks/post-update")
     found = after(world, "echo 'ref: refs/heads/main' > data/HEAD")
     assert [one.change_class for one in found.classes if one.path.endswith("HEAD")] == [ChangeClass.PERSISTENCE]
+
+
+def test_new_objects_of_a_rewritten_branch_are_no_loss(world: World) -> None:
+    """The names are told one by one; an object that came takes nothing away."""
+    found = after(world, "git checkout -q side; git rebase -q main~1 && git commit -q --amend -m z")
+    loud = {one.path.partition("/.git/")[2] for one in found.classes if one.change_class is ChangeClass.HISTORY}
+    assert loud and not any(inner.startswith("objects/") for inner in loud)
+    made = [one for one in found.classes if "/.git/objects/" in one.path]
+    assert made and {one.change_class for one in made} == {ChangeClass.SILENT}

@@ -22,6 +22,7 @@ from artoo.cli.review.layout import Layout, conflict_hint, counts_line
 from artoo.cli.review.pager import page
 from artoo.cli.review.words import review_words
 from artoo.cli.screen import Screen
+from artoo.cli.settled_lines import from_here
 from artoo.cli.task_names import local_time, name_at
 from artoo.cli.waiting import all_waiting, settling_commands, waiting_object, with_the_task
 from artoo.contracts.errors import ConfigurationError
@@ -65,11 +66,13 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
         return
 
     async def shown(pending: Pending, chosen: tuple[str, ...]) -> None:
-        review = part_of(await pending.diff(), chosen, Here())
+        whole = await pending.diff()
+        review = part_of(whole, chosen, Here())
         if as_json:
             show(_dump({**waiting_object(pending), "review": review.model_dump(mode="json")}))
         else:
-            await _show(_told(pending, review, name_at(config.home, pending.task_id), folded=not chosen))
+            name, clashing = name_at(config.home, pending.task_id), bool(whole.conflicts)
+            await _show(_told(pending, review, name, folded=not chosen, clashing=clashing))
 
     asyncio.run(with_the_task(config, task, paths, found, shown))
 
@@ -77,7 +80,7 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
 @click.command(context_settings=HELP)
 @click.argument("task", required=False)
 @click.argument("paths", nargs=-1)
-@click.option("--rest", is_flag=True, help="Apply what is not in conflict with what you changed meanwhile.")
+@click.option("--rest", is_flag=True, help="Apply what is not in conflict with what was changed meanwhile.")
 @_yes_option
 @_json_option
 @click.pass_context
@@ -87,8 +90,8 @@ def apply(
     """Apply what TASK changed, or only PATHs of it (files or directories) and what they need.
 
     TASK is the beginning of its id; without it, the latest that waits is meant. On a terminal, deletions, start-up
-    files, rewritten history and special files are named and asked about once more. Where you changed the same paths
-    meanwhile nothing is applied: see --rest. artoo undo puts back what was applied.
+    files, rewritten history and special files are named and asked about once more. Where the same paths were
+    changed meanwhile nothing is applied: see --rest. artoo undo puts back what was applied.
 
     Exit codes: 0 applied, 1 nothing was applied, 2 no such task or path.
     """
@@ -219,7 +222,8 @@ def _applied(pending: Pending, review: Review, settled: Settled, name: str) -> l
     if settled.state not in ("applied", "partly"):
         rest = words.rest_hint.format(command=f"artoo apply {name} --rest")
         hint = rest if settled.changes else conflict_hint(name, words)
-        return [words.nothing_applied.format(reason=one_line(settled.reason)), *clashes, hint]
+        reason = from_here(settled.reason, settled.conflicts, here, pending.language)
+        return [words.nothing_applied.format(reason=one_line(reason)), *clashes, hint]
     if not (settled.changes or settled.applied):
         return [words.is_empty]
     lines = [words.is_applied]
@@ -238,15 +242,17 @@ def _effects(changes: Sequence[ClassifiedChange], unlisted: int, pending: Pendin
     """What took effect, each with its sign: the dangerous by name, of the others the first, repositories as one."""
     layout = _layout(Review(task_id=pending.task_id, changes=tuple(changes)), pending.language, here)
     found, repositories = layout.told_apart(changes)
-    named = [layout.line(one) for one in found if one.change_class in BY_NAME]
-    others = [layout.line(one) for one in found if one.change_class not in BY_NAME]
+    named = layout.lines([one for one in found if one.change_class in BY_NAME])
+    others = layout.lines([one for one in found if one.change_class not in BY_NAME])
     more = max(0, len(others) - NAMED) + unlisted
     rest = [f"    {layout.words.more.format(count=f'{more:,}')}"] if more else []
     return [*named, *others[:NAMED], *repositories, *rest]
 
 
-def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[str]:
-    """A review with what it is about, and the commands that settle it. `folded`: a crowd of new files too."""
+def _told(pending: Pending, review: Review, name: str, *, folded: bool, clashing: bool) -> list[str]:
+    """A review with what it is about, and the commands that settle it. `folded`: a crowd of new files too.
+    `clashing`: something of all that waits is in conflict, and only the rest can be applied.
+    """
     opened_by = f"artoo diff {name}" if folded else ""
     layout = _layout(review, pending.language, Here(), opened_by, unfolded=not folded)
     words = layout.words
@@ -257,7 +263,7 @@ def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[
     if teams:
         how = [command for verb, command in settling_commands(pending, name).items() if verb != "diff"]
     elif review.changes and not pending.resumable:
-        how.append(words.apply_hint.format(command=f"artoo apply {name}"))
+        how.append(words.apply_hint.format(command=f"artoo apply {name}{' --rest' if clashing else ''}"))
     if review.conflicts and not review.changes and not (pending.resumable or teams):
         how.append(conflict_hint(name, words))
     elif not teams:

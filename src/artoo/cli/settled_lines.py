@@ -15,12 +15,22 @@ from artoo.cli.review.layout import conflict_hint, waiting_line
 from artoo.cli.review.repositories import apart, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.text import Text
-from artoo.contracts.changes import ChangeKind
+from artoo.contracts.changes import ChangeKind, Conflict
 from artoo.contracts.settling import Settled, implied
 from artoo.tools.unified import plain
 
 PATHS_SHOWN = 6
 """Paths that stand on the line of what was made, changed or removed."""
+
+
+def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: str) -> str:
+    """A reason that says what is in conflict, with its paths as this person reads them."""
+    from artoo.tools.settling_words import met
+
+    if not conflicts:
+        return reason
+    short = [one.model_copy(update={"path": here.short(one.path)}) for one in conflicts]
+    return reason.replace(met(conflicts, language), met(short, language))
 
 
 def _depth(path: str) -> int:
@@ -134,6 +144,8 @@ class SettledLines:
         from artoo.tools.settling_words import left_over, unfinished, waiting
 
         settled, language = self.settled, self.text.language
-        why = settled.reason.removesuffix(waiting(self.task_id, settled.counts, language))
+        clashing = bool(settled.conflicts)
+        why = settled.reason.removesuffix(waiting(self.task_id, settled.counts, language, clashing=clashing))
         why = why.removesuffix(left_over(self.task_id, language))
+        why = from_here(why, settled.conflicts, self.here, language)
         return why.removeprefix(unfinished(language) if self.unfinished else "").strip("; ")

@@ -38,14 +38,15 @@ def settling_commands(one: Pending, name: str) -> dict[str, str]:
     """The commands that make sense of it, by what they do. `name` names it."""
     if one.on_board and not one.forsaken:
         return _on_the_board(one, name)
+    apply = f"artoo apply {name}{' --rest' if one.conflicts else ''}"  # without it nothing would be applied
     if one.stands == BoardState.FAILED:
         again = {"again": f"artoo task move {name} pending WHY"}
-        return {"diff": f"artoo diff {name}", "apply": f"artoo apply {name}", **again}
+        return {"diff": f"artoo diff {name}", "apply": apply, **again}
     if one.only_conflicts:
         verbs = ("diff", "discard")
     else:
         verbs = ("diff", "resume", "discard") if one.resumable else ("diff", "apply", "discard")
-    return {verb: f"artoo {verb} {name}" for verb in verbs}
+    return {verb: apply if verb == "apply" else f"artoo {verb} {name}" for verb in verbs}
 
 
 def _on_the_board(one: Pending, name: str) -> dict[str, str]:

@@ -63,27 +63,28 @@ def title(what: str, language: str, *, unfinished: bool) -> str:
     return f"{'the task was not finished; ' if unfinished else ''}apply what the task changed: {what}"
 
 
-def waiting(task_id: str, counts: Sequence[ClassCount], language: str) -> str:
-    """Why nothing took effect, and what to do about it."""
+def waiting(task_id: str, counts: Sequence[ClassCount], language: str, *, clashing: bool = False) -> str:
+    """Why nothing took effect, and what to do about it. `clashing`: beside it something is in conflict."""
+    rest = " --rest" if clashing else ""  # without it nothing at all would be applied
     loud = [each for each in counts if each.change_class is not ChangeClass.SILENT] or list(counts)
     what = counted(loud, language)
     if language.startswith("zh"):
         return (
-            f"等待你的同意：{what}。查看：artoo diff {task_id}；应用：artoo apply {task_id}；"
+            f"等待你的同意：{what}。查看：artoo diff {task_id}；应用：artoo apply {task_id}{rest}；"
             f"放弃：artoo discard {task_id}"
         )
     return (
         f"waits for your consent: {what}. Look: artoo diff {task_id}; "
-        f"apply: artoo apply {task_id}; forget: artoo discard {task_id}"
+        f"apply: artoo apply {task_id}{rest}; forget: artoo discard {task_id}"
     )
 
 
 def left_over(task_id: str, language: str) -> str:
-    """What can be done where nothing but conflicts is left: the person's version stays, whatever is typed."""
+    """What can be done where nothing but conflicts is left: what is there now stays, whatever is typed."""
     if language.startswith("zh"):
-        return f"你的版本保留。查看任务的版本，手动取用：artoo diff {task_id}；放弃：artoo discard {task_id}"
+        return f"现有版本保留。查看任务的版本，手动取用：artoo diff {task_id}；放弃：artoo discard {task_id}"
     return (
-        f"your version stays. Look at the task's, to take over by hand: artoo diff {task_id}; "
+        f"what is there now stays. Look at the task's, to take over by hand: artoo diff {task_id}; "
         f"forget: artoo discard {task_id}"
     )
 
@@ -93,7 +94,11 @@ def why_it_waits(
 ) -> str:
     """All of the reason: the `others` first, then what is in conflict, then what to do."""
     only_conflicts = conflicts and not counts
-    how = left_over(task_id, language) if only_conflicts else waiting(task_id, counts, language)
+    how = (
+        left_over(task_id, language)
+        if only_conflicts
+        else waiting(task_id, counts, language, clashing=bool(conflicts))
+    )
     return joined(*others, met(conflicts, language) if conflicts else "", how)
 
 

@@ -50,13 +50,15 @@ _MOST_NAMES = 20_000
 class Lost:
     """What a repository loses: `tips` are objects that nothing would name any more, still to be had.
 
-    `staged`: what is wrong with the index. `names`: those that are moved, and not forward, or removed; `commits`:
+    `staged`: what is wrong with the index. `of_names`: those of the reasons that are about names and commits, and
+    say nothing against a new object. `names`: those that are moved, and not forward, or removed; `commits`:
     how many have no name any more. `merged`: a merge that was under way has become a commit.
     """
 
     reasons: tuple[str, ...] = ()
     tips: tuple[str, ...] = ()
     staged: tuple[str, ...] = ()
+    of_names: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     commits: int = 0
     merged: bool = False
@@ -213,7 +215,10 @@ def _of_known_one(one: Effect, inner: str, lost: Lost, rewrites: Rewritten | Non
             return SILENT
         return (_UNDER_WAY | _ENDED if one.after is None else _UNDER_WAY)[part]
     if part in (Part.STATE, Part.INDEX):
-        why = "; ".join(lost.reasons if part is Part.STATE else (*lost.staged, *lost.reasons))
+        reasons = lost.reasons if part is Part.STATE else (*lost.staged, *lost.reasons)
+        if inner.startswith("objects/") and one.before is None:
+            reasons = tuple(reason for reason in reasons if reason not in lost.of_names)
+        why = "; ".join(reasons)
         return Verdict(ChangeClass.HISTORY, why, rewrites) if why else SILENT
     return SILENT
 
@@ -348,4 +353,5 @@ def _compared(was: Shadow, will_be: Shadow, *, removed: bool) -> Lost:
     unnamed = {*beyond, *forgotten}
     tips = [oid for oid in (*named, *logged) if oid in unnamed]
     lost = (*removed_names, *moved_names)
-    return Lost(tuple(reasons), tuple(dict.fromkeys((*tips, *tags))), names=lost, commits=len(beyond))
+    named_by = tuple(dict.fromkeys((*tips, *tags)))
+    return Lost(tuple(reasons), named_by, of_names=tuple(reasons), names=lost, commits=len(beyond))

@@ -110,7 +110,7 @@ class Layout:
             of_class = [one for one in self.applicable if one.change_class is change_class]
             found, repositories = self.told_apart(of_class)
             shown = found if change_class in BY_NAME else found[:MOST_NAMED]
-            lines += [self.line(one) for one in shown]
+            lines += self.lines(shown)
             if len(found) > len(shown):
                 lines.append("    " + self.words.more_in_diff.format(count=f"{len(found) - len(shown):,}"))
             lines += repositories
@@ -154,8 +154,17 @@ class Layout:
         named = plain(meaning(change, self.words))[:LONGEST_BESIDE]
         return f"{path} ({named})" if named else path
 
-    def line(self, change: ClassifiedChange, number: int | None = None) -> str:
-        """One change: sign, class, path, sizes, and why it needs a yes. Never shortened."""
+    def lines(self, changes: Sequence[ClassifiedChange]) -> list[str]:
+        """A line for each; a repository's reason is told once, where its files stand one after the other."""
+        before = (None, *changes)
+        return [self.line(one, last=last) for last, one in zip(before, changes, strict=False)]
+
+    def line(
+        self, change: ClassifiedChange, number: int | None = None, last: ClassifiedChange | None = None
+    ) -> str:
+        """One change: sign, class, path, sizes, and why it needs a yes. Never shortened, but for a reason that the
+        `last` line has told.
+        """
         sign, tone = SIGNS[change.change_class]
         named_class = self.words.classes[change.change_class]
         made = change.kind in (ChangeKind.CREATED, ChangeKind.LINK) and not is_gits(change.path)
@@ -173,7 +182,9 @@ class Layout:
         about += [self.words.came_from.format(path=self.here.short(came_from))] if came_from is not None else []
         plainly_gone = change.change_class is ChangeClass.DELETION and change.kind is ChangeKind.DELETED
         if change.reason and not plainly_gone:  # of what is deleted the class says it all
-            about.append(plain(why(change, self.language, self.here.short)))
+            known = change.rewrites is not None and last is not None and last.rewrites == change.rewrites
+            same = known and last is not None and last.reason == change.reason
+            about.append(self.words.as_above if same else plain(why(change, self.language, self.here.short)))
         rest = f" ({'; '.join(about)})" if about else ""
         count = f"{number:>4} " if number is not None else ""
         return f"  {count}{self.paint(head, tone)}  {where}{rest}"
@@ -191,6 +202,7 @@ class Layout:
         lines: list[str] = []
         crowded = crowds(self.applicable) if self.opened_by else {}
         objects = {} if self.unfolded else objects_of(self.applicable)
+        last: ClassifiedChange | None = None
         for change in self.applicable:
             together = objects.get(group_of(change), []) if is_object(change) else []
             if together:
@@ -198,7 +210,8 @@ class Layout:
                 continue
             if change.change_class is ChangeClass.SILENT and outermost(change.path, crowded):
                 continue
-            lines.append(self.line(change))
+            lines.append(self.line(change, last=last))
+            last = change
             lines += [self._diff_line(line) for line in change.diff]
             if not change.diff and change.change_class is ChangeClass.EDIT and change.moved_to is None:
                 lines.append(f"      {self.words.no_diff}")

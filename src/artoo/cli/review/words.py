@@ -24,6 +24,7 @@ class ReviewWords:
     came_from: str
     git: Mapping[str, str]
     named_head: str
+    as_above: str
     conflicts_head: str
     conflict_versions: str
     conflict_deleted: str
@@ -105,11 +106,12 @@ ENGLISH: Final = ReviewWords(
         "notes_only": "git's own notes",
     },
     named_head="Look at these one by one:",
-    conflicts_head="Changed by you meanwhile, so not applied (your version stays):",
-    conflict_versions="- yours now, + the task's",
-    conflict_deleted="- yours now; the task deleted it",
-    in_conflict="{count} in conflict with what you changed meanwhile",
-    conflict_hint="your version stays; take what you want of the task's by hand: {look}; then drop it: {drop}",
+    as_above="as above",
+    conflicts_head="Changed meanwhile, so not applied (what is there now stays):",
+    conflict_versions="- what is there now, + the task's",
+    conflict_deleted="- what is there now; the task deleted it",
+    in_conflict="{count} in conflict with what was changed meanwhile",
+    conflict_hint="what is there now stays; take what you want of the task's by hand: {look}; then drop it: {drop}",
     went_out_head="Already sent, and not taken back by discarding:",
     more_in_diff="and {count} more; all are in the diff",
     more="and {count} more",
@@ -183,11 +185,12 @@ CHINESE: Final = ReviewWords(
         "notes_only": "git 自己的记录",
     },
     named_head="请逐一查看：",
-    conflicts_head="您在此期间改动过，因此不会应用（保留您的版本）：",
-    conflict_versions="- 您现在的版本，+ 任务的版本",
-    conflict_deleted="- 您现在的版本；任务删除了它",
-    in_conflict="{count} 项与您在此期间的改动冲突",
-    conflict_hint="您的版本保留；需要任务的版本时请手动取用：{look}；然后放弃：{drop}",
+    as_above="同上",
+    conflicts_head="在此期间有改动，因此不会应用（保留现有版本）：",
+    conflict_versions="- 现有版本，+ 任务的版本",
+    conflict_deleted="- 现有版本；任务删除了它",
+    in_conflict="{count} 项与此期间的改动冲突",
+    conflict_hint="现有版本保留；需要任务的版本时请手动取用：{look}；然后放弃：{drop}",
     went_out_head="已经发送，放弃更改也无法收回：",
     more_in_diff="另有 {count} 项，全部列在差异中",
     more="另有 {count} 项",

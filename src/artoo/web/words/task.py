@@ -135,7 +135,7 @@ class TaskWords(Spoken):
         "The task runs; what it changes is laid before you at its end.",
         "任务还在运行；结束时会把它的更改交给您看。",
     )
-    conflicts = Said("You changed these meanwhile; they are left alone", "这些您在此期间改过，不会被动")
+    conflicts = Said("These were changed meanwhile; they are left alone", "这些在此期间有改动，不会被动")
     undo = Said("Undo", "撤销")
     undo_how = Said(
         "Puts back {paths} paths; what was changed since is left alone and named.",
