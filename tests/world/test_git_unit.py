@@ -12,10 +12,12 @@ from sandbox_world import World
 from test_git_history import run
 
 from artoo.contracts.changes import Change, Conflict
+from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass
 from artoo.world.closing import opened
 from artoo.world.difference import Difference, difference_of
 from artoo.world.git_unit import moved_entries
+from artoo.world.undo import undo
 from artoo.world.view_place import ViewPlace
 
 START = "git init -q -b main .; echo a > f; echo g > g; git add -A; git commit -qm base"
@@ -158,3 +160,20 @@ def test_a_repository_without_reflogs_loses_nothing_by_a_commit(world: World) ->
     place = waiting(world, f"git checkout -q .; {TASK}; git push -q ../remote main")
     found = difference(world, place)
     assert [one.reason for one in found.classes if one.change_class is ChangeClass.HISTORY] == []
+
+
+def test_what_a_running_git_holds_is_not_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by an act nor by its undo; when git has ended both go on."""
+    monkeypatch.setattr("artoo.world.git_busy._PATIENCE_SECONDS", 0.1)
+    place = waiting(world)
+    lock = world.project / ".git/index.lock"
+    index = (world.project / ".git/index").read_bytes()
+    for act in (lambda: apply(world, place), lambda: undo(world.artoo_home, place.task_id)):
+        before = (world.project / ".git/index").read_bytes()
+        lock.touch()
+        with pytest.raises(SandboxError, match=r"index\.lock"):
+            act()
+        assert (world.project / ".git/index").read_bytes() == before
+        lock.unlink()
+        act()
+    assert (world.project / ".git/index").read_bytes() == index

@@ -13,6 +13,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote
 from artoo.world.converge import converge, forget_aside
 from artoo.world.files import Reach
+from artoo.world.git_busy import wait_for_git
 from artoo.world.journal import Journal, Note, Record, Step, exclusive, records
 from artoo.world.move import Move, forward, held_directories, is_ours, returned, without_way
 from artoo.world.prepare import Preparation, conflicts_of, remove_landings
@@ -39,6 +40,7 @@ def apply_effects(
     """
     if not effects:
         return ApplyReport(applied=True)
+    wait_for_git(effect.place for effect in effects)
     with exclusive(undo_home), readable_layers(effects):
         conflicts = conflicts_of(effects)
         if conflicts:

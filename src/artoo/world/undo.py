@@ -21,6 +21,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.world.converge import converge, end_removal
 from artoo.world.files import Reach, parent_of
 from artoo.world.git_back import Repositories, is_packed, packed_refusal
+from artoo.world.git_busy import wait_for_git
 from artoo.world.git_keep import forget_names, is_kept_name
 from artoo.world.journal import (
     Record,
@@ -77,6 +78,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     kept = [record for record in records_of(undo_home, task_id) if record.done]
     if not kept:
         raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
+    wait_for_git((step.root, step.relative) for record in kept for step in record.journal().steps)
     restored: dict[str, None] = {}
     refused: dict[str, Conflict] = {}
     with exclusive(undo_home):
