@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +21,7 @@ from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.testing.clock import FakeClock
 
 MINUTE, HOUR = 60.0, 3_600.0
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -295,7 +296,7 @@ async def test_throttling_backs_off_and_success_forgets_it(
     assert gaps[:5] == [120, 240, 480, 960, 1920]
     assert max(gaps) <= HOUR + 120
     skipped = [pulse for pulse in ledger.pulses() if pulse.outcome == "skipped"]
-    assert all(pulse.why.startswith("backing off after ") and "429" in pulse.why for pulse in skipped)
+    assert all(pulse.why.startswith("backing off until ") and "429" in pulse.why for pulse in skipped)
     assert ledger.outcomes()[-1] == "idle"
     assert duty.waiting == 0
     ledger.assert_complete()
@@ -481,12 +482,12 @@ def test_back_off_is_bounded_and_never_shorter_than_half(failures: int, jitter: 
     backoff = Backoff(first, lambda: jitter, longest=3_600)
     now, delays = 0.0, list[float]()
     for _ in range(failures):
-        delays.append(backoff.failed(now, "429"))
+        delays.append(backoff.failed(now, "429", at=NOON))
         now += delays[-1] + 1.0
     ceilings = [min(3_600.0, first * 2.0**n) for n in range(failures)]
     assert all(c / 2 <= d <= c for d, c in zip(delays, ceilings, strict=True))
     assert backoff.waiting(now) is None
-    backoff.failed(now, "429")
+    backoff.failed(now, "429", at=NOON)
     backoff.succeeded()
     assert backoff.waiting(now) is None
 
@@ -494,8 +495,17 @@ def test_back_off_is_bounded_and_never_shorter_than_half(failures: int, jitter: 
 def test_agents_that_are_throttled_at_once_are_throttled_once() -> None:
     """Five failures of one storm wait as long as one: they do not add up to half an hour."""
     backoff = Backoff(120.0, lambda: 1.0)
-    assert [backoff.failed(float(at), "429") for at in range(5)] == [120.0, 119.0, 118.0, 117.0, 116.0]
-    assert backoff.failed(121.0, "429") == 240.0
+    assert [backoff.failed(float(at), "429", at=NOON) for at in range(5)] == [120.0, 119.0, 118.0, 117.0, 116.0]
+    assert backoff.failed(121.0, "429", at=NOON) == 240.0
+
+
+def test_a_wait_says_until_when_and_after_how_many_failures() -> None:
+    """The same text all the while, whoever shares the wait: beats that are skipped for it share a row."""
+    backoff = Backoff(120.0, lambda: 1.0)
+    backoff.failed(0.0, "HTTP 401: check the key", at=NOON)
+    backoff.failed(60.0, "something else", at=NOON + timedelta(seconds=60))
+    said = "backing off until 12:02 UTC, after 1 in a row: HTTP 401: check the key"
+    assert [backoff.waiting(now) for now in (0.0, 119.0, 120.0)] == [said, said, None]
 
 
 @settings(deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from artoo.agents.accounts import Accounts
+from artoo.agents.pulse import Beat
 from artoo.cli.main import main
+from artoo.runtime.config_file import load_config
 from artoo.runtime.team.instance import only_instance
+from artoo.runtime.team.office import open_office
 
 Run = Callable[..., "Ended"]
 
@@ -78,6 +83,7 @@ def test_tasks(run: Run) -> None:
     (listed,) = run("task", "list", "--json").json
     assert listed["priority"] == "critical" and listed["assignee"] is None
     assert run("task", "move", beginning, "cancelled", "not", "needed").code == 0
+    assert "cancelled by operator: not needed" in run("task", "show", beginning).output
     assert run("task", "move", beginning, "archived").code == 0
     assert run("task", "list", "--json").json == []
     log = run("task", "log", beginning, "--json").json
@@ -121,6 +127,28 @@ def test_status_names_what_nobody_else_can_move_on(run: Run, home: Path) -> None
     assert [(one["id"], one["why"]) for one in found["waiting_for_you"]] == [(task, "is yours to do")]
     assert any("identity.yaml" in problem for problem in found["problems"])
     assert f"{task[:13]} is yours to do: look at the plans" in run("status").output
+
+
+def test_status_says_why_no_pulse_is_held(run: Run, home: Path) -> None:
+    """Once for all whom one reason stops: a key that is refused is mended by nobody but the person."""
+    for name in ("ada", "bob", "cyd"):
+        run("agent", "new", name)
+    why = "backing off until 14:32 UTC, after 3 in a row: no model: HTTP 401: check BRAIN_API_KEY"
+
+    async def beats() -> None:
+        async with open_office(load_config({"ARTOO_HOME": str(home)})) as office:
+            for name in ("ada", "bob"):
+                beat = Beat(1, office.clock.now())
+                await Accounts(name, office.pulses, office.clock).record(beat, "skipped", why)
+            done = Accounts("cyd", office.pulses, office.clock)
+            await done.record(Beat(1, office.clock.now()), "run", "work ×1; backing off: HTTP 401")
+
+    asyncio.run(beats())
+    with only_instance(home):
+        told = " ".join(run("status").output.split())
+    assert f"ada, bob: no pulse is held: {why} ada (probation" in told
+    assert "cyd (probation, ready), unread 0, last pulse run (work ×1; backing off: HTTP 401)" in told
+    assert "no pulse is held" not in run("status").output
 
 
 def test_rows_keep_their_ids_on_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 LONGEST_BACKOFF = 3_600.0
 """Seconds: whatever happened, an agent tries again within the hour."""
@@ -21,14 +22,14 @@ class Backoff:
         self._longest = longest
         self._failures = 0
         self._until = 0.0
-        self._why = ""
+        self._told = ""
 
     def separate(self) -> Backoff:
         """Another one of the same kind, for failures that are not the endpoint's."""
         return Backoff(self._first, self._jitter, longest=self._longest)
 
-    def failed(self, now: float, why: str) -> float:
-        """Counts a failure and returns for how many seconds nothing should be tried.
+    def failed(self, now: float, why: str, *, at: datetime) -> float:
+        """Counts a failure and returns for how many seconds nothing should be tried. `at`: the wall clock's `now`.
 
         What was under way when the wait began belongs to the failure that began it: agents that are throttled at
         once are throttled once.
@@ -38,18 +39,18 @@ class Backoff:
         ceiling = min(self._longest, self._first * 2.0 ** min(self._failures, 32))
         self._failures += 1
         delay = ceiling * (0.5 + 0.5 * self._jitter())
-        self._until, self._why = now + delay, why
+        self._until = now + delay
+        again = (at + timedelta(seconds=delay)).astimezone(UTC)
+        self._told = f"backing off until {again:%H:%M} UTC, after {self._failures} in a row: {why}"
         return delay
 
     def succeeded(self) -> None:
         """The model answered: the next failure is a first one again."""
-        self._failures, self._until, self._why = 0, 0.0, ""
+        self._failures, self._until, self._told = 0, 0.0, ""
 
     def waiting(self, now: float) -> str | None:
-        """Why nothing may be tried now; None when it may. The text stays the same while one wait lasts."""
-        if now >= self._until:
-            return None
-        return f"backing off after {self._failures} in a row: {self._why}"
+        """Why nothing may be tried now, and until when; None: it may. The text is the same while one wait lasts."""
+        return None if now >= self._until else self._told
 
 
 class WakeAllowance:

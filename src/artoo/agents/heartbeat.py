@@ -203,18 +203,18 @@ class Heartbeat:
     async def _labour(self, first: str, done: Labour) -> None:
         self._busy = first
         await labour(self._duties, done, most=self._settings.items, stop=self._stopping.is_set)
-        now = self._clock.monotonic()
+        now, at = self._clock.monotonic(), self._clock.now()
         if done.throttled is not None:
-            self._backoff.failed(now, done.throttled)
+            self._backoff.failed(now, done.throttled, at=at)
         elif done.llm_calls:
             self._backoff.succeeded()
         if done.trouble is not None:
-            self._troubles.failed(now, done.trouble)
+            self._troubles.failed(now, done.trouble, at=at)
         elif done.items:
             self._troubles.succeeded()
 
     def _could_not_look(self, error: ArtooError) -> str:
-        self._troubles.failed(self._clock.monotonic(), f"could not look: {error}")
+        self._troubles.failed(self._clock.monotonic(), f"could not look: {error}", at=self._clock.now())
         return f"could not look: {error}"
 
     async def _defer(self, cause: str, reason: str) -> None:

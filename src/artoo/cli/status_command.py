@@ -141,11 +141,13 @@ def status_lines(found: JsonObject) -> list[str]:
 
     serving = found["serving"]
     lines = ["nobody works: artoo serve" if serving is None else f"the team works (process {serving})"]
+    if serving is not None or found["machines"]:
+        lines += _why_none_is_held(_objects(found["agents"]))
     for agent in _objects(found["agents"]):
         pulse = agent["pulse"]
         at = agent["working_on"]
         doing = f", at task {short(str(at))}" if at else ""
-        beat = f", last pulse {pulse['outcome']}" if isinstance(pulse, dict) else ""  # pyright: ignore[reportUnknownVariableType]
+        beat = _last_pulse(pulse) if isinstance(pulse, dict) else ""  # pyright: ignore[reportUnknownArgumentType]
         why = f": {agent['why']}; artoo agent accept {agent['name']}" if agent["why"] else ""
         lines.append(
             f"{agent['name']} ({agent['trust']}, {agent['state']}{why}), unread {agent['unread']}{doing}{beat}"
@@ -174,6 +176,22 @@ def status_lines(found: JsonObject) -> list[str]:
     if isinstance(problems, list):
         lines += [f"! {problem}" for problem in problems]  # pyright: ignore[reportUnknownVariableType]
     return lines
+
+
+def _why_none_is_held(agents: list[JsonObject]) -> list[str]:
+    """Why beats are skipped, once for all whom one reason stops: only the person mends a refused key."""
+    stopped: dict[str, list[str]] = {}
+    for agent in agents:
+        pulse = agent["pulse"]
+        if isinstance(pulse, dict) and pulse["outcome"] == "skipped" and agent["state"] == "ready":
+            stopped.setdefault(str(pulse["why"]), []).append(str(agent["name"]))  # pyright: ignore[reportUnknownArgumentType]
+    return [f"{', '.join(names)}: no pulse is held: {why}" for why, names in stopped.items()]
+
+
+def _last_pulse(pulse: dict[str, object]) -> str:
+    """How the last beat ended; of a run what it did, and whether the agent waits since."""
+    done = f" ({pulse['why']})" if pulse["outcome"] == "run" and pulse["why"] else ""
+    return f", last pulse {pulse['outcome']}{done}"
 
 
 def _memory_today(cost: object) -> list[str]:

@@ -287,7 +287,8 @@ async def _id(office: Office, beginning: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Shown:
     """A task with what was handed in. `proposal`: what an approval would change here; without one `review` is how
-    it looked on the machine that made it, and `why` says why it cannot be approved here."""
+    it looked on the machine that made it, and `why` says why it cannot be approved here. `moved`: the move to where
+    it stands, unless it is in review."""
 
     task: BoardTask
     work: SubmittedWork | None
@@ -295,6 +296,7 @@ class _Shown:
     review: Review | None = None
     why: str = ""
     put_back: tuple[SettledRecord, ...] = ()
+    moved: TaskMoved | None = None
 
 
 def _put_back(home: Path, task_id: str) -> tuple[SettledRecord, ...]:
@@ -317,7 +319,8 @@ async def _shown(office: Office, beginning: str) -> _Shown:
     found = await office.board.get(await _id(office, beginning))
     work = await office.approvals.work(found)
     if found.state is not BoardState.REVIEW:
-        return _Shown(found, work, put_back=_put_back(office.home, found.id))
+        moves = [record for record in await office.board.log(found.id) if isinstance(record, TaskMoved)]
+        return _Shown(found, work, put_back=_put_back(office.home, found.id), moved=moves[-1] if moves else None)
     try:
         proposal = await office.approvals.look(found)
     except SandboxError as error:
@@ -338,14 +341,17 @@ def _shown_object(shown: _Shown) -> JsonObject:
         "digest": None if proposal is None else proposal.digest,
         "why": shown.why,
         "put_back": [one.model_dump(mode="json") for one in shown.put_back],
+        "reason": "" if shown.moved is None else shown.moved.reason,
     }
 
 
 def _shown_lines(shown: _Shown) -> list[str]:
     found, work = shown.task, shown.work
     complexity = found.complexity.value if found.complexity else "unset"
+    moved = shown.moved
     lines = [
         f"task {found.id}",
+        *([f"{found.state.value} by {moved.actor}: {moved.reason}"] if moved is not None and moved.reason else []),
         f"{found.state.value}, {found.priority.value}, complexity {complexity}",
         f"agent {found.assignee or 'anybody'}, reviewer {found.reviewer or 'anybody who may'}",
         f"project {found.project or 'none'}",
