@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AwareDatetime, Field
 
 from artoo.contracts.base import Contract
-from artoo.contracts.execution import CriterionVerdict
+from artoo.contracts.execution import CriterionVerdict, ToolCall
 
 Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
 AgentName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
@@ -263,8 +263,9 @@ class SubmittedWork(Contract):
     """What was handed in, with its evidence: what a reviewer goes by.
 
     `run` is the dual loop's task, `ending` its directive, `unmet` the criteria that it does not satisfy, `calls`
-    one line a tool call. `digest`: of the files' difference as it was handed in; empty when there are none.
-    `guide`: the standing instructions of where the work was done.
+    one line a tool call, `records` the calls themselves. `digest`: of the files' difference as it was handed in;
+    empty when there are none. `guide`: the standing instructions of where the work was done, `seen` what the worker
+    was shown of files there before its first call.
     """
 
     board_task: str
@@ -279,8 +280,10 @@ class SubmittedWork(Contract):
     withheld: tuple[str, ...] = ()
     verdicts: tuple[CriterionVerdict, ...] = ()
     calls: tuple[str, ...] = ()
+    records: tuple[ToolCall, ...] = ()
     digest: str = ""
     guide: str = ""
+    seen: str = ""
 
 
 class ReviewReport(Contract):

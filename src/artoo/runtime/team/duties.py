@@ -28,7 +28,7 @@ from artoo.runtime.team.answering import answer
 from artoo.runtime.team.bench import Bench
 from artoo.runtime.team.holding import held
 from artoo.runtime.team.member import Member
-from artoo.runtime.team.reviewing import Reviewer
+from artoo.runtime.team.reviewing import Reviewer, TooMuchToJudge
 from artoo.runtime.team.working import work_on
 
 MakeReviewer = Callable[[Member], Reviewer]
@@ -99,6 +99,11 @@ class WorkDuty:
             _, calls = await held(reviewing, lambda: bench.board.work.renew(claim), bench.clock)
         except (ModelError, BudgetExhausted) as error:
             return await self._not_judged(claim, error)
+        except TooMuchToJudge as error:
+            await bench.merges.leave_to_operator(
+                task.id, task.submission, f"{self._agent} cannot judge it: {error}"
+            )
+            return Done(items=1)
         except SandboxError as error:
             await bench.merges.leave_to_operator(task.id, task.submission, str(error))
             return Done(items=1)

@@ -3,23 +3,19 @@ the operator's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 from artoo.agents.board_rows import TaskClaim
 from artoo.contracts.agents import ReviewReport, SubmittedWork
+from artoo.contracts.errors import ArtooError
 from artoo.contracts.settling import ClassifiedChange
-from artoo.contracts.shortened import without_middle
 from artoo.loops.asking import Asker, Standing
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
-from artoo.ports.model import Model, Tier
-from artoo.prompts.segments import Segment
+from artoo.ports.model import Known, Model, Tier
 from artoo.runtime.team.approval import Approvals, Ruling
 from artoo.runtime.team.demands import with_demands
-from artoo.tools.review import line_of
-
-LONGEST_RESULT, LONGEST_EVIDENCE, LONGEST_CHANGES = 1_500, 2_500, 3_500
-"""Characters of each part that the reviewing model sees; a small model must have room for all of it."""
+from artoo.runtime.team.exhibits import exhibits, room_of
 
 _MAX_TOKENS = 400
 
@@ -41,8 +37,13 @@ def _problems(work: SubmittedWork) -> Iterator[str]:
         yield f"the work ended as {work.ending or 'unknown'}"
 
 
+class TooMuchToJudge(ArtooError):
+    """The model cannot be shown all that its yes would apply. Nothing was asked."""
+
+
 class Reviewer:
-    """One agent as reviewer. `port` speaks as the reviewer; `standing` is the agent's identity."""
+    """One agent as reviewer. `port` speaks as the reviewer; `standing` is the agent's identity; `known` tells what
+    is known of the model of its tier."""
 
     def __init__(
         self,
@@ -52,16 +53,18 @@ class Reviewer:
         clock: Clock,
         approvals: Approvals,
         standing: Standing,
-        tier: Tier = Tier.BRAIN,
+        tier: Tier,
+        known: Callable[[], Awaitable[Known]],
     ) -> None:
         self._name = name
+        self._known = known
         self._asker = Asker(port, model, clock, tier, standing=standing)
         self._approvals = approvals
 
     async def review(self, claim: TaskClaim, work: SubmittedWork) -> tuple[Ruling | None, int]:
         """Approves or rejects; None: rejected. Also how many calls it took.
 
-        Raises ModelError and BudgetExhausted (no verdict then), what the board raises, SandboxError.
+        Raises ModelError, BudgetExhausted, TooMuchToJudge (no verdict then), SandboxError, GovernanceRefused.
         """
         task = claim.task
         problems = problems_of(work)
@@ -90,26 +93,10 @@ class Reviewer:
         )
 
     async def _ask(self, request: str, work: SubmittedWork, changes: tuple[ClassifiedChange, ...]) -> ReviewReport:
-        segments = {
-            Segment.PROJECT_GUIDE: work.guide,
-            Segment.TASK: request,
-            Segment.CONTEXT: f"Result:\n{without_middle(work.summary, LONGEST_RESULT)}",
-            Segment.EVIDENCE: "\n\n".join((_evidence(work), _changes(changes))),
-        }
+        room = room_of(await self._known())
+        segments = exhibits(work, request, changes, room)
+        if segments is None:
+            raise TooMuchToJudge(
+                f"request, result and changes are more than its model can be shown ({room} characters)"
+            )
         return await self._asker.ask("ReviewReport", ReviewReport, segments, cause=None, max_tokens=_MAX_TOKENS)
-
-
-def _evidence(work: SubmittedWork) -> str:
-    lines = [f"- {verdict.verdict}: {verdict.criterion} ({verdict.evidence})" for verdict in work.verdicts]
-    lines += [f"- {call}" for call in work.calls]
-    return without_middle("\n".join(lines) or "(none)", LONGEST_EVIDENCE)
-
-
-def _changes(changes: tuple[ClassifiedChange, ...]) -> str:
-    if not changes:
-        return "Files changed: none"
-    lines = ["Files changed:"]
-    for change in changes:
-        lines.append(f"- {line_of(change)}")
-        lines += [f"    {line}" for line in change.diff]
-    return without_middle("\n".join(lines), LONGEST_CHANGES)

@@ -264,6 +264,7 @@ class Team:
 
     def _reviewer(self, member: Member) -> Reviewer:
         budget = Budget(max_calls=member.identity.limits.calls or REVIEW_CALLS)
+        tier = member.tier or Tier.BRAIN
         return Reviewer(
             member.name,
             self._port(Role.REVIEWER),
@@ -271,7 +272,8 @@ class Team:
             self.office.clock,
             self.office.approvals,
             member.standing(),
-            member.tier or Tier.BRAIN,
+            tier,
+            partial(self._artoo.model.known, tier),
         )
 
     async def _load(self, folder: AgentFolder) -> Member:
