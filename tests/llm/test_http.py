@@ -9,6 +9,7 @@ from aiohttp import web
 
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
+from artoo.llm.completion import completion_of
 from artoo.llm.http import HttpTransport, is_loopback, normalise_base_url, proxy_for
 from artoo.testing import ScriptedServer, slow
 
@@ -138,6 +139,30 @@ async def test_real_endpoints_are_forbidden_in_tests():
     transport = HttpTransport("http://127.0.0.1:9/v1")
     with pytest.raises(ConfigurationError, match="forbid_real_models"):
         await transport.post(BODY, timeout=1)
+
+
+async def test_half_an_emoji_in_a_reply_is_a_question_mark():
+    """A model whose last token is half of one has answered."""
+    application = web.Application()
+    application.router.add_post("/v1/chat/completions", _half)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    address = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    guard.admit(address)
+    transport = HttpTransport(address)
+    try:
+        completion = completion_of(await transport.post(BODY, timeout=20))
+        assert completion is not None and completion.text == "done ?"
+    finally:
+        await transport.close()
+        await runner.cleanup()
+        guard.retract(address)
+
+
+async def _half(request: web.Request) -> web.Response:
+    body = rb'{"choices": [{"message": {"content": "done \ud83d"}}]}'
+    return web.Response(body=body, content_type="application/json")
 
 
 async def _packed(request: web.Request) -> web.Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from itertools import chain, count
 from pathlib import Path
@@ -53,6 +54,31 @@ async def test_an_empty_request_is_refused(config: Config, tmp_path: Path, text:
             with pytest.raises(ConfigurationError, match="empty"):
                 await artoo.run(text, options=options(tmp_path))
             assert artoo.bus.open_tasks == 0
+
+
+async def test_names_and_texts_that_are_no_utf_8_cost_nothing(tmp_path: Path) -> None:
+    """Of artoo's home, of the project, in a request and in a tool's description: the model can find the file."""
+    place = tmp_path / os.fsdecode(b"caf\xe9")
+    place.mkdir()
+    (place / os.fsdecode(b"na\xefve.txt")).write_text("x\ny\n")
+
+    @tool(description="double a number \ud83d")
+    def double(number: int) -> int:
+        return 2 * number
+
+    step = with_body({"tool": "shell", "is_final": True}, "cat na*ve.txt | wc -l")
+    with ScriptedModel({"Plan": PLAN, "ExecutorStep": step}) as model:
+        config = Config(workspace=place / "workspace").at_home(place / "home")
+        async with Artoo(config, environ={}, model=model, tools=[double]) as artoo:
+            name = os.fsdecode(b"na\xefve.txt")
+            with pytest.raises(ConfigurationError, match=r"holds what is no UTF-8"):
+                RunOptions(checks=(f"ls {name}",))
+            asked = f"how many lines has {name}? \ud83d"
+            result = await artoo.run(asked, options=RunOptions(project=place))
+        said = "".join(request.user + request.system for request in model.player.requests)
+    assert (result.directive.value, result.output) == ("accept", "2")
+    assert "how many lines has na\\xefve.txt? ?" in said
+    assert "double a number ?" in said
 
 
 async def test_a_missing_project_is_refused(config: Config, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
 from artoo.tools.mcp.bounded import LARGEST_ANSWER, bounded_client
 from artoo.tools.mcp.connection import KEPT_OUTPUT, McpConnection
+from artoo.tools.mcp.pipes import read_message
 from artoo.tools.mcp.pool import McpPool
 from artoo.tools.mcp.servers import McpServer, read_servers, servers_of
 from artoo.tools.registry import Registry, SubTaskToolbox
@@ -118,6 +119,15 @@ async def test_a_long_answer_is_cut() -> None:
     async with connected(server()) as connection:
         answer = await connection.call("long", {})
         assert (len(answer.text), answer.total_characters) == (KEPT_OUTPUT, 1_000_000)
+
+
+def test_half_an_emoji_of_a_server_is_a_question_mark() -> None:
+    """The answer arrives: it was dropped as a line of a log, and the call waited for it in vain."""
+    message = read_message(rb'{"jsonrpc":"2.0","id":1,"result":{"said":"\ud83d"}}')
+    assert '"said":"?"' in message.model_dump_json()
+    for line in (b"a line of a log", b'{"level":"\\ud83d"}'):
+        with pytest.raises(ValueError):
+            read_message(line)
 
 
 async def test_servers_get_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.ports.sandbox import Captured
-from artoo.tools.output import MARK_ROOM, clean, clip, head_tail, looks_binary
+from artoo.tools.output import MARK_ROOM, clip, head_tail, looks_binary
 
 TEXT = st.text(max_size=3_000)
 KEPT = st.integers(min_value=2 * MARK_ROOM, max_value=1_000)
@@ -88,8 +88,3 @@ def test_cut_characters_do_not_make_text_binary() -> None:
     """A sample that ends in the middle of a character is still text."""
     assert not looks_binary("数据".encode()[:-1])
     assert looks_binary(bytes(range(128, 256)))
-
-
-def test_lone_surrogates_become_storable() -> None:
-    """File names with undecodable bytes do not break the record."""
-    assert clean("a\udcffb") == "a?b"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from artoo.contracts import codec
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CriterionJudged, CriterionVerdict, DecidedBy, SubTaskOutcome
 from artoo.contracts.plan import SubTask
+from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.web.rows import row_of
 
@@ -26,6 +28,24 @@ async def test_an_empty_home_shows_how_to_begin(tmp_path: Path) -> None:
             assert status == 200, text
             assert "<main" in text
         assert 'artoo "how many Python files' in (await page.get("/"))[1]
+
+
+async def test_what_is_no_utf_8_has_a_page(tmp_path: Path) -> None:
+    """A project's name, or half an emoji in an older log: one such task took the page from everybody."""
+    writer = Writer(tmp_path)
+    opened, request, *more = opening()
+    role, asked = request
+    assert isinstance(asked, UserRequest)
+    named = asked.model_copy(update={"text": "look at caf\udce9 \ud83d", "project": "/home/me/caf\udce9"})
+    writer.say([opened, (role, named), *more])
+    async with page_of(tmp_path, project=tmp_path / os.fsdecode(b"caf\xe9")) as page:
+        assert 'caf\\xe9" spellcheck' in (await page.get("/"))[1]
+        for part in ("", "?part", "/difference", "/events/1", "/rows?first=0&count=9"):
+            status, text = await page.get(f"/tasks/{TASK}{part}")
+            assert status == 200, (part, text)
+        assert (await page.get("/cost"))[0] == 200
+        async with page.client.get(f"{page.address}/tasks/{TASK}/stream?after=-1") as events:
+            assert b"event: rows\n" in [await events.content.readline() for _ in range(4)]
 
 
 async def test_a_task_shows_why_the_next_round_differs(tmp_path: Path) -> None:

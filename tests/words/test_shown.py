@@ -21,6 +21,7 @@ TAGS = "".join(chr(0xE0000 + ord(one)) for one in "no")
         (f"yes{TAGS}", "yes\\U000e006e\\U000e006f"),
         ("a\u3164b\u115f\uffa0", "a\\u3164b\\u115f\\uffa0"),
         ("a\u202eb\x9b2J\x85", "a\\u202eb\\x9b2J\\x85"),
+        ("caf\udce9 \ud83d", "caf\\xe9 \\ud83d"),
         ("a\ufe00\ufe01\ufe02", "a\ufe00\\ufe01\\ufe02"),
         ("\u200da\u200c\u200c", "\\u200da\u200c\\u200c"),
     ],

@@ -160,7 +160,7 @@ def run(
 def _request(words: tuple[str, ...]) -> str:
     """The request: the words of the command line, or standard input for a single `-`."""
     # An argument that the locale cannot decode comes with its bytes as surrogates, which no message can carry.
-    request = " ".join(words).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    request = " ".join(words).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if words == ("-",):
         raw = sys.stdin.buffer.read(LONGEST_REQUEST + 1)
         if len(raw) > LONGEST_REQUEST:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
+from artoo.contracts.well_formed import well_formed_value
+
 _MOST_OBJECTS = 64
 _LOOKS_LIKE_OBJECT = re.compile(r"\{\s*[\"'}]")
 _MARK = re.compile(r"""["'{}\[\]]""")
@@ -39,7 +41,7 @@ def read_leniently(raw: bytes) -> object:
     characters, a byte order mark, NaN.
     """
     try:
-        return _encodable(json.loads(raw.decode("utf-8-sig", "replace"), strict=False))
+        return well_formed_value(json.loads(raw.decode("utf-8-sig", "replace"), strict=False))
     except (ValueError, RecursionError):
         return None
 
@@ -91,7 +93,7 @@ def _decode(text: str, start: int, end: int) -> Found:
     problem = ""
     for candidate in (raw, _STRING_OR_TRAILING_COMMA.sub(lambda match: match.group(1) or "", raw)):
         try:
-            value = _encodable(json.loads(candidate, strict=False))
+            value = _usable(json.loads(candidate, strict=False))
         except json.JSONDecodeError as error:
             problem = problem or f"no valid JSON: {error.msg} near {raw[max(0, error.pos - 20) : error.pos + 20]!r}"
         except RecursionError:
@@ -102,19 +104,11 @@ def _decode(text: str, start: int, end: int) -> Found:
     return Found(start, end, literal, "" if literal is not None else problem)
 
 
-def _encodable(value: object) -> object:
-    """With question marks for lone surrogates: half an emoji, as in `"\\ud83d"`, which no UTF-8 can carry.
-
-    Raises RecursionError for what is nested more deeply than `_DEEPEST`.
-    """
+def _usable(value: object) -> object:
+    """With all its strings well-formed. Raises RecursionError for what is nested more deeply than `_DEEPEST`."""
     if _is_deep(value):
         raise RecursionError
-    said = json.dumps(value, ensure_ascii=False)
-    try:
-        said.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.loads(said.encode("utf-8", "replace"))
-    return value
+    return well_formed_value(value)
 
 
 def _is_deep(value: object) -> bool:
@@ -139,7 +133,7 @@ def _python_literal(raw: str) -> dict[str, object] | None:
     try:
         value: object = ast.literal_eval(raw)
         # Only what JSON could have said: a round trip refuses bytes, sets and tuples as keys.
-        again: object = _encodable(json.loads(json.dumps(value, allow_nan=False)))
+        again: object = _usable(json.loads(json.dumps(value, allow_nan=False)))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     return cast(dict[str, object], again) if isinstance(again, dict) else None

@@ -10,6 +10,7 @@ from typing import TypeVar
 import orjson
 from pydantic import BaseModel
 
+from artoo.contracts.well_formed import well_formed
 from artoo.llm.dialect import Dialect, Wire
 from artoo.llm.grammar import grammar_of
 from artoo.llm.schema import Schema, is_strict, schema_of, strict_form
@@ -69,7 +70,8 @@ def messages_for(question: Question[T], wire: Wire) -> list[Message]:
     system = question.system
     if wire in (Wire.JSON_OBJECT, Wire.PROMPTED):
         system = f"{system}\n\n{_stated(question.schema)}"
-    return [{"role": "system", "content": _sendable(system)}, {"role": "user", "content": _sendable(question.user)}]
+    said = {"system": system, "user": question.user}  # descriptions, names and history come from anywhere
+    return [{"role": role, "content": well_formed(text)} for role, text in said.items()]
 
 
 def body_for(
@@ -126,20 +128,9 @@ def repair_messages(
         request = f"{request}\n{_stated(question.schema)}"
     return [
         *messages,
-        {"role": "assistant", "content": _sendable(shown) or "(empty)"},
+        {"role": "assistant", "content": well_formed(shown) or "(empty)"},
         {"role": "user", "content": request},
     ]
-
-
-def _sendable(text: str) -> str:
-    """With question marks for what no UTF-8 can say: half an emoji, bytes of a file's name that are no text."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
 
 
 def estimated_tokens(*texts: str) -> int:

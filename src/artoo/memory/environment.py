@@ -6,6 +6,7 @@ Several processes share one file. Within a process LMDB allows one handle a file
 from __future__ import annotations
 
 import errno
+import os
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -45,7 +46,9 @@ class Environment:
             self._seal.enter()
         try:
             with self._explained("open"):
-                self._env = lmdb.Environment(str(directory), map_size=map_bytes, max_readers=_READERS, mode=0o600)
+                self._env = lmdb.Environment(
+                    os.fsencode(directory), map_size=map_bytes, max_readers=_READERS, mode=0o600
+                )
                 self._env.reader_check()
         except MemoryStoreError:
             self._seal.leave()

@@ -14,8 +14,8 @@ from typing import cast
 
 from pydantic_core import from_json
 
+from artoo.contracts.well_formed import well_formed_json
 from artoo.protocols.standard_streams import LONGEST_LINE, TOO_LONG, Wire
-from artoo.tools.output import clean_json
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class JsonLines:
 
 
 def _read(line: bytes) -> object:
-    """With question marks for what no UTF-8 can say, so that the request is answered under its id.
+    """Well-formed (`well_formed_json`), so that the request is answered under its id.
 
     Raises ValueError for what is no JSON.
     """
@@ -94,6 +94,6 @@ def _read(line: bytes) -> object:
         return from_json(line)
     except ValueError as error:
         try:
-            return from_json(clean_json(line))
+            return well_formed_json(line)
         except ValueError:
             raise error from None

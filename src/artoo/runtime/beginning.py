@@ -12,6 +12,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
+from artoo.contracts.well_formed import well_formed
 from artoo.llm.budget import BudgetedModel
 from artoo.ports.model import Tier
 from artoo.ports.world import View
@@ -53,6 +54,7 @@ def require_request(given: object) -> None:
 async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
     """A new task. Raises ConfigurationError for what cannot be run."""
     require_request(text)
+    text = well_formed(text)
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     budget = shop.budget(options.budgets)
     task_id = shop.ids.new()

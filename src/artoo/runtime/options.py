@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
+from artoo.contracts.well_formed import well_formed
 
 if TYPE_CHECKING:
     from artoo.runtime.behalf import Behalf
@@ -183,3 +184,8 @@ class RunOptions:
             object.__setattr__(self, "apply", _mode(self.apply))  # "edits" is as good as ApplyMode.EDITS
         if any(not command.strip() for command in self.checks):
             raise ConfigurationError("a check is empty; name a command that must succeed, as in: pytest -q")
+        for command in self.checks:
+            if (said := well_formed(command)) != command:  # written otherwise it would be another command
+                raise ConfigurationError(
+                    f"the check {said!r} holds what is no UTF-8; name such a file by a pattern, as in: ls caf*"
+                )

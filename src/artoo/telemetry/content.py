@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import orjson
 
+from artoo.contracts.well_formed import well_formed
+
 LONGEST = 64 * 1024
 """Characters of one text; the task log has the rest."""
 
@@ -29,7 +31,7 @@ def shortened(text: str) -> str:
 
 
 def _part(text: str) -> dict[str, str]:
-    return {"type": "text", "content": shortened(text).encode(errors="replace").decode()}
+    return {"type": "text", "content": well_formed(shortened(text))}
 
 
 def _json(value: object) -> str:

@@ -10,8 +10,8 @@ from functools import cache
 from pydantic import TypeAdapter, ValidationError
 
 from artoo.contracts.execution import CallStatus
+from artoo.contracts.well_formed import well_formed_value
 from artoo.ports.sandbox import ActNote
-from artoo.tools.output import clean
 from artoo.tools.tool import Outcome
 from artoo.tools.under_way import current_call
 
@@ -23,7 +23,7 @@ def noting() -> Callable[[Outcome], ActNote | None]:
     def note(outcome: Outcome) -> ActNote | None:
         if call is None or not call.ticket.act:
             return None
-        text = clean(json.dumps(asdict(outcome), ensure_ascii=False))
+        text = json.dumps(well_formed_value(asdict(outcome)), ensure_ascii=False)
         return ActNote(call.ticket.act, call.digest(), text)
 
     return note

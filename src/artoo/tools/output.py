@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import groupby
 
 from artoo.contracts.execution import OUTPUT_KEPT
@@ -67,22 +66,6 @@ def looks_binary(sample: bytes) -> bool:
         return True
     broken = sample.decode("utf-8", "replace").count("\ufffd") - 2
     return broken > _BINARY_SHARE * len(sample)
-
-
-def clean(text: str) -> str:
-    """`text` as it can be stored in JSON: lone surrogates become question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
-def clean_json(line: bytes) -> bytes:
-    """A JSON text whose strings can be stored: half an emoji in it, as in `"\\ud83d"`, became a question mark.
-
-    Text that was cut in the middle is written so by most languages. Raises ValueError for what is no JSON.
-    """
-    try:
-        return json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
 
 
 def _room(kept: int) -> int:

@@ -14,13 +14,14 @@ from typing import cast
 from artoo.contracts.errors import ArtooError, ConfigurationError, NotLogged
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall
 from artoo.contracts.plan import Caution, MustNot
+from artoo.contracts.well_formed import well_formed
 from artoo.ports.clock import Clock
 from artoo.ports.tools import Ticket, ToolSpec
 from artoo.ports.waiting import under_limit
 from artoo.tools.cautions import Cautions
 from artoo.tools.commands import ERROR_OUTPUT_KEPT
 from artoo.tools.gate import Gate
-from artoo.tools.output import clean, head_tail
+from artoo.tools.output import head_tail
 from artoo.tools.resumed import Resumed
 from artoo.tools.tool import Arguments, Outcome, Tool
 from artoo.tools.under_way import (
@@ -109,7 +110,7 @@ class Registry:
     def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
         """The identities that a call would have: what blocking and memory speak about."""
         tool = self._tools.get(name)
-        return _identities(tool, spread(tool.spec, arguments)) if tool is not None else (clean(name),)
+        return _identities(tool, spread(tool.spec, arguments)) if tool is not None else (well_formed(name),)
 
 
 @dataclass(slots=True)
@@ -180,7 +181,7 @@ class SubTaskToolbox:
     def _under_way(self, ticket: Ticket, tool: Tool, arguments: Arguments) -> UnderWay:
         text = _input_text(tool, arguments)
         name = tool.spec.name
-        return UnderWay(ticket, head_tail(clean(text)), lambda: digest_of_call(name, text), self.durable)
+        return UnderWay(ticket, head_tail(well_formed(text)), lambda: digest_of_call(name, text), self.durable)
 
     def _refusal(self, name: str, tool: Tool | None, arguments: Arguments) -> str | None:
         """Why a call may not happen, in words that say what may; None when it may."""
@@ -195,14 +196,14 @@ class SubTaskToolbox:
         if not self.cautions.listed:
             return None
         names = (tool.spec.name, *_identities(tool, arguments))
-        return await self.cautions.refusal(names, clean(tool.target(arguments)))
+        return await self.cautions.refusal(names, well_formed(tool.target(arguments)))
 
     @property
     def _offered(self) -> str:
         return ", ".join(spec.name for spec in self.specs) or "none"
 
     def _blocked(self, tool: Tool, arguments: Arguments) -> str | None:
-        identities, target = _identities(tool, arguments), clean(tool.target(arguments))
+        identities, target = _identities(tool, arguments), well_formed(tool.target(arguments))
         for identity in identities:
             if identity in self.must_not.tools:
                 return f"{identity} is blocked in this subtask, because it failed before; do it another way"
@@ -217,16 +218,16 @@ class SubTaskToolbox:
     def _record(
         self, name: str, tool: Tool | None, arguments: Arguments, outcome: Outcome, started: float
     ) -> ToolCall:
-        output, error_output = clean(outcome.output), clean(outcome.error_output)
+        output, error_output = well_formed(outcome.output), well_formed(outcome.error_output)
         kept, error_kept = head_tail(output, outcome.kept), head_tail(error_output, ERROR_OUTPUT_KEPT)
         total = outcome.total_bytes
         understood = tool is not None and tool.spec.parameters[0].name in arguments
         return ToolCall(
-            tool=clean(name),
-            identity=_identities(tool, arguments) if tool is not None and understood else (clean(name),),
-            target=clean(tool.target(arguments)) if tool is not None and understood else "",
-            input=head_tail(clean(_input_text(tool, arguments))),
-            ran=None if outcome.ran is None else clean(outcome.ran),
+            tool=well_formed(name),
+            identity=_identities(tool, arguments) if tool is not None and understood else (well_formed(name),),
+            target=well_formed(tool.target(arguments)) if tool is not None and understood else "",
+            input=head_tail(well_formed(_input_text(tool, arguments))),
+            ran=None if outcome.ran is None else well_formed(outcome.ran),
             status=outcome.status,
             exit_code=outcome.exit_code,
             output=kept,
@@ -235,11 +236,11 @@ class SubTaskToolbox:
             truncated=outcome.truncated or kept != output or error_kept != error_output,
             duration_ms=max(0, round((self.clock.monotonic() - started) * 1_000)),
             result_count=outcome.result_count,
-            changes=tuple(clean(path) for path in outcome.changes),
+            changes=tuple(well_formed(path) for path in outcome.changes),
             bookkeeping=outcome.bookkeeping,
-            dropped=tuple(clean(path) for path in outcome.dropped),
+            dropped=tuple(well_formed(path) for path in outcome.dropped),
             withheld_by=outcome.withheld_by,
-            reason=None if outcome.reason is None else head_tail(clean(outcome.reason), ERROR_OUTPUT_KEPT),
+            reason=None if outcome.reason is None else head_tail(well_formed(outcome.reason), ERROR_OUTPUT_KEPT),
             self_contained=outcome.self_contained,
         )
 
@@ -313,11 +314,11 @@ def _taken(spec: ToolSpec) -> str:
 
 
 def _normal_target(tool: Tool, blocked: str) -> str:
-    return clean(tool.target({tool.spec.parameters[0].name: blocked}))
+    return well_formed(tool.target({tool.spec.parameters[0].name: blocked}))
 
 
 def _identities(tool: Tool, arguments: Arguments) -> tuple[str, ...]:
-    return tuple(clean(identity) for identity in tool.identities(arguments))
+    return tuple(well_formed(identity) for identity in tool.identities(arguments))
 
 
 def _input_text(tool: Tool | None, arguments: Arguments) -> str:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.contracts.well_formed import well_formed
 from artoo.runtime.config import Config
 from artoo.web.index import Indexes
 from artoo.web.others import Others
@@ -62,14 +63,14 @@ def words_of(request: Request) -> Words:
 
 
 def page(request: Request, template: str, status: int = 200, **values: object) -> Response:
-    """A template, filled in. Every value is escaped."""
+    """A template, filled in. Every value is escaped; bytes of a path that are no text are written as `\\xe9`."""
     words = words_of(request)
     text = (
         _environment()
         .get_template(template)
         .render({"t": words, "path": request.url.path, "site": site_of(request), **values})
     )
-    return HTMLResponse(text, status)
+    return HTMLResponse(well_formed(text), status)
 
 
 async def form_of(request: Request) -> Form:

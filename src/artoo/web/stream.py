@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
+from artoo.contracts import codec
 from artoo.runtime.desk import open_questions
 from artoo.tasklog.layout import parts_of, tasks_directory
 from artoo.tasklog.lock import is_running
@@ -35,10 +35,10 @@ RETRY = b"retry: 1000\n\n"
 LATEST = 60
 
 
-def sent(name: str, data: object, number: int | None = None) -> bytes:
+def sent(name: str, data: Mapping[str, object], number: int | None = None) -> bytes:
     """One event. JSON holds no line ends, so it is one line of data."""
     head = b"" if number is None else b"id: %d\n" % number
-    return head + b"event: " + name.encode() + b"\ndata: " + orjson.dumps(data) + b"\n\n"
+    return head + b"event: " + name.encode() + b"\ndata: " + codec.line_of(data) + b"\n\n"
 
 
 def streamed(events: AsyncGenerator[bytes, None]) -> StreamingResponse:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from artoo.contracts import codec
 from artoo.contracts.confirmation import Choice, Consent
 from artoo.contracts.errors import ConfigurationError, MessageUnreadable
 from artoo.contracts.settling import ApplyMode
@@ -188,7 +188,7 @@ async def rows(request: Request) -> Response:
     found = await site_of(request).indexes.read(look, first, count)
     plain = [{"n": one.first, "fold": one.count} if isinstance(one, Fold) else one.plain() for one in found]
     body = {"first": first, "rows": plain, "count": index.counted, "short": index.short_count}
-    return Response(orjson.dumps(body), media_type="application/json")
+    return Response(codec.line_of(body), media_type="application/json")
 
 
 async def stream(request: Request) -> Response:

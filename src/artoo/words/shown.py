@@ -31,8 +31,10 @@ def printable(text: str) -> str:
 
 
 def written(character: str) -> str:
-    """A character as its number."""
+    """A character as its number; a byte of a name that is no text as that byte."""
     number = ord(character)
+    if 0xDC80 <= number <= 0xDCFF:
+        number -= 0xDC00
     if number > 0xFFFF:
         return f"\\U{number:08x}"
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

@@ -13,12 +13,14 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ToolError
+from artoo.contracts.well_formed import well_formed_json
 from artoo.tools.mcp.servers import McpServer
 from artoo.world.programs import search_path
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCMessage
 
 LONGEST_LINE = 8 << 20
 """Bytes of one message; a server that sends a longer one is ended."""
@@ -105,7 +107,6 @@ async def _reading(
 ) -> None:
     import anyio
     from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
 
     assert process.stdout is not None
     why = "it ended"
@@ -113,7 +114,7 @@ async def _reading(
         async with to_us:
             while line := await process.stdout.readline():
                 try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    message = read_message(line)
                 except ValueError:  # a log line on the wrong stream
                     continue
                 await to_us.send(SessionMessage(message))
@@ -122,6 +123,16 @@ async def _reading(
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
         return
     ended(why)
+
+
+def read_message(line: bytes) -> JSONRPCMessage:
+    """One message, whose texts may hold half an emoji. Raises ValueError for what is no message."""
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return jsonrpc_message_adapter.validate_python(well_formed_json(line), by_name=False)
 
 
 async def _writing(process: asyncio.subprocess.Process, from_us: MemoryObjectReceiveStream[SessionMessage]) -> None:

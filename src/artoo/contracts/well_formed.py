@@ -1,0 +1,40 @@
+"""Text that UTF-8 can carry (*well-formed*, in Unicode's word). Python's need not be: a file name that is not UTF-8
+comes with its bytes as lone surrogates, and text that was cut in the middle of an emoji ends with half of it. No
+message, page or model can be given those.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+def well_formed(text: str) -> str:
+    """`text` with a byte that is not UTF-8 as `\\xe9`, which leads back to the file, half a character as `?`."""
+    return text if text.isascii() else _LONE.sub(lambda found: _written(found[0]), text)
+
+
+def well_formed_json(raw: bytes | str) -> object:
+    """The value of a JSON text, with all its strings well-formed. Raises ValueError for what is no JSON.
+
+    Most languages write text that was cut as `"\\ud83d"`, and strict readers refuse the whole message for it.
+    """
+    try:
+        return well_formed_value(json.loads(raw))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def well_formed_value(value: object) -> object:
+    """The same for a value that JSON can say."""
+    said = json.dumps(value, ensure_ascii=False)
+    if said.isascii() or _LONE.search(said) is None:
+        return value
+    return json.loads(_LONE.sub(lambda found: json.dumps(_written(found[0]))[1:-1], said))
+
+
+def _written(surrogate: str) -> str:
+    byte = ord(surrogate) - 0xDC00
+    return f"\\x{byte:02x}" if 0x80 <= byte <= 0xFF else "?"
