@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -136,6 +136,85 @@ async def test_arguments_are_read_as_their_types() -> None:
         call = await box.call("takes", {**good, name: bad})
         assert call.status is CallStatus.ERROR
         assert f"takes: {name} = {bad!r} does not fit" in (call.reason or "")
+
+
+async def test_what_does_not_fit_is_answered_with_what_would() -> None:
+    """The values that there are, and not that a word is no JSON; nothing for an optional number is its default."""
+
+    @tool
+    def paint(colour: Colour, mode: Literal["fast", "slow"] = "fast", coats: int = 2, owner: str = "me") -> str:
+        """Paints."""
+        return f"{colour.value} {mode} {coats} {owner}"
+
+    assert "'red' or 'blue'" in (user_tool(paint).spec.parameters[0].description or "")
+    box = toolbox_of(paint)
+    for name, bad, says in (
+        ("colour", "green", "'red' or 'blue'"),
+        ("mode", "medium", "'fast' or 'slow'"),
+        ("coats", "many", "valid integer"),
+        ("coats", '"many"', "valid integer"),
+    ):
+        call = await box.call("paint", {"colour": "red", name: bad})
+        assert says in (call.reason or ""), call.reason
+        assert "JSON" not in (call.reason or "")
+    done = await box.call("paint", {"colour": "red", "mode": "", "coats": " ", "owner": ""})
+    assert done.output == "red fast 2 "
+
+
+class Calendar:
+    """What a person's program has: objects with methods."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    @tool(name="on_day", description="What is on a day", writes=True, asks=False, seconds=9)
+    def at(self, day: str) -> str:
+        self.asked += 1
+        return f"{self.asked}: nothing on {day}"
+
+    def plain(self, day: str) -> str:
+        """What is on a day"""
+        return f"plain {day}"
+
+
+async def test_a_method_is_given_bound() -> None:
+    """What was marked in the class holds of the bound one, which has no `self` to be given."""
+    mine, other = Calendar(), Calendar()
+    made = user_tool(mine.at)
+    assert (made.name, made.spec.description, made.wall_seconds) == ("on_day", "What is on a day", 9)
+    assert (made.effects.writes, made.effects.asks) == (True, False)
+    assert (await toolbox_of(mine.at).call("on_day", {"day": "monday"})).output == "1: nothing on monday"
+    assert (await toolbox_of(mine.plain).call("plain", {"day": "monday"})).output == "plain monday"
+    assert (mine.asked, other.asked) == (1, 0)
+
+
+def test_a_method_without_its_object_is_refused_at_once() -> None:
+    """And so is marking a bound one, which takes no mark."""
+    for unbound in (Calendar.at, Calendar.plain):
+        with pytest.raises(ConfigurationError, match="give it bound"):
+            user_tool(unbound)
+    with pytest.raises(ConfigurationError, match="of a method the one in its class"):
+        tool(Calendar().plain)
+
+
+async def test_what_an_async_generator_yields_is_gathered() -> None:
+    """As of a plain generator; also where a plain function calls what is async."""
+
+    async def one_by_one(n: int) -> AsyncGenerator[int]:
+        """Numbers."""
+        for number in range(n):
+            yield number
+
+    async def later(n: int) -> int:
+        return n
+
+    def calls(n: int) -> object:
+        """Numbers."""
+        return later(n)
+
+    box = toolbox_of(one_by_one, calls)
+    assert (await box.call("one_by_one", {"n": "3"})).output == "[0,1,2]"
+    assert (await box.call("calls", {"n": "3"})).output == "3"
 
 
 @pytest.mark.parametrize(

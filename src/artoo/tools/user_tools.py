@@ -8,8 +8,9 @@ def note(text: str, *, title: str = "") -> str:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, EnumType
 from typing import TypeVar, cast, overload
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
@@ -73,16 +74,19 @@ class UserTool:
         values = {
             one.name: self._value(one, arguments[one.name]) for one in self.parameters if one.name in arguments
         }
-        if inspect.iscoroutinefunction(self.function):
-            result = await cast("Awaitable[object]", self.function(**values))
+        if inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function):
+            result = self.function(**values)
         else:
             result = await in_thread(self.function, **values)
-        return Outcome(output=as_text(result))
+        return Outcome(output=as_text(await _gathered(result)))
 
     def _value(self, one: inspect.Parameter, text: str) -> object:
+        """What the function is given; for nothing, where nothing does not fit, the parameter's default."""
         try:
             return _read(self.readers[one.name], text)
         except ValidationError as error:
+            if not text.strip() and one.default is not inspect.Parameter.empty:
+                return cast("object", one.default)
             problem = error.errors(include_url=False)[0]["msg"]
             raise ToolError(f"{self.name}: {one.name} = {text[:100]!r} does not fit: {problem}") from error
 
@@ -121,23 +125,36 @@ def tool(
     `writes`: it changes something, so a person is asked before each call unless `asks=False` says otherwise. False
     is a promise that it changes nothing: a call that a crash cut off is then made again. Without either, nobody is
     asked before a call, but somebody is before one is repeated.
-    `seconds` bounds a call. Raises ConfigurationError for a signature that a model cannot call.
+    `seconds` bounds a call. A method is marked in its class, and given to `Artoo` bound: `tools=[calendar.at]`.
+    Raises ConfigurationError for a signature that a model cannot call, and for what cannot be marked.
     """
     effects = Effects(reads, bool(writes), bool(writes) if asks is None else asks, repeatable=writes is False)
 
     def mark(marked: F) -> F:
-        setattr(marked, _ATTRIBUTE, _made(marked, name, description, effects, seconds))
+        made = _made(marked, name, description, effects, seconds)
+        try:
+            setattr(marked, _ATTRIBUTE, made)
+        except AttributeError as error:
+            advice = "of a method the one in its class; a bound one goes to Artoo(tools=…) as it is"
+            raise ConfigurationError(f"tool {made.name}: mark a function with @tool, {advice}") from error
         return marked
 
     return mark if function is None else mark(function)
 
 
 def user_tool(function: Function) -> UserTool:
-    """The tool that `@tool` made of a function. A bare function gets the defaults: it reads, and asks nothing."""
+    """The tool that `@tool` made of a function. A bare function gets the defaults: it reads, and asks nothing.
+
+    Raises ConfigurationError as `tool`, and for a method without the object whose it is.
+    """
     made = getattr(function, _ATTRIBUTE, None)
-    if isinstance(made, UserTool):
-        return made
-    return _made(function, None, None, Effects(reads=True, writes=False, asks=False), USER_SECONDS)
+    if not isinstance(made, UserTool):
+        made = _made(function, None, None, Effects(reads=True, writes=False, asks=False), USER_SECONDS)
+    elif inspect.ismethod(function):  # it was marked in its class, and has been bound since
+        return _made(function, made.name, made.spec.description, made.effects, made.wall_seconds)
+    if made.parameters and made.parameters[0].name == "self":
+        raise ConfigurationError(f"tool {made.name}: it is a method; give it bound: the object's own {made.name}")
+    return made
 
 
 def as_text(result: object) -> str:
@@ -152,6 +169,15 @@ def as_text(result: object) -> str:
         return to_json(result, fallback=str).decode()
     except (PydanticSerializationError, ValueError):
         return str(result)
+
+
+async def _gathered(result: object) -> object:
+    """What an async function or generator makes in the end, also one that a plain function has called."""
+    if inspect.isawaitable(result):
+        result = await cast("Awaitable[object]", result)
+    if inspect.isasyncgen(result):
+        return [one async for one in cast("AsyncGenerator[object]", result)]
+    return result
 
 
 def _made(
@@ -189,10 +215,17 @@ def _described(parameters: Sequence[inspect.Parameter]) -> tuple[Parameter, ...]
 
 def _parameter(one: inspect.Parameter) -> Parameter:
     untyped = one.annotation is inspect.Parameter.empty
-    kind = "text" if untyped or one.annotation is str else inspect.formatannotation(one.annotation)
+    kind = "text" if untyped or one.annotation is str else _kind(one.annotation)
     required = one.default is inspect.Parameter.empty
     default = "" if required else f", default {one.default!r}"
     return Parameter(one.name, f"{kind}{default}"[:_MOST_DESCRIPTION], required)
+
+
+def _kind(annotation: object) -> str:
+    """A type as a model reads it: of an enumeration its values, since nothing else fits."""
+    if isinstance(annotation, EnumType):
+        return " or ".join(repr(each.value) for each in cast("type[Enum]", annotation))
+    return inspect.formatannotation(annotation)
 
 
 def _signature(
@@ -219,8 +252,12 @@ def _reader(one: inspect.Parameter, name: str) -> TypeAdapter[object]:
 
 
 def _read(reader: TypeAdapter[object], text: str) -> object:
-    """A text as the parameter's type: as it stands, else as JSON. Raises ValidationError."""
+    """A text as the parameter's type: as it stands, else as JSON. Raises ValidationError, which says what fits."""
     try:
         return reader.validate_strings(text)
-    except ValidationError:
-        return reader.validate_json(text)
+    except ValidationError as as_it_stands:
+        try:
+            return reader.validate_json(text)
+        except ValidationError as as_json:
+            is_json = all(each["type"] != "json_invalid" for each in as_json.errors(include_url=False))
+            raise (as_json if is_json else as_it_stands) from None
