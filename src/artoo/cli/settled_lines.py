@@ -94,7 +94,7 @@ class SettledLines:
                 yield f"{head} {self._paths(paths, rest)}"
         if moved:
             yield f"{self.text.files_moved} {self._moves(moved)}"
-        for where, changes in repositories.items():
+        for (where, _), changes in repositories.items():
             yield f"git {self.here.short(where)}: {plain(told(changes, self.words))}"
 
     def _paths(self, paths: Sequence[str], rest: int) -> str:
