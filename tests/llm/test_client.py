@@ -348,6 +348,27 @@ async def test_missing_usage_is_estimated():
     assert answer.usage.completion_tokens > 0
 
 
+@pytest.mark.parametrize(
+    ("usage", "prompt", "completion"),
+    [({"prompt_tokens": 900}, 900, 3), ({"completion_tokens": 70}, 5, 70), ({"total_tokens": 970}, 5, 3)],
+)
+async def test_a_part_of_the_usage_that_is_missing_is_estimated(
+    usage: dict[str, object], prompt: int, completion: int
+):
+    """A budget of tokens or money counts both: a part that a server leaves out is not free."""
+    reply = Reply(text='{"tool": "a"}', usage=usage)
+    async with ScriptedServer({"Step": [reply]}) as server, client_of(server) as model:
+        used = (await model.ask(question())).usage
+    assert used.prompt_tokens >= prompt and used.completion_tokens >= completion and used.estimated
+
+
+async def test_thoughts_that_a_server_does_not_count_are_estimated():
+    """They are written and paid for like the answer, wherever they stand."""
+    message = {"content": '{"tool": "a"}', "reasoning_content": "hm, " * 1_000}
+    async with ScriptedServer({"Step": [Reply(message=message, usage={})]}) as server, client_of(server) as model:
+        assert (await model.ask(question())).usage.completion_tokens >= 1_000
+
+
 async def test_cached_tokens_are_reported():
     """The share of the prompt that the server had in its cache comes back with the answer."""
     async with ScriptedServer({"Step": [STEP, STEP]}) as server, client_of(server) as model:

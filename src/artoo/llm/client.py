@@ -325,13 +325,20 @@ def _with_length(problem: str, completion: Completion) -> str:
 
 
 def _used(prompt: _Request, reply: TransportReply, completion: Completion | None) -> Usage | None:
-    """What an answer used, by estimate when the server did not count; None: a refusal, which costs nothing."""
+    """What an answer used, by estimate as far as the server did not count; None: a refusal, which costs nothing."""
     if status_of(reply) != 200:
         return None
     if completion is None:
         return Usage(prompt_tokens=_estimate(prompt), estimated=True)
-    return completion.usage or Usage(
-        prompt_tokens=_estimate(prompt), completion_tokens=estimated_tokens(completion.text), estimated=True
+    counted = completion.usage or Usage()
+    written = estimated_tokens(completion.text, completion.thoughts)
+    if counted.prompt_tokens and (counted.completion_tokens or not written):
+        return counted
+    return Usage(
+        prompt_tokens=counted.prompt_tokens or _estimate(prompt),
+        completion_tokens=counted.completion_tokens or written,
+        cached_tokens=counted.cached_tokens,
+        estimated=True,
     )
 
 

@@ -8,12 +8,16 @@ from typing import NamedTuple
 from artoo.contracts.events import Usage
 from artoo.llm.transport import Json, TransportReply
 
+_MOST_TOKENS = 1e12
+"""More is no count, and would be the end of any budget."""
+
 
 class Completion(NamedTuple):
     """One choice: its text, why it ended (`stop`, `length`, …), the model's name and the tokens.
 
-    `refusal` is the model's own "no". `usage` is None when the server did not count. `thought` says that the model
-    wrote down thoughts first: they take their share of the token limit.
+    `refusal` is the model's own "no". `usage` is None when the server did not count; a part that it left out is 0.
+    `thought` says that the model wrote down thoughts first: they take their share of the token limit. `thoughts`
+    are those that stand beside the text.
     """
 
     text: str
@@ -22,6 +26,7 @@ class Completion(NamedTuple):
     usage: Usage | None
     refusal: str | None = None
     thought: bool = False
+    thoughts: str = ""
 
 
 def completion_of(reply: TransportReply) -> Completion | None:
@@ -46,7 +51,9 @@ def completion_of(reply: TransportReply) -> Completion | None:
     thoughts = _text(reasoned) if reasoned else ""
     thought = bool(thoughts.strip()) or "<think" in text
     if not text or text.isspace():
-        text = _arguments(message) or thoughts
+        text = _arguments(message)
+    if not text:
+        text, thoughts = thoughts, ""
     if not text.strip() and finish == "content_filter":
         refusal = refusal or "the server's content filter removed the answer"
     return Completion(
@@ -56,6 +63,7 @@ def completion_of(reply: TransportReply) -> Completion | None:
         usage=_usage(body),
         refusal=refusal or None,
         thought=thought,
+        thoughts=thoughts,
     )
 
 
@@ -134,7 +142,9 @@ def _usage(body: Mapping[str, Json]) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     cached = _cached(usage, body)
-    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    # Some gateways pass on the names of another interface of the same vendor.
+    prompt = _count(usage.get("prompt_tokens")) or _count(usage.get("input_tokens"))
+    completion = _count(usage.get("completion_tokens")) or _count(usage.get("output_tokens"))
     if not prompt and not completion:
         return None
     return Usage(
@@ -155,4 +165,7 @@ def _cached(usage: Mapping[str, Json], body: Mapping[str, Json]) -> int:
 
 
 def _count(value: Json) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """A count; 0 for what is none. Some servers write whole numbers as 12.0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST_TOKENS:
+        return 0
+    return int(value)
