@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,6 +16,7 @@ from artoo.llm import guard
 from artoo.llm.embedded import EmbeddedTransport
 from artoo.llm.embedded_answer import StreamedAnswer
 from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine, OnChunk, check_gguf, physical_cores
+from artoo.llm.embedded_prefixes import Prefixes
 
 GGUF = b"GGUF" + bytes(60)
 TEXT: list[Mapping[str, object]] = [
@@ -241,6 +244,37 @@ def test_a_damaged_gguf_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
     path.write_bytes(b"GGUF" + bytes(range(256)) * 40)
     with pytest.raises(ModelUnreachable, match="cannot load"):
         LlamaEngine(path, EngineSettings())
+
+
+@pytest.mark.parametrize("trouble", ["prefixes", "temporary"])
+def test_a_disk_without_room_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str) -> None:
+    """Where prefixes cannot be kept none are, and llama.cpp goes on; that its socket has no room is said."""
+    path, there = tmp_path / "m.gguf", tmp_path / "in the way"
+    path.write_bytes(b"GGUF" + bytes(range(256)) * 40)
+    there.write_text("")
+    if trouble == "temporary":
+        monkeypatch.setattr(tempfile, "tempdir", str(there))
+    said = "cannot load" if trouble == "prefixes" else "cannot be loaded .*in the way"
+    with pytest.raises(ModelUnreachable, match=said):
+        LlamaEngine(path, EngineSettings(prefixes=there / "states"))
+
+
+def test_a_saved_prefix_that_another_process_removes_costs_only_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is restored, and gone before its age can be set."""
+    system = "You are R3. " * 30
+    state = tmp_path / f"{hashlib.sha256(system.encode()).hexdigest()[:32]}.state"
+    state.write_bytes(b"saved")
+
+    def restore(prefixes: Prefixes, slot: int, action: str, name: str) -> bool:
+        (tmp_path / name).unlink()
+        return action == "restore"
+
+    monkeypatch.setattr(Prefixes, "_act", restore)
+    prefixes = Prefixes(tmp_path, -1, 1, lambda body: pytest.fail("it was restored"))
+    prefixes.prepare({"messages": [{"role": "system", "content": system}]})
+    assert not state.exists()
 
 
 def test_an_error_of_llama_cpp_keeps_its_status() -> None:

@@ -11,7 +11,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -154,6 +154,19 @@ class LlamaEngine:
                 f"the embedded model needs the package xllamacpp, which cannot be loaded here ({error}); "
                 "install it, or set BRAIN_BASE_URL and TOOL_BASE_URL to use a model server instead"
             ) from error
+        settings = _with_room_for_prefixes(settings)
+        try:
+            self._load(bindings, path, settings)
+        except OSError as error:
+            raise ModelUnreachable(
+                f"the model {path} cannot be loaded ({error}); check the disks that hold it and "
+                f"{tempfile.gettempdir()}"
+            ) from error
+        self._settled = True
+        _open_engines.add(self)
+
+    def _load(self, bindings: _Bindings, path: Path, settings: EngineSettings) -> None:
+        """Raises OSError for the disk's sake, ModelUnreachable for the model's."""
         _read_ahead(path)
         with tempfile.TemporaryDirectory(prefix="artoo-") as private:
             listening = Path(private) / "model.sock"
@@ -167,8 +180,6 @@ class LlamaEngine:
                     "with `artoo model pull`, or pick another with `artoo model use PATH`"
                 ) from error
             self._prefixes = self._kept_prefixes(settings, listening)
-        self._settled = True
-        _open_engines.add(self)
 
     def _kept_prefixes(self, settings: EngineSettings, listening: Path) -> Prefixes | None:
         listener = keep_listener(listening) if settings.prefixes is not None else None
@@ -230,6 +241,17 @@ def _slots(settings: EngineSettings) -> int:
     return settings.slots if settings.prefixes is None else max(settings.slots, _ROLES)
 
 
+def _with_room_for_prefixes(settings: EngineSettings) -> EngineSettings:
+    """With the folder made; without one where it cannot be: prefixes save time and are no reason to fail."""
+    if settings.prefixes is None:
+        return settings
+    try:
+        settings.prefixes.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return replace(settings, prefixes=None)
+    return settings
+
+
 def _parameters(bindings: _Bindings, path: Path, settings: EngineSettings, socket: Path) -> _Parameters:
     threads = settings.threads or physical_cores()
     parameters = bindings.CommonParams()
@@ -250,7 +272,6 @@ def _parameters(bindings: _Bindings, path: Path, settings: EngineSettings, socke
     parameters.ui = False
     parameters.endpoint_slots = settings.prefixes is not None
     if settings.prefixes is not None:
-        settings.prefixes.mkdir(parents=True, exist_ok=True, mode=0o700)
         parameters.slot_save_path = f"{settings.prefixes}{os.sep}"
     parameters.offline = True
     return parameters

@@ -17,6 +17,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -70,7 +71,8 @@ class Prefixes:
             return False
         restored = self._act(slot, "restore", name)
         if restored:
-            os.utime(self._folder / name)
+            with suppress(OSError):  # another process that cleans up has taken it meanwhile
+                os.utime(self._folder / name)
         return restored
 
     def _read(self, system: str, slot: int) -> None:
