@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
@@ -326,6 +327,18 @@ def test_measurements_of_a_task() -> None:
     )
     assert found["artoo.task.money"] == [({"artoo.currency": "EUR"}, 0.25)]
     provider.shutdown()
+
+
+def test_all_signals_together_have_the_time_of_one() -> None:
+    """Nobody waits for a collector twice as long as is said because two signals go to it."""
+    never, began = threading.Event(), monotonic()
+
+    def hang() -> None:
+        never.wait()
+
+    assert not providers.Providers(None, None, (hang, hang)).close_within(1.0)
+    assert monotonic() - began < 1.9
+    never.set()
 
 
 def test_the_console_is_standard_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from artoo.contracts.execution import (
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import Level, MegramState, MemoryRead, MemoryWritten
 from artoo.contracts.plan import DispatchManifest, SubTask
+from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import (
@@ -285,6 +286,18 @@ def test_late_messages_do_not_begin_a_task_again() -> None:
     told = len(stage.spans)
     stage.say(Role.PLANNER, call(Role.PLANNER))
     assert (len(stage.spans), stage.tree.open_tasks) == (told, 0)
+
+
+def test_a_task_that_is_resumed_after_its_end_is_followed_again() -> None:
+    """In the process that ended it, as in a conversation: what it does then is a second trace."""
+    stage = Stage()
+    whole_task(stage)
+    told = len(stage.spans)
+    stage.say(Role.USER, TaskResumed(after="m1"))
+    stage.say(Role.PLANNER, call(Role.PLANNER))
+    stage.say(Role.SOLVER, final(Directive.ACCEPT))
+    assert len([span for span in stage.spans[told:] if span.name == "chat gpt-x"]) == 1
+    assert len({span.context.trace_id for span in stage.spans if span.context is not None}) == 2
 
 
 def test_a_resumed_task_is_a_trace_of_its_own() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -35,12 +36,13 @@ class Providers:
     shutdowns: tuple[Callable[[], None], ...] = ()
 
     def close_within(self, seconds: float) -> bool:
-        """Sends what is queued and ends, all signals side by side. False: the time was up. Blocks."""
+        """Sends what is queued and ends, all signals side by side, and waits so long. False: the time was up."""
         threads = [threading.Thread(target=shutdown, daemon=True) for shutdown in self.shutdowns]
         for thread in threads:
             thread.start()
+        end = time.monotonic() + seconds
         for thread in threads:
-            thread.join(seconds)
+            thread.join(max(0.0, end - time.monotonic()))
         return not any(thread.is_alive() for thread in threads)
 
 

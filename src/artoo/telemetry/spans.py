@@ -16,6 +16,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CorrectionSignal, CriterionJudged, SubTaskOutcome
 from artoo.contracts.plan import DispatchManifest, SubTask
+from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import Decided, Directive, FinalResult, PlanDirective
 from artoo.telemetry import conventions as c
@@ -117,8 +118,10 @@ class SpanTree:
     # --- opening and closing ---------------------------------------------------------------------------------
 
     def _task(self, envelope: Envelope) -> _Task | None:
-        """The task's spans; its first message opens them (a resumed task's need not be the request)."""
+        """The task's spans; its first message opens them, and so does the one that resumes it after its end."""
         task = self._tasks.get(envelope.task_id)
+        if isinstance(envelope.payload, TaskResumed):
+            self._ended.pop(envelope.task_id, None)
         if task is not None or envelope.task_id in self._ended:
             return task
         began = nanoseconds(envelope.at)
