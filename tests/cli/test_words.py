@@ -107,6 +107,30 @@ def test_what_was_written_is_taken_out(text: str, key: str) -> None:
         without_value("control: {epsilon: 1}\n", ["control", "epsilon"])
 
 
+LISTS = "allow:\n  - a\n  - b\n# about apply\napply: new\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "out"),
+    [
+        (LISTS, "allow: 7\n# about apply\napply: new\n", "# about apply\napply: new\n"),
+        ("allow:  # mine\n- a\n- b\napply: new\n", "allow: 7  # mine\napply: new\n", "apply: new\n"),
+        ("allow:\n- a", "allow: 7", ""),
+        ("allow: |\n  a\n  b\napply: new\n", "allow: 7\napply: new\n", "apply: new\n"),
+    ],
+)
+def test_a_value_in_lines_ends_with_its_last_line(text: str, instead: str, out: str) -> None:
+    """For the parser it reaches to the next setting: that one, and what is written about it, stays."""
+    assert with_value(text, ["allow"], 7) == instead
+    assert without_value(text, ["allow"]) == out
+
+
+def test_an_alias_is_not_written_into() -> None:
+    """What would change is the value that it stands for, somewhere else in the file."""
+    with pytest.raises(ConfigurationError, match="alias"):
+        with_value("apply: &how new\nallow: *how\n", ["allow"], 7)
+
+
 def test_a_section_is_no_value() -> None:
     """Neither can it be overwritten, nor a value be gone into."""
     with pytest.raises(ConfigurationError, match="is a section"):

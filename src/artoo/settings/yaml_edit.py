@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.settings.places import Value
@@ -23,6 +23,7 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None:
         return f"{text.rstrip()}\n{_lines(route, value, 0)}".lstrip("\n")
+    key: Node = root
     node: Node = root
     for depth, name in enumerate(route):
         if not isinstance(node, MappingNode):
@@ -36,9 +37,14 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
             return f"{text[: key.end_mark.index]}:\n{below.rstrip()}{text[node.end_mark.index :]}"
     if isinstance(node, MappingNode):
         raise ConfigurationError(f"{'.'.join(route)} is a section; name one of its settings")
-    start, end = node.start_mark.index, node.end_mark.index
+    if node.start_mark.index < key.start_mark.index:
+        raise ConfigurationError(f"{'.'.join(route)} is an alias of another value; edit the file")
+    start, end = node.start_mark.index, _end(node).index
     kept = text[start:end]
     space = kept[len(kept.rstrip()) :]
+    between = text[key.end_mark.index : start].partition(":")[2]
+    if "\n" in between:  # a list in lines: what stands in its place must not begin at the margin, as its dashes may
+        return f"{text[: key.end_mark.index]}: {_written(value)}{between.rstrip()}{space}{text[end:]}"
     gap = "" if start and text[start - 1].isspace() else " "
     return f"{text[:start]}{gap}{_written(value)}{space}{text[end:]}"
 
@@ -57,10 +63,20 @@ def without_value(text: str, route: Sequence[str]) -> str:
         if not depth or len(node.value) > 1:
             first = found[0].start_mark.line
         node = found[1]
-    last = node.end_mark.line if node is not None else first
+    end = _end(node) if node is not None else None
+    last = first if end is None else end.line if end.column else end.line - 1
     lines = text.splitlines(keepends=True)
     comments = [line for line in lines[first : last + 1] if line.lstrip().startswith("#")]
     return "".join((*lines[:first], *comments, *lines[last + 1 :]))
+
+
+def _end(node: Node) -> yaml.Mark:
+    """Where a value ends: what is written in lines reaches, for the parser, to the next setting, over comments."""
+    if isinstance(node, MappingNode) and node.value and not node.flow_style:
+        return _end(node.value[-1][1])
+    if isinstance(node, SequenceNode) and node.value and not node.flow_style:
+        return _end(node.value[-1])
+    return cast(yaml.Mark, node.end_mark)
 
 
 def _is_section(node: Node | None) -> TypeGuard[MappingNode]:
