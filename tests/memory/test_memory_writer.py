@@ -46,6 +46,14 @@ class Failing:
         raise ZeroDivisionError
 
 
+class Ending:
+    """A command that ends its thread."""
+
+    def apply(self, ledger: Ledger) -> bool:
+        """Does what no bug can."""
+        raise SystemExit
+
+
 def test_a_full_queue_drops_and_counts(tmp_path: Path, make: Make) -> None:
     """Beyond its limit the queue drops the new, at once, and counts it; what was queued is stored."""
     environment = open_environment(tmp_path)
@@ -78,12 +86,28 @@ def test_closing_gives_up_on_a_stuck_store(tmp_path: Path, make: Make) -> None:
     environment.close()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_dead_writer_is_noticed(tmp_path: Path) -> None:
-    """A bug that ends the writer does not leave flush waiting for ever."""
+def test_a_bug_in_one_entry_costs_that_entry(tmp_path: Path, make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """It is told and logged whole; what was queued beside it and what comes later is stored."""
     environment = open_environment(tmp_path)
     writer = Writer(LedgerSink(environment))
-    writer.submit(Failing())
+    for command in (Append(make(GLOB)), Failing(), Append(make(GLOB))):
+        assert writer.submit(command)
+    with pytest.raises(MemoryStoreError, match="ZeroDivisionError"):
+        writer.flush()
+    writer.submit(Append(make(GLOB)))
+    writer.flush()
+    assert (writer.statistics.written, writer.statistics.lost) == (3, 1)
+    assert "met a bug" in caplog.text
+    assert writer.close()
+    environment.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_dead_writer_is_noticed(tmp_path: Path) -> None:
+    """A thread that ended does not leave flush waiting for ever."""
+    environment = open_environment(tmp_path)
+    writer = Writer(LedgerSink(environment))
+    writer.submit(Ending())
     with pytest.raises(MemoryStoreError, match="ended unexpectedly"):
         writer.flush()
     assert writer.close() is True

@@ -157,14 +157,17 @@ class Writer:
             self._isolate(commands, error)
         except MemoryStoreError as error:
             self._lose(len(commands), error)
+        except Exception as error:  # noqa: BLE001 - a bug that ended the thread would lose all that comes later
+            _log.exception("memory: a batch of %d entries met a bug", len(commands))
+            self._isolate(commands, MemoryStoreError(f"{type(error).__name__}: {error}"))
         else:
             self.statistics.written += done
             if done < len(commands):
                 self._lose(len(commands) - done, MemoryStoreError("Feedback names a memory that does not exist."))
 
-    def _isolate(self, commands: list[Command], error: RecordDamaged) -> None:
-        if len(commands) == 1:
-            self._lose(1, error)
+    def _isolate(self, commands: list[Command], error: MemoryStoreError) -> None:
+        if len(commands) <= 1:
+            self._lose(len(commands), error)
             return
         middle = len(commands) // 2
         self._store(commands[:middle])
