@@ -81,7 +81,7 @@ class Retrier:
         asked = asked_wait(reply, self._clock.now()) if reply is not None else None
         if asked is None:
             return own
-        # Never earlier than asked for; a little later, so that parallel calls do not all come back at once.
+        # Not earlier than asked for, within our bound; a little later, so that parallel calls do not come at once.
         return min(asked, policy.longest_asked_wait) + min(own, 0.5)
 
 
