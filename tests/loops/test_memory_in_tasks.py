@@ -6,7 +6,22 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from scenario import Ended, Script, World, gives_up, judged, matches, plan, python, shell, subtask
+from scenario import (
+    Ended,
+    Script,
+    World,
+    exists,
+    gives_up,
+    judged,
+    matches,
+    plan,
+    python,
+    replan,
+    says,
+    shell,
+    subtask,
+    write,
+)
 
 from artoo import Artoo, tool
 from artoo.contracts.envelope import Envelope
@@ -20,6 +35,7 @@ from artoo.contracts.memory import (
 )
 from artoo.contracts.plan import Plan
 from artoo.contracts.request import Turn
+from artoo.contracts.solution import PlanDirective
 from artoo.contracts.tags import Pair, macro_pair, micro_pair, placed, slug, thing_pair, tool_pair
 from artoo.memory.service import SharedMemory
 from artoo.runtime.system import SystemClock, UuidIds
@@ -161,6 +177,22 @@ async def test_what_was_learnt_of_a_file_stays_in_its_project(world: World, tmp_
     elsewhere = await count(other)
     assert elsewhere.all(Plan)[0].must_not.targets == ()
     assert "Must not use" not in elsewhere.asked("Plan")[0].user
+
+
+async def test_a_slip_of_the_answer_blames_no_tool(world: World) -> None:
+    """An answer that names a call which was not made speaks against no tool: none is blocked, none remembered."""
+    script: Script = {
+        "Plan": [plan(subtask("make a.txt", exists("a.txt"))), replan(subtask("report on a.txt", exists("a.txt")))],
+        "ExecutorStep": [
+            write("a.txt", "x", final=False),
+            *[says("a.txt is made.", 4)] * 3,
+            says("a.txt is made."),
+        ],
+    }
+    ended = await world.play("Make a.txt", script)
+    assert ended.directive == "accept" and ended.directives[0] != "accept"
+    assert all(each.blocked_tools == () for each in ended.all(PlanDirective))
+    assert all(each.sigma >= 0 for each in ended.all(MemoryWritten))
 
 
 async def test_macro_avoid_is_advice(world: World) -> None:

@@ -50,7 +50,7 @@ class Found(StrEnum):
 
 BLAMES_NOBODY = frozenset(
     (
-        *(Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER),
+        *(Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER, Found.NO_CALL),
         *(Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA),
         Found.CONFLICT,
     )

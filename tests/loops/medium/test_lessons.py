@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
+from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, SubTaskOutcome, ToolCall
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import Level, MegramState, MemoryWritten, Origin
 from artoo.contracts.solution import Directive, Loss, PlanDirective
 from artoo.contracts.tags import LOCAL, Pair, kind_pair, macro_pair, micro_pair, thing_pair, tool_pair
@@ -86,7 +87,7 @@ def test_a_blocked_pair_gets_the_directive_s_values(name: Directive, worth: str)
     assert pairs(found) == [micro_pair("shell:find", "/home"), *wide]
     assert {lesson.stimulus for lesson in found} == {QUANTISATION[worth]}
     assert {lesson.state.value for lesson in found} == {name.value}
-    assert found[0].content == f"{name.value}: nothing there"
+    assert found[0].content == "failed: nothing there"
 
 
 def test_a_blocked_tool_is_blamed_for_each_target() -> None:
@@ -94,6 +95,36 @@ def test_a_blocked_tool_is_blamed_for_each_target() -> None:
     failed = outcome("failed", call("glob", "*.py"), call("glob", "*.md"), call("read_file", "a"))
     found = Lessons().directed(directive(Directive.CHANGE_APPROACH, tools=("glob",)), INTENT, [failed])
     assert pairs(found) == [micro_pair("glob", "*.py"), micro_pair("glob", "*.md"), *of_tool("glob")]
+
+
+def test_what_a_place_refused_is_not_the_tool_s_fault() -> None:
+    """In a round that failed for another reason, a file that was not there is learnt of that file alone."""
+    gone = call("read_file", "a.csv", CallStatus.ERROR, reason="No such file or directory")
+    failed = outcome("failed", gone, call("python", "print(1)"))
+    blocks = directive(Directive.BREAK_SYMMETRY, tools=("read_file", "python"))
+    found = pairs(Lessons().directed(blocks, INTENT, [failed]))
+    places = [micro_pair("read_file", "a.csv"), micro_pair("python", "print(1)")]
+    assert found == [*places, *of_tool("python")]
+
+
+def test_what_files_hold_is_told_of_their_place_alone() -> None:
+    """What is learnt of a tool is heard in other projects: the criterion, not the evidence with a file's text."""
+    unmet = CriterionVerdict(
+        criterion="a.txt is empty",
+        mode="verifiable",
+        verdict="fail",
+        failure_class=FailureClass.LOGICAL,
+        evidence="a.txt: Ada's salary",
+        decided_by=DecidedBy.CHECK,
+    )
+    failed = outcome("failed", call("python", "print(1)")).model_copy(
+        update={"criteria_verdicts": (unmet,), "failure_reason": "a.txt is empty: a.txt: Ada's salary"}
+    )
+    found = Lessons().directed(directive(Directive.BREAK_SYMMETRY, tools=("python",)), INTENT, [failed])
+    assert [lesson.content for lesson in found] == [
+        "failed: a.txt is empty: a.txt: Ada's salary",
+        *["did not meet: a.txt is empty"] * 2,
+    ]
 
 
 def test_a_pair_is_blamed_once_in_a_task() -> None:

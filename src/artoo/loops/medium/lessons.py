@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import Level, MegramState, MemoryWritten
 from artoo.contracts.solution import Directive, PlanDirective
 from artoo.contracts.tags import (
@@ -56,14 +57,18 @@ class Lessons:
         uses = [use for use in _blocked(directive, failed) if use not in self._blamed][:MOST_PAIRS]
         self._blamed.update(uses)
         reason = "; ".join(each.failure_reason or each.intent for each in failed)
-        stimulus, told = failure_stimulus(state.value), f"{state.value}: {reason}"
-        pairs = _places(uses)
-        if directive.directive in WRONG_WAYS:  # what a place refused says nothing of the tool
-            # Rounds of one task are one experience of a tool: another place was tried, not another request.
-            tools = [tool for tool in _tools_of(uses) if tool not in self._blamed_tools]
+        stimulus = failure_stimulus(state.value)
+        lessons = _lessons(_places(uses), state, stimulus, f"failed: {reason}")
+        if directive.directive in WRONG_WAYS:
+            # What a place refused says nothing of the tool. Rounds of one task are one experience of it: another
+            # place was tried, not another request.
+            places = _refused_by_places(failed)
+            blamed = _tools_of(use for use in uses if use not in places)
+            tools = [tool for tool in blamed if tool not in self._blamed_tools]
             self._blamed_tools.update(tools)
-            pairs += _of_tools(tools, intent)
-        return _lessons(pairs, state, stimulus, told)
+            # Heard in other projects too: what was not met, and not what their files hold.
+            lessons += _lessons(_of_tools(tools, intent), state, stimulus, f"did not meet: {_unmet(failed)}")
+        return lessons
 
     def after_break(self, obeyed: Directive, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """A round ended that obeyed `obeyed`: the deferred credit for what matched in it and not before."""
@@ -79,7 +84,7 @@ class Lessons:
         """The task ended with accept or success: everything that a matched subtask used, and the intent."""
         uses, stimulus = _used(_matched(outcomes)), QUANTISATION[state.value]
         told = f"was done with {_told_of(_tools_of(uses))}" if uses else "was done without a tool"
-        micro = _lessons(_about(uses, intent), state, stimulus, f"{state.value}: {_short(intent)}")
+        micro = _lessons(_about(uses, intent), state, stimulus, f"worked for: {intent}")
         return [*micro, Lesson(macro_pair(intent), state, stimulus, told)]
 
     def abandoned(self, intent: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
@@ -163,6 +168,19 @@ def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list
         tried = any(blocked in call.identity for each in failed for call in each.tool_calls)
         uses += [] if tried else [(blocked, "")]
     return list(dict.fromkeys(uses))
+
+
+def _refused_by_places(failed: Iterable[SubTaskOutcome]) -> set[Use]:
+    calls = (call for each in failed for call in each.tool_calls if call.status is not CallStatus.OK)
+    refused = [call for call in calls if call.failure_class is FailureClass.ENVIRONMENTAL]
+    return {(identity, call.target) for call in refused for identity in call.identity}
+
+
+def _unmet(failed: Iterable[SubTaskOutcome]) -> str:
+    return "; ".join(
+        "; ".join(one.criterion for one in each.criteria_verdicts if one.verdict == "fail") or each.intent
+        for each in failed
+    )
 
 
 def _withheld(outcome: SubTaskOutcome) -> bool:
