@@ -51,24 +51,26 @@ class Lessons:
         self._credited: set[str] = set()
 
     def directed(self, directive: PlanDirective, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """A round fell short: its newly blocked pairs, with what the directive is worth."""
+        """A round fell short: its newly blocked pairs, with what the directive is worth.
+
+        Where the approach was wrong, what the world refused beside it (a file that is not there) teaches nothing.
+        Rounds of one task are one experience of a tool: another place was tried, not another request.
+        """
         state = MegramState(directive.directive.value)
+        wrong = directive.directive in WRONG_WAYS
         failed = [each for each in outcomes if each.status == "failed" and each.infrastructure is None]
-        uses = [use for use in _blocked(directive, failed) if use not in self._blamed][:MOST_PAIRS]
+        refused = _refused_by_the_world(failed) if wrong else frozenset[Use]()
+        uses = [use for use in _blocked(directive, failed) if use not in self._blamed | refused][:MOST_PAIRS]
         self._blamed.update(uses)
-        reason = "; ".join(each.failure_reason or each.intent for each in failed)
+        tools = [tool for tool in _tools_of(uses) if wrong and tool not in self._blamed_tools]
+        self._blamed_tools.update(tools)
         stimulus = failure_stimulus(state.value)
-        lessons = _lessons(_places(uses), state, stimulus, f"failed: {reason}")
-        if directive.directive in WRONG_WAYS:
-            # What a place refused says nothing of the tool. Rounds of one task are one experience of it: another
-            # place was tried, not another request.
-            places = _refused_by_places(failed)
-            blamed = _tools_of(use for use in uses if use not in places)
-            tools = [tool for tool in blamed if tool not in self._blamed_tools]
-            self._blamed_tools.update(tools)
-            # Heard in other projects too: what was not met, and not what their files hold.
-            lessons += _lessons(_of_tools(tools, intent), state, stimulus, f"did not meet: {_unmet(failed)}")
-        return lessons
+        reason = "; ".join(each.failure_reason or each.intent for each in failed)
+        # A tool is heard of in other projects too: what was not met is told, and not what their files hold.
+        return [
+            *_lessons(_places(uses), state, stimulus, f"failed: {reason}"),
+            *_lessons(_of_tools(tools, intent), state, stimulus, f"did not meet: {_unmet(failed)}"),
+        ]
 
     def after_break(self, obeyed: Directive, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """A round ended that obeyed `obeyed`: the deferred credit for what matched in it and not before."""
@@ -170,10 +172,10 @@ def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list
     return list(dict.fromkeys(uses))
 
 
-def _refused_by_places(failed: Iterable[SubTaskOutcome]) -> set[Use]:
+def _refused_by_the_world(failed: Iterable[SubTaskOutcome]) -> frozenset[Use]:
     calls = (call for each in failed for call in each.tool_calls if call.status is not CallStatus.OK)
     refused = [call for call in calls if call.failure_class is FailureClass.ENVIRONMENTAL]
-    return {(identity, call.target) for call in refused for identity in call.identity}
+    return frozenset((identity, call.target) for call in refused for identity in call.identity)
 
 
 def _unmet(failed: Iterable[SubTaskOutcome]) -> str:
