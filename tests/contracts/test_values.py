@@ -95,6 +95,7 @@ def test_endings_from_which_nothing_is_learnt() -> None:
     nothing = {StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL}
     assert {each for each in StoppedBy if each.is_infrastructure} == nothing
     assert {each for each in StoppedBy if not each.teaches} == {
+        StoppedBy.MISSING_INPUT,
         *nothing,
         StoppedBy.QUESTION,
         StoppedBy.PROMPT_REFUSED,

@@ -224,6 +224,14 @@ async def test_where_a_thing_was_found_is_known_when_it_is_missing(world: World)
     assert place in second.asked("Plan")[0].user
 
 
+async def test_what_was_not_there_says_nothing_of_the_kind_of_request(world: World) -> None:
+    """A task that ends for a missing file leaves no warning for the one after the person has put it there."""
+    script = {"Plan": plan(subtask("count")), "ExecutorStep": gives_up("a.txt is not here")}
+    ended = await world.play(COUNT, script)
+    assert ended.directive == "abandon" and ended.result.stopped_by == "missing_input"
+    assert ended.all(MemoryWritten) == []
+
+
 async def test_an_interrupted_task_teaches_nothing(world: World) -> None:
     """An ending that says nothing about the approach leaves memory as it was."""
     world.file("a.txt", "x\n")

@@ -50,8 +50,11 @@ class StoppedBy(StrEnum):
 
     @property
     def teaches(self) -> bool:
-        """False when nothing can be learnt from the ending (SPEC section 5): that a request was not clear, too."""
-        return not self.is_infrastructure and self not in (StoppedBy.QUESTION, StoppedBy.PROMPT_REFUSED)
+        """False when nothing can be learnt from the ending (SPEC section 5): that a request was not clear, too, or
+        that a file or a program was not there, which the person puts right.
+        """
+        own = (StoppedBy.QUESTION, StoppedBy.PROMPT_REFUSED, StoppedBy.MISSING_INPUT)
+        return not self.is_infrastructure and self not in own
 
 
 class OutcomeSummary(Contract):

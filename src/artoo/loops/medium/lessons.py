@@ -2,7 +2,8 @@
 
     a directive            each newly blocked pair, its tool for this kind of request and as such: its stimulus
     accept, success        each pair that a matched subtask used, and its tool likewise; the intent
-    abandon                the intent, unless the ending teaches nothing (no model, no network, interrupted)
+    abandon                the intent, unless the ending teaches nothing (no model, no network, interrupted,
+                           something that is not there)
     after break_symmetry   its own +.75 for the pairs of the round that then matched
     a round of cell 6      that it was one, by intent
     a named thing          where it was found (level K)
