@@ -104,6 +104,12 @@ def test_an_ending_by_infrastructure_teaches_nothing(why: StoppedBy) -> None:
     assert observation_of("sum up", FAILED.model_copy(update={"stopped_by": why})) is None
 
 
+def test_what_was_not_there_is_noted() -> None:
+    """That a program is missing is worth knowing: the note says which."""
+    noted = observation_of("convert", FAILED.model_copy(update={"stopped_by": StoppedBy.MISSING_INPUT}))
+    assert noted is not None and "pandoc: command not found" in noted.text
+
+
 def test_the_same_thing_three_times_is_ripe() -> None:
     """Three files, one pattern; twice is not enough."""
     fresh = [_seen(n, f"convert notes{n}.md to pdf", FAILED) for n in range(3)]

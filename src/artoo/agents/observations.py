@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artoo.agents.words import general, one_line
-from artoo.contracts.solution import Directive, FinalResult
+from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 
 ASKED, REASON, WHOLE = 160, 160, 600
 """Characters kept of the request, of each reason, and of an observation."""
@@ -24,16 +24,18 @@ class Noted:
 def observation_of(request: str, result: FinalResult) -> Noted | None:
     """What happened, or None when the ending teaches nothing.
 
-    Not the output: that is in the task's log. What is quoted from the request or a tool stays in quotes.
+    Not the output: that is in the task's log. What is quoted from the request or a tool stays in quotes. What was
+    not there is noted, for the note says what it was.
     """
-    if result.stopped_by is not None and not result.stopped_by.teaches:
+    why = result.stopped_by
+    if why is not None and not why.teaches and why is not StoppedBy.MISSING_INPUT:
         return None
     asked = one_line(request, ASKED)
     ending = _ending(result)
     reasons = _reasons(result)
     told = f'"{asked}": {ending}{_told(reasons)}'
-    why = "" if ending == DONE else general(" ".join(reasons))
-    return Noted(one_line(told, WHOLE), "|".join((ending, general(asked).replace("|", " "), why)))
+    because = "" if ending == DONE else general(" ".join(reasons))
+    return Noted(one_line(told, WHOLE), "|".join((ending, general(asked).replace("|", " "), because)))
 
 
 def asked_in(observation: str) -> str:
