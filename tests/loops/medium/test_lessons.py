@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from artoo.contracts.criteria import Mode
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, SubTaskOutcome, ToolCall
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import Level, MegramState, MemoryWritten, Origin
@@ -110,7 +111,7 @@ def test_what_files_hold_is_told_of_their_place_alone() -> None:
     """What is learnt of a tool is heard in other projects: the criterion, not the evidence with a file's text."""
     unmet = CriterionVerdict(
         criterion="a.txt is empty",
-        mode="verifiable",
+        mode=Mode.VERIFIABLE,
         verdict="fail",
         failure_class=FailureClass.LOGICAL,
         evidence="a.txt: Ada's salary",
