@@ -236,6 +236,15 @@ def test_a_plateau_has_no_urgency(kind: Directive) -> None:
     assert "than in the round before" not in directive_text(directive(kind, 0.5, urgency="worsening"))
 
 
+@pytest.mark.parametrize("kind", [Directive.BREAK_SYMMETRY, Directive.CHANGE_PATH])
+def test_nothing_has_moved_since_a_round_before(kind: Directive) -> None:
+    """After the first round nobody can say that nothing has moved; after a later one a plateau does."""
+    first = directive(kind)
+    assert "Nothing has moved" not in directive_text(first.model_copy(update={"prev_directive": Directive.INIT}))
+    later = first.model_copy(update={"prev_directive": Directive.REFINE})
+    assert directive_text(later).startswith("Nothing has moved. ")
+
+
 def test_a_source_is_blamed_only_by_the_record_of_a_call() -> None:
     """A plateau without logical failures says nothing of a source; a call that the world refused says it itself."""
     ran = ToolCall(tool="shell", identity=("shell:wc",), target="wc a.txt", input="wc a.txt", status=CallStatus.OK)
@@ -283,4 +292,4 @@ def test_an_order_is_asked_for_where_parts_clashed() -> None:
     assert alone.count("write the red one") == 1 and ": blue" not in alone
     wrong = CriterionVerdict(criterion="a number", verdict="fail", evidence="no digit")
     both = directive_text(directive(Directive.BREAK_SYMMETRY, failed=(lost,), unmet=(*unmet, wrong)))
-    assert both.startswith("Nothing has moved.") and "follow one another" in both
+    assert both.startswith("Plan a different approach.") and "follow one another" in both

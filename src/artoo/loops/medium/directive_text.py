@@ -16,11 +16,14 @@ from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, PlanDirective
 
 _WHAT_TO_DO = {
-    Directive.BREAK_SYMMETRY: "Nothing has moved. Plan a different approach.",
+    Directive.BREAK_SYMMETRY: "Plan a different approach.",
     Directive.CHANGE_APPROACH: "Use another method.",
-    Directive.CHANGE_PATH: "Nothing has moved. Keep the method and change what it works on.",
+    Directive.CHANGE_PATH: "Keep the method and change what it works on.",
     Directive.REFINE: "Keep the method and mend what is not met.",
 }
+_STILL = "Nothing has moved. "
+"""Before what a plateau asks for; the first round has none before it that it could be no better than."""
+_PLATEAUS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_PATH)
 _WORSE = {
     Directive.CHANGE_APPROACH: "It is further away than in the round before: keep nothing of this method.",
     Directive.REFINE: "It is further away than in the round before: take back what was changed last.",
@@ -40,7 +43,7 @@ _MOST_FAILED = 3
 def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) -> str:
     """The text of the DIRECTIVE segment. `amendable`: criteria whose check R2 has written, and may replace."""
     unmet = _unmet(directive)
-    lines = [_what_to_do(directive.directive, unmet)]
+    lines = [_what_to_do(directive, unmet)]
     # The sign of the gradient says how strongly to apply a directive (paper, section 5.2); a plateau has none.
     lines.append(
         {"worsening": _WORSE, "improving": _BETTER}.get(directive.urgency, {}).get(directive.directive, "")
@@ -62,15 +65,17 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
     return "\n".join(line for line in lines if line)
 
 
-def _what_to_do(directive: Directive, unmet: Sequence[CriterionVerdict]) -> str:
+def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> str:
     """The law's word, but where code knows better what is missing: a second way that agrees, or an order."""
     found = {verdict.reason.found if verdict.reason is not None else None for verdict in unmet}
     if found == {Found.WAYS_DIFFER}:
         return _UNCONFIRMED
+    still = directive.prev_directive is not Directive.INIT and directive.directive in _PLATEAUS
+    told = (_STILL if still else "") + _WHAT_TO_DO[directive.directive]
     if Found.CONFLICT not in found:
-        return _WHAT_TO_DO[directive]
+        return told
     only = found <= {Found.CONFLICT, Found.UNFINISHED}
-    return _CLASHED if only else f"{_WHAT_TO_DO[directive]} {_CLASHED}"
+    return _CLASHED if only else f"{told} {_CLASHED}"
 
 
 def _refused_by_the_world(directive: PlanDirective) -> list[str]:
