@@ -94,6 +94,7 @@ def test_the_pyramid(home: Path) -> None:
         (("tool:shell:find", "path:/home/me"), FIND),
         (("tool:shell:find path:/home/me",), FIND),
         (("tool:x", "path:/a", "b"), Pair("tool:x", "path:/a b")),
+        (("tool:x", "path:a.txt"), Pair("tool:x", f"path:{Path.cwd()}/a.txt")),
         (("tool:glob",), Pair("tool:glob", LOCAL)),
         (("find", "all", "pdf"), macro_pair("find all pdf")),
     ],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar, runtime_checkable
 import click
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.tags import Pair, pair_named
+from artoo.contracts.tags import Pair, pair_named, placed
 
 if TYPE_CHECKING:
     from artoo.contracts.memory import DreamReport
@@ -56,11 +56,11 @@ def with_books(config: Config, work: Callable[[MemoryBooks], Awaitable[T]]) -> T
 
 
 def pair_of(words: tuple[str, ...]) -> Pair:
-    """See `pair_named`. Raises UsageError for no words."""
+    """See `pair_named`; a target is that of the current directory. Raises UsageError for no words."""
     text = " ".join(words)
     if not text.strip():
         raise click.UsageError("Name a pair, such as `tool:glob path:/tmp`, a tool, or a request.")
-    return pair_named(text)
+    return placed(pair_named(text), str(Path.cwd()))
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
