@@ -93,8 +93,11 @@ def prohibitions(must_not: MustNot) -> str:
 
     Scripts and long commands are left out: the tool layer refuses them all the same, and a prompt pays for them.
     """
-    targets = [f"{target} (with {tool})" for tool, target in must_not.targets if is_short(target)]
-    lines = [*must_not.tools, *targets]
+    tools: dict[str, list[str]] = {}
+    for tool, target in must_not.targets:
+        if is_short(target):
+            tools.setdefault(target, []).append(tool)
+    lines = [*must_not.tools, *(f"{target} (with {', '.join(each)})" for target, each in tools.items())]
     return "\n".join(f"- {line}" for line in lines[:_SHOWN_PROHIBITIONS])
 
 

@@ -225,8 +225,8 @@ def test_a_content_that_is_named_stays_as_it_is() -> None:
 
 
 def test_prohibitions_are_short() -> None:
-    """Tools and short targets are named; whole scripts are not."""
-    must_not = MustNot(
-        tools=("glob",), targets=(("read_file", "a.txt"), ("python", "x = 1\nprint(x)"), ("shell", "x" * 99))
-    )
-    assert prohibitions(must_not) == "- glob\n- a.txt (with read_file)"
+    """Tools and short targets are named, each target once; whole scripts are not."""
+    scripts = ("python", "x = 1\nprint(x)"), ("shell", "x" * 99)
+    piped = ("shell:cat", "cat a | wc"), ("shell:wc", "cat a | wc")
+    must_not = MustNot(tools=("glob",), targets=(("read_file", "a.txt"), *scripts, *piped))
+    assert prohibitions(must_not) == "- glob\n- a.txt (with read_file)\n- cat a | wc (with shell:cat, shell:wc)"
