@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -32,6 +33,7 @@ class Terminal:
         self._process = process
         self._master = master
         self._settings = termios.tcgetattr(master)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.raw = ""
         self._seen = 0
 
@@ -41,6 +43,14 @@ class Terminal:
         while text not in self.shown:
             if not self._read(deadline):
                 raise AssertionError(f"{text!r} did not appear; there was: {self.shown!r}")
+
+    def wait_for_page(self, start: str = "-- ") -> None:
+        """Reads until the pager's whole line stands there: the rest of one would still come after `forget`."""
+        whole = re.compile(re.escape(start) + r"[^\n]*(?:to the end|go on) --")
+        deadline = time.monotonic() + PATIENCE
+        while whole.search(self.shown) is None:
+            if not self._read(deadline):
+                raise AssertionError(f"no page {start!r} appeared; there was: {self.shown!r}")
 
     def wait_for_prompt(self) -> None:
         """Waits until the prompt reads single keys; before, the terminal itself would act on Ctrl-C and Ctrl-D."""
@@ -86,7 +96,7 @@ class Terminal:
             data = os.read(self._master, 65_536)
         except OSError:  # Linux says EIO when the last writer has gone
             return False
-        self.raw += data.decode("utf-8", "replace")
+        self.raw += self._decoder.decode(data)  # a letter may come in two pieces
         return bool(data)
 
 

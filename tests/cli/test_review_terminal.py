@@ -73,12 +73,12 @@ def test_a_choice_that_is_taken_back_leads_to_the_question(tmp_path: Path) -> No
 def test_long_diffs_are_paged_and_dangers_stand_before_the_question(tmp_path: Path) -> None:
     """Space goes on, p goes back, q leaves; the deletion and the hook are named again right before the question."""
     with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path) as screen:
-        screen.wait_for("-- 21/")
+        screen.wait_for_page("-- 21/")
         screen.send(" ")
-        screen.wait_for("-- 43/")
+        screen.wait_for_page("-- 43/")
         screen.forget()
         screen.send("p")
-        screen.wait_for("-- 21/")
+        screen.wait_for_page("-- 21/")
         screen.send("q")
         screen.wait_for(ASK)
         before_question = screen.shown.split(ASK)[0].splitlines()[-4:]
@@ -94,10 +94,10 @@ def test_long_diffs_are_paged_and_dangers_stand_before_the_question(tmp_path: Pa
 def test_one_loss_among_hundreds_is_said_wherever_the_person_answers(tmp_path: Path) -> None:
     """One deletion beside 300 other lines: its name stands right above the question, each time that it is put."""
     with terminal("reviews_many", ["run", "--json", "tidy up"], tmp_path) as screen:
-        screen.wait_for("-- 22/")
+        screen.wait_for_page("-- 22/")
         screen.forget()
         screen.send("q")
-        screen.wait_for("p: back, ")
+        screen.wait_for_page()
         screen.send("q")
         screen.wait_for(ASK)
         screen.send("what\r")
@@ -116,7 +116,7 @@ def test_every_page_can_be_seen(tmp_path: Path) -> None:
     """Going on to the end shows the last line of the last diff before the question."""
     with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path) as screen:
         for _ in range(30):
-            screen.wait_for("p: back, ")
+            screen.wait_for_page()
             screen.forget()
             screen.send(" ")
             if "-- end" in screen.shown_all:
@@ -130,7 +130,7 @@ def test_every_page_can_be_seen(tmp_path: Path) -> None:
 def test_an_interrupt_in_the_pager_keeps(tmp_path: Path) -> None:
     """Ctrl-C while reading diffs leaves the terminal as it was, and nothing is applied."""
     with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path) as screen:
-        screen.wait_for("-- 21/")
+        screen.wait_for_page("-- 21/")
         screen.send(CTRL_C)
         screen.wait_for("keep it for later")
         assert decided(screen)[0] == "pending"

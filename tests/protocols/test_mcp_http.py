@@ -55,7 +55,7 @@ async def test_a_task_by_http(place: Place, era: str) -> None:
 
 async def test_who_may_not(place: Place) -> None:
     """No token, a wrong one, another Host, a page's Origin, a body without end: refused, and nothing is begun."""
-    async with served(place) as (url, token), httpx2.AsyncClient(headers=ACCEPT) as http:
+    async with served(place) as (url, token), httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
         known = {"authorization": f"Bearer {token}"}
         for headers, code in (
             ({}, 401),
