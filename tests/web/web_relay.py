@@ -15,8 +15,8 @@ class Relay:
         self._awake = asyncio.Event()
         self._awake.set()
         self._life = 0
-        self.dead = 0
-        """Connections that hang."""
+        self.dead = asyncio.Event()
+        """Set as soon as a connection hangs: something was sent through it, and did not arrive."""
 
     def sleep(self) -> None:
         """From now on nothing gets through."""
@@ -43,7 +43,7 @@ class Relay:
         with suppress(ConnectionError):
             while data := await reader.read(65_536):
                 if self._life != life or not self._awake.is_set():
-                    self.dead += 1
+                    self.dead.set()
                     await asyncio.Event().wait()
                 writer.write(data)
                 await writer.drain()
