@@ -46,6 +46,7 @@ async def test_a_task_by_http(place: Place, era: str) -> None:
         Client(streamable_http_client(url, http_client=http), mode=era) as client,
     ):
         ran = await client.call_tool("run", {"request": f"run: {EDIT}"})
+        assert not ran.is_error, ran.content
         found = cast("dict[str, Any]", ran.structured_content)
         assert found["status"] == "pending", ran.content
         dropped = await client.call_tool("discard", {"task_id": found["task_id"]})
