@@ -17,7 +17,7 @@ from artoo.cli.task_names import local_time, name_at
 from artoo.contracts.agents import BoardState
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.naming import SHORTEST, named, short_name
-from artoo.runtime.pending import UNKNOWN
+from artoo.runtime.team.stands import UNKNOWN
 
 if TYPE_CHECKING:
     from artoo.runtime.config import Config

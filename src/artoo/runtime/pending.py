@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from artoo.contracts.agents import BoardState
 from artoo.contracts.changes import Conflict, path_bytes, printable_path
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
@@ -46,11 +45,6 @@ logger = logging.getLogger(__name__)
 
 _LISTED = 1_000
 
-UNKNOWN = "unknown"
-"""How a task stands that the board does not have: its books are new, or an old copy."""
-
-FORSAKEN = frozenset({*(state.value for state in (BoardState.FAILED, BoardState.CANCELLED)), UNKNOWN})
-
 
 @dataclass(frozen=True, slots=True)
 class Versions:
@@ -68,6 +62,7 @@ class Pending:
 
     `reason` says why they wait. `cut_off`: the task did not end. `on_board`: it is the team's, and settled by its
     review; cut off, it is not handed in. `stands`: how that task stands on the board, empty where nobody has asked.
+    `forsaken`: nobody of the team goes on with it or reviews it, so it is the person's to take or to drop.
     `counts`, and the paths in conflict that these do not hold (`conflicts`), are those of the moment when it began
     to wait; `diff` says how it is now.
     """
@@ -85,6 +80,7 @@ class Pending:
     cut_off: bool = False
     on_board: bool = False
     stands: str = ""
+    forsaken: bool = False
     _home: Path = field(default=Path(), repr=False)
 
     @property
@@ -92,11 +88,6 @@ class Pending:
         """Whether a cut-off task can go on: it is to be resumed or discarded. A command by itself has no log to go
         on from, and what is whole of it is settled as anything else."""
         return self.cut_off and bool(self.request) and not self.on_board
-
-    @property
-    def forsaken(self) -> bool:
-        """Whether nobody of the team goes on with it or reviews it: it is the person's to take or to drop."""
-        return self.on_board and self.stands in FORSAKEN
 
     @property
     def only_conflicts(self) -> bool:

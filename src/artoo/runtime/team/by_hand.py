@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 from artoo.agents.additions import MOST_TASKS
 from artoo.agents.governance import TRANSITIONS
@@ -13,8 +12,9 @@ from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError, MoveRefused
 from artoo.runtime.config import Config
 from artoo.runtime.naming import named
-from artoo.runtime.pending import UNKNOWN, Pending
+from artoo.runtime.pending import Pending
 from artoo.runtime.team.office import Office, open_office
+from artoo.runtime.team.stands import standing
 from artoo.world.pending import DAY
 
 
@@ -95,11 +95,7 @@ async def as_they_stand(config: Config, found: Sequence[Pending]) -> tuple[Pendi
             states = await office.board.states(teams)
     except (ActivityStoreError, ConfigurationError):
         return tuple(found)
-    return tuple(_standing(one, states.get(one.task_id)) for one in found)
-
-
-def _standing(one: Pending, state: BoardState | None) -> Pending:
-    return replace(one, stands=UNKNOWN if state is None else state.value) if one.on_board else one
+    return tuple(standing(one, states.get(one.task_id)) for one in found)
 
 
 async def complete_applied(config: Config, task_id: str) -> BoardState | None:
