@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "world"))
+from git_scenes import COMMITS, TOLD, run
 from sandbox_snapshots import snapshot
 from sandbox_world import World
-from test_git_history import COMMITS, TOLD, run
 from view_world import any_view, bash, out
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest

@@ -10,10 +10,9 @@ from playwright.async_api import Page as Tab
 from playwright.async_api import Route
 from web_browser import NEEDS_BROWSER, Browsing, browsing, known, reach
 from web_scenes import TASK, Writer, asked_model, crowd, first_round, opening, second_round
-from web_server import PATIENCE, Page, page_of
+from web_server import Page, page_of, stop_wanted
 
 from artoo.contracts.roles import Role
-from artoo.runtime.desk import TaskDesk
 from artoo.tasklog.lock import TaskLock
 
 pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]
@@ -113,9 +112,7 @@ async def test_a_button_stays_itself_while_the_words_around_it_change(tmp_path: 
             writer.say([asked_model(Role.EXECUTOR, "ExecutorStep")])
             await tab.locator(".facts").get_by_text("6 model calls").wait_for()
             await tab.mouse.up()
-            async with asyncio.timeout(PATIENCE):
-                while not TaskDesk(tmp_path, TASK).stop_wanted():  # noqa: ASYNC110 (a file)
-                    await asyncio.sleep(0.05)
+            await stop_wanted(tmp_path, TASK)
 
 
 async def test_a_row_that_has_not_come_yet_is_opened_when_it_has(tmp_path: Path) -> None:

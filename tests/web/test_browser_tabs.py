@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Page as Tab
 from web_browser import NEEDS_BROWSER, browsing, known
 from web_scenes import TASK, Writer, first_round, opening
-from web_server import PATIENCE, page_of
+from web_server import page_of, stop_wanted
 
-from artoo.runtime.desk import TaskDesk
 from artoo.tasklog.lock import TaskLock
 
 pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]
@@ -47,9 +45,7 @@ async def test_nine_tabs_that_are_seen_all_load_hear_and_act(tmp_path: Path) -> 
             for tab in tabs:
                 await known(tab, writer.count)
             await tabs[-1].locator("#stop button").click()
-            async with asyncio.timeout(PATIENCE):
-                while not TaskDesk(tmp_path, TASK).stop_wanted():  # noqa: ASYNC110 (a file)
-                    await asyncio.sleep(0.1)
+            await stop_wanted(tmp_path, TASK)
 
 
 async def test_a_tab_that_nobody_sees_has_no_stream_and_goes_on_when_it_is_seen(tmp_path: Path) -> None:

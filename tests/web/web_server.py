@@ -17,6 +17,7 @@ import aiohttp
 from artoo.contracts.settling import ApplyMode
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.config import Config
+from artoo.runtime.desk import TaskDesk
 from artoo.testing import ScriptedModel
 from artoo.web.serving import bound, served
 from artoo.web.site import Site
@@ -114,3 +115,10 @@ async def page_of(
             yield Page(address, token, client, parts.port or 0)
         finally:
             serving.stop()
+
+
+async def stop_wanted(home: Path, task_id: str) -> None:
+    """Returns when somebody has asked a task to stop."""
+    async with asyncio.timeout(PATIENCE):
+        while not TaskDesk(home, task_id).stop_wanted():  # noqa: ASYNC110 (a file)
+            await asyncio.sleep(0.05)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from git_scenes import run
 from layers import view_of
 from sandbox_world import World
-from test_git_history import run
 
 from artoo.contracts.settling import ChangeClass
 from artoo.world.difference import difference_of

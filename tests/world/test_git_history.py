@@ -2,56 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from git_scenes import COMMITS, TOLD, after, history, run
 from layers import view_of
 from sandbox_world import World
 
 from artoo.contracts.settling import ChangeClass, counts_of
-from artoo.world.difference import Difference, difference_of
+from artoo.world.difference import difference_of
 from artoo.world.settle import apply_difference
 from artoo.world.undo import Keep, prune, undo
-
-ENVIRONMENT = {
-    "GIT_AUTHOR_NAME": "U",
-    "GIT_AUTHOR_EMAIL": "u@example.invalid",
-    "GIT_COMMITTER_NAME": "U",
-    "GIT_COMMITTER_EMAIL": "u@example.invalid",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_EDITOR": "true",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "PATH": os.environ["PATH"],
-}
-
-
-def run(directory: Path, script: str, more: Mapping[str, str] | None = None) -> str:
-    """A script in a project, with a git that knows only this environment."""
-    done = subprocess.run(
-        ["bash", "-ec", script],
-        cwd=directory,
-        env=ENVIRONMENT | dict(more or {}) | {"HOME": str(directory)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-COMMITS = """
-git init -q -b main .
-for n in 1 2 3; do echo $n > f$n; git add f$n; git commit -qm "number $n"; done
-git branch side; git checkout -q side; echo s > s; git add s; git commit -qm "on the side"; git checkout -q main
-git tag light; git tag -a -m annotated heavy side
-echo w > f1; git stash -q; echo v > f2; git stash -q
-echo 4 > f4; git add f4; git commit -qm "number 4"
-"""
 
 
 @pytest.fixture
@@ -59,17 +21,6 @@ def world(world: World) -> World:
     """A project that is a repository with branches, tags and two stashes."""
     run(world.project, COMMITS)
     return world
-
-
-def after(world: World, script: str) -> Difference:
-    """The difference of a task that ran the script."""
-    place = view_of(world, lambda home: run(home / "project", script))
-    return difference_of(place, world.artoo_home)
-
-
-def history(found: Difference) -> set[str]:
-    """Reasons of what is history."""
-    return {one.reason for one in found.classes if one.change_class is ChangeClass.HISTORY}
 
 
 SILENT = [
@@ -189,7 +140,6 @@ LOSSES = [
     "git branch -q -D side; git tag -d heavy",
     "git reset -q --hard HEAD~1; git stash clear",
 ]
-TOLD = "git for-each-ref; git reflog; git status --short; git log --all --format=%H; git stash list"
 
 
 @pytest.mark.parametrize("script", LOSSES)

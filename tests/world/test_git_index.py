@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+from git_scenes import COMMITS, TOLD, run
 from layers import view_of
 from sandbox_snapshots import snapshot
 from sandbox_world import World
-from test_git_history import COMMITS, TOLD, run
 
 from artoo.contracts.settling import ChangeClass
 from artoo.world.closing import opened

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from git_scenes import after, history, run
 from sandbox_world import World
-from test_git_history import after, history, run
 
 
 @pytest.fixture

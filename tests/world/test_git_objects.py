@@ -6,9 +6,9 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from git_scenes import after, history, run
 from layers import view_of
 from sandbox_world import World
-from test_git_history import after, history, run
 
 from artoo.world.difference import difference_of
 

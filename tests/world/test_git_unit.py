@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from git_scenes import TWO_FILES, WHOLE, run
 from layers import view_of
 from sandbox_world import World
-from test_git_history import run
 
 from artoo.contracts.changes import Change, Conflict
 from artoo.contracts.errors import SandboxError
@@ -20,15 +20,13 @@ from artoo.world.git_unit import moved_entries
 from artoo.world.undo import undo
 from artoo.world.view_place import ViewPlace
 
-START = "git init -q -b main .; echo a > f; echo g > g; git add -A; git commit -qm base"
 TASK = "echo x >> f; echo n > n; git add .; git commit -qm task; echo u > u"
-WHOLE = 'test -z "$(git fsck 2>&1 | grep -v dangling)"; git log --all > /dev/null'
 
 
 @pytest.fixture
 def world(world: World) -> World:
     """A project that is a repository."""
-    run(world.project, START)
+    run(world.project, TWO_FILES)
     return world
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from git_scenes import run
 from layers import view_of
 from sandbox_world import World
-from test_git_history import run
 
 from artoo.contracts.changes import PathClass
 from artoo.contracts.settling import ChangeClass

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from git_scenes import run
 from layers import view_of
 from path_attacks import ATTACKS, PREPARED
 from sandbox_world import World
-from test_git_history import run
 
 from artoo.contracts.errors import ArtooError
 from artoo.world.difference import difference_of

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from git_scenes import run
 from layers import view_of
 from path_attacks import PREPARED
 from sandbox_world import World
-from test_git_history import run
 
 from artoo.contracts.settling import ChangeClass
 from artoo.world import caches

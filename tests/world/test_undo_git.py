@@ -5,24 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from git_scenes import TWO_FILES, WHOLE, run
 from layers import view_of
 from sandbox_snapshots import snapshot
 from sandbox_world import World
-from test_git_history import run
 
 from artoo.contracts.changes import UndoReport
 from artoo.world.closing import opened
 from artoo.world.undo import undo
 
-START = "git init -q -b main .; echo a > f; echo g > g; git add -A; git commit -qm base"
 TASK = "echo n > n; git add n; git commit -qm task"
-WHOLE = 'test -z "$(git fsck 2>&1 | grep -v dangling)"; git log --all --stat > /dev/null; git status > /dev/null'
 
 
 @pytest.fixture
 def world(world: World) -> World:
     """A project that is a repository."""
-    run(world.project, START)
+    run(world.project, TWO_FILES)
     return world
 
 
@@ -150,7 +148,7 @@ def test_objects_are_left_for_git_to_collect(world: World) -> None:
 def test_a_repository_that_the_task_made_goes_whole_or_not_at_all(world: World) -> None:
     """Untouched nothing of it is left; with a commit or a stash of the person's all of it stays."""
     before = snapshot(world.project)
-    made = f"mkdir new; cd new; {START}"
+    made = f"mkdir new; cd new; {TWO_FILES}"
     settle(world, made)
     assert left(world, undone(world)) == {}
     assert snapshot(world.project) == before

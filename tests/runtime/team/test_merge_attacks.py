@@ -19,10 +19,10 @@ from team_world import crew, settled
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "world"))
 
+from git_scenes import run
 from layers import view_of
 from path_attacks import ATTACKS
 from sandbox_world import World
-from test_git_history import run
 from test_path_attacks import caches, prepared
 
 from artoo import Config
