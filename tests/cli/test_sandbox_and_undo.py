@@ -238,3 +238,10 @@ def test_a_command_without_a_network_is_told_its_own_way_to_ask(
     ended = artoo("sandbox", "--", *command)
     assert ended.returncode != 0
     assert ended.stderr.rstrip().splitlines()[-1].endswith(way) or f"as in: {way}\n" in ended.stderr
+
+
+def test_a_person_who_asks_for_a_host_is_not_told_what_a_model_is(artoo: Run) -> None:
+    """The refusal names the line that permits it, and no way to end a step."""
+    ended = artoo("sandbox", "--network", "pypi.org", "--", "true")
+    assert "nobody can be asked here: network pypi.org:443; the person can allow it with --allow" in ended.stderr
+    assert "end with cannot" not in ended.stderr

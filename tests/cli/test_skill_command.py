@@ -38,7 +38,7 @@ def test_answers_are_given_and_taken_back(
     assert digest[:12] in said(capsys, "list", "--all")[1]
     (place / "SKILL.md").write_text(TEXT + "And goodbye.\n")
     assert "not asked yet greeting" in said(capsys, "list")[1]
-    assert said(capsys, "forget", digest[:12]) == (0, "1 answer(s) forgotten\n")
+    assert said(capsys, "forget", digest[:12]) == (0, "1 answer is forgotten\n")
     assert said(capsys, "accept", "greeting")[0] == 0
     assert said(capsys, "forget", "greeting")[0] == 0
     assert Agreed(home).kept() == ()

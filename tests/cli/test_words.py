@@ -165,6 +165,10 @@ def test_a_server_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = said(capsys, "mcp", "test", "bad")
     assert code == 1
     assert "bad: " in out
+    assert said(capsys, "mcp", "add", "gone", "--", "no-such-server")[0] == 0
+    code, out, _ = said(capsys, "mcp", "test", "gone")
+    assert code == 1
+    assert out.startswith("the MCP server gone: it cannot be started: no-such-server is not on your PATH")
 
 
 def test_a_conversation_is_taken_up_again(tmp_path: Path) -> None:

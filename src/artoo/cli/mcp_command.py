@@ -119,7 +119,7 @@ async def _try(servers: list[McpServer]) -> bool:
                 show(f"{server.name}: {len(names)} tools: {one_line(', '.join(names))}")
             except ToolError as error:
                 good = False
-                show(f"{server.name}: {one_line(str(error))}")
+                show(one_line(str(error)))
             running.cancel()
     return good
 

@@ -106,7 +106,7 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
     asking, mode = dialogue(), options.apply or config.apply
     told = _Told(Answers(policies, asking, mode), talks=asking is not None)
     used = Network(by_option=len(command) > 1)
-    runner = CommandsInView(view, Gate(told, Origins(line)), used)
+    runner = CommandsInView(view, Gate(told, Origins(line), advice=""), used)
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
     settler = Settler(
         view, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out, logged=False

@@ -66,7 +66,7 @@ def forget(context: click.Context, name: str) -> None:
     forgotten = agreed.forget(lambda digest: digest in here or (len(name) >= _SHOWN and digest.startswith(name)))
     if not forgotten:
         raise ConfigurationError(f"no answer is kept for {name!r}; artoo skill list --all shows those that are")
-    show(f"{forgotten} answer(s) forgotten")
+    show("1 answer is forgotten" if forgotten == 1 else f"{forgotten} answers are forgotten")
 
 
 def _of(config: Config) -> tuple[Agreed, Found]:

@@ -110,7 +110,8 @@ def _show_said(said: list[Said], kept: tuple[Proposal, ...]) -> None:
         show(f"{_named(each.type)} ({each.tasks} tasks): nothing is proposed; {each.why}")
         _show_silence(each)
     if few:
-        show(f"{few} types of task have too few tasks, and nothing can be said about them")
+        types = "1 type of task has" if few == 1 else f"{few} types of task have"
+        show(f"{types} too few tasks, and nothing can be said about them")
     for proposal in kept:
         show(_line(proposal))
         _show_silence(next(each for each in said if each.type == proposal.type))

@@ -30,6 +30,11 @@ _Acts = frozenset[tuple[str, str]]
 """Kind and target of each part of an act that was asked about."""
 
 
+ADVICE = "; if it cannot be done without, end with cannot and report it"
+"""What is left to a model when consent is missing."""
+_AGAIN_NOT = "; do not try it again"
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why an act may not happen, and whether a person said so or there was nobody to ask."""
@@ -41,11 +46,13 @@ class Refusal:
 @dataclass(slots=True)
 class Gate:
     """Asks before what cannot be staged. `origins` knows where names came from that the request does not hold;
-    `outside` are the acts that were done: forgetting the task's changes does not take them back."""
+    `outside` are the acts that were done: forgetting the task's changes does not take them back. `advice` says what
+    is left without consent; it is empty where a person gave the command, and not a model."""
 
     questions: Questions = field(default_factory=AskNobody)
     origins: Origins = field(default_factory=Origins)
     outside: list[str] = field(default_factory=list[str])
+    advice: str = ADVICE
     _answers: dict[str, ConfirmationAnswer] = field(default_factory=dict[str, ConfirmationAnswer])
     _refused: list[tuple[_Acts, ConfirmationAnswer]] = field(default_factory=list[tuple[_Acts, ConfirmationAnswer]])
     _granted: dict[tuple[str, str], ConfirmationAnswer] = field(
@@ -93,8 +100,8 @@ class Gate:
             return None
         what = _some(f"{act.verb} {act.target}" for act in request.acts) or request.title
         if answer.by == PERSON:
-            return Refusal(f"the person said no to: {what}; do not try it again; {ADVICE}", "person")
-        return Refusal(f"it needs a person's consent, and nobody can be asked here: {what}; {ADVICE}", "nobody")
+            return Refusal(f"the person said no to: {what}{self.advice and _AGAIN_NOT}{self.advice}", "person")
+        return Refusal(f"it needs a person's consent, and nobody can be asked here: {what}{self.advice}", "nobody")
 
     def _remembered(self, request: ConfirmationRequest) -> ConfirmationAnswer | None:
         """An earlier answer that holds for this act: to the same act, or a no to something that it contains."""
@@ -114,9 +121,6 @@ class Gate:
 
 AGAIN = "again"
 """The verb of a question about doing again what a crash cut off. No policy knows it."""
-
-ADVICE = "if it cannot be done without, end with cannot and report it"
-"""What is left when consent is missing."""
 
 
 def digest_of_act(*parts: str) -> str:

@@ -86,7 +86,7 @@ async def _started(server: McpServer, common: dict[str, str]) -> asyncio.subproc
             limit=LONGEST_LINE,
         )
     except (OSError, ValueError) as error:
-        raise ToolError(f"the MCP server {server.name} cannot be started: {error}") from error
+        raise ToolError(f"it cannot be started: {error}") from error
 
 
 def _found(server: McpServer) -> str:
@@ -96,7 +96,7 @@ def _found(server: McpServer) -> str:
     if program is None:
         where = "on your PATH outside of the project and the workspace"
         remedy = "install it, or name it by its whole path"
-        raise ToolError(f"the MCP server {server.name} cannot be started: {name} is not {where}; {remedy}")
+        raise ToolError(f"it cannot be started: {name} is not {where}; {remedy}")
     return program
 
 
