@@ -137,6 +137,15 @@ def test_a_correction_names_the_fact_once() -> None:
     assert correction_for(result(), [missed], "count with wc").what_to_do == "count with wc"
 
 
+def test_a_correction_that_is_cut_ends_at_a_word() -> None:
+    """Half a note of how long a text was says something else."""
+    missed = judging.from_check(ONE[0], CheckResult(False, "no match in it " * 40))
+    signal = correction_for(result(), [missed], "count with wc " * 40)
+    words = {"no", "match", "in", "it", "count", "with", "wc"}
+    for said in (signal.what_was_wrong, signal.what_to_do):
+        assert said.endswith("…") and said.removesuffix("…").split()[-1] in words
+
+
 def test_a_tie_corrects_as_logical() -> None:
     """As many logical as environmental failures: something can be done differently."""
     logical = judging.from_fact(ONE[0], Fact("x"))

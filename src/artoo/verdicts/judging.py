@@ -237,7 +237,7 @@ def correction_for(
         subtask_id=result.subtask_id,
         attempt=result.attempt,
         what_was_wrong="; ".join(list(reasons)[:_NAMED]),
-        what_to_do=advice.strip()[:_CORRECTED],
+        what_to_do=shortened(advice.strip(), _CORRECTED),
         failed_criterion=failed[0].criterion,
         failure_class=FailureClass.LOGICAL if logical * 2 >= len(failed) else FailureClass.ENVIRONMENTAL,
     )
@@ -245,5 +245,5 @@ def correction_for(
 
 def reason_of(verdict: CriterionVerdict, most: int = EVIDENCE_KEPT) -> str:
     """Why it failed. A fact speaks for itself; a check or a judge speaks about a criterion."""
-    said = verdict.evidence.strip()[:most]
+    said = shortened(verdict.evidence.strip(), most)
     return said if verdict.decided_by is DecidedBy.FACT else f"{verdict.criterion}: {said}"
