@@ -168,7 +168,8 @@ async def test_a_planners_check_does_not_do_the_work(world: World) -> None:
 
 
 async def test_a_check_can_be_replaced_after_giving_up(world: World) -> None:
-    """The worker says that a check cannot hold, a judge does not agree, and R2 may replace it all the same."""
+    """The worker says that a check cannot hold, a judge, who is shown the check, does not agree, and R2 may replace
+    it all the same."""
     world.file("a.txt", "x\n")
     lint: Json = {"text": "linted", "check": {"check": "command_succeeds", "command": "no-such-linter a.txt"}}
     filled = {"check": "command_succeeds", "command": "test -s a.txt"}
@@ -181,6 +182,9 @@ async def test_a_check_can_be_replaced_after_giving_up(world: World) -> None:
     config = world.config(control={"max_retries": 0})
     ended = await world.play("Lint a.txt.", script, config=config)
     assert [each.reason for each in ended.result.amended] == ["there is no such linter here"]
+    (asked,) = ended.asked("ValidationReport")
+    checks = asked.user.partition("\nChecks that fail:\n linted: ")[2]
+    assert checks.startswith("`no-such-linter a.txt` gave no verdict")
     told = ended.asked("Plan")[1].user
     assert "`no-such-linter a.txt` gave no verdict" in told and told.count("no-such-linter is not installed") == 1
 

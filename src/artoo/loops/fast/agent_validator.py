@@ -220,7 +220,8 @@ class AgentValidator:
         left = [each for each in criteria if each.text not in found]
         verdicts = judging.given_up(tuple(found.values()), left, fact)
         if not (result.small_model or rests_on_nothing(result)):
-            judged = await self._ask_judge(subtask, result, (CANNOT,), cause)
+            missed = tuple(verdict for verdict in found.values() if verdict.verdict == "fail")
+            judged = await self._ask_judge(subtask, result, (CANNOT,), cause, failed=missed)
             if judged.failed:
                 return Judged(verdicts, judged.advice or judged.failed[0].evidence)
         return Judged(verdicts, final=True, hopeless=True)
@@ -232,14 +233,17 @@ class AgentValidator:
         criteria: Sequence[Criterion],
         cause: Envelope,
         doubt: str = "",
+        failed: Sequence[CriterionVerdict] = (),
     ) -> Judged:
-        """With the standing instructions of the places where the subtask has worked. `doubt`: what code found."""
+        """With the standing instructions of the places where the subtask has worked. `doubt`, `failed`: what code
+        found.
+        """
         difference, earlier = await self.source.difference(DIFFERENCE_SHOWN), ""
         if subtask.begun or any(call.changes for call in result.tool_calls):
             seen = await self.surroundings.look(subtask.intent)
             subtask, earlier = subtask.model_copy(update={"guide": seen.guide}), seen.earlier
         beside = (self._today, earlier, doubt)
-        return await judge(self.asker, subtask, criteria, result, difference, cause, *beside)
+        return await judge(self.asker, subtask, criteria, result, difference, cause, *beside, failed)
 
     def _second_time(self, asked: str) -> bool:
         """Whether this has been asked for before in this subtask; it is now."""

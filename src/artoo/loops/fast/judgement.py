@@ -13,12 +13,12 @@ from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
-from artoo.contracts.execution import ExecutionResult, ToolCall
+from artoo.contracts.execution import CriterionVerdict, ExecutionResult, ToolCall
 from artoo.contracts.plan import SubTask
 from artoo.contracts.shortened import listed, set_off, without_middle
 from artoo.loops.asking import Asker
 from artoo.prompts.segments import Segment
-from artoo.verdicts.judging import Judged, no_budget
+from artoo.verdicts.judging import Judged, no_budget, reason_of
 from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
 
 FACTS_SHOWN = 24_000
@@ -56,13 +56,14 @@ async def judge(
     today: str = "",
     earlier: str = "",
     doubt: str = "",
+    failed: Sequence[CriterionVerdict] = (),
 ) -> Judged:
     """The judge's verdicts on these criteria, as far as their quotes are in what it was shown.
 
     `today`: the line with the day that the executor was shown. `earlier`: the paths that the task had changed
-    before this subtask. `doubt`: tokens of the claim that code finds nowhere.
+    before this subtask. `doubt`: tokens of the claim that code finds nowhere. `failed`: what checks found now.
     """
-    seen = (today, _seen_at_first(subtask, result), facts_of(result, difference, earlier))
+    seen = (today, _seen_at_first(subtask, result), facts_of(result, difference, earlier), _checks(failed))
     shown = "\n\n".join(filter(None, seen))
     claimed = f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}"
     segments = {
@@ -100,6 +101,11 @@ def _seen_at_first(subtask: SubTask, result: ExecutionResult) -> str:
     if not subtask.heads or any(call.tool == "read_file" for call in result.tool_calls):
         return ""
     return f"Shown before the first call:\n{set_off(subtask.heads)}"
+
+
+def _checks(failed: Sequence[CriterionVerdict]) -> str:
+    """What does not hold, as a check told it: it may be the check that is wrong."""
+    return "\n".join(("Checks that fail:", *(set_off(reason_of(each)) for each in failed))) if failed else ""
 
 
 def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str:
