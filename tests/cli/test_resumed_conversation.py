@@ -12,6 +12,7 @@ import pytest
 from artoo.cli import running
 from artoo.cli.main import main
 from artoo.contracts.base import Contract
+from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
@@ -59,6 +60,20 @@ def test_a_resumed_task_is_in_its_conversation(
     (_, turn) = open_session(tmp_path, name="trip").turns
     assert (turn.input, turn.task_id) == ("write a.txt", TASK) and "a.txt is written" in turn.summary
     assert "a.txt is written" in capsys.readouterr().out
+
+
+def test_strict_counts_when_a_task_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nothing has confirmed is delivered, and is no success: as in `artoo run --strict`."""
+    monkeypatch.setenv("ARTOO_HOME", str(tmp_path))
+
+    @asynccontextmanager
+    async def opened(*_: object) -> AsyncGenerator[Cut]:
+        yield Cut()
+
+    monkeypatch.setattr(running, "open_runtime", opened)
+    assert DONE.assurance is Assurance.UNVERIFIED
+    assert main(["resume", "--strict", TASK]) == 1
+    assert main(["resume", TASK]) == 0
 
 
 def test_a_task_of_no_conversation_is_resumed_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,14 +25,17 @@ from artoo.runtime.sessions import tell_resumed
     default=Progress.AUTO.value,
     help="How to show what is going on (standard error).",
 )
+@click.option("--strict", is_flag=True, help="Only a complete result is a success.")
 @click.pass_context
-def resume(context: click.Context, task_id: str | None, as_json_: bool, events: bool, progress: str) -> None:
+def resume(
+    context: click.Context, task_id: str | None, as_json_: bool, events: bool, progress: str, strict: bool
+) -> None:
     """Go on with a task that was interrupted or whose process died.
 
     ID is a task's id or the beginning of one; without it, the latest task that can go on is meant. Answers of
     models, tool calls and permissions that its log has are not asked for again. Exit codes as in `artoo run`.
     """
-    context.exit(asyncio.run(_resume(task_id, Output(as_json_, events), Progress(progress))))
+    context.exit(asyncio.run(_resume(task_id, Output(as_json_, events, strict=strict), Progress(progress))))
 
 
 async def _resume(task_id: str | None, output: Output, progress: Progress) -> int:
