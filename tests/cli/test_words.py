@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,10 @@ from prompt_toolkit.document import Document
 
 from artoo.cli.completing import ConversationCompleter
 from artoo.cli.main import main
+from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.request import UserRequest
+from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.runtime.sessions import MOST_KEPT, TURNS, open_session
 from artoo.settings.yaml_edit import with_value, without_value
@@ -186,6 +190,24 @@ def test_a_conversation_is_taken_up_again(tmp_path: Path) -> None:
     assert open_session(tmp_path, name="trip").turns == ()
     with pytest.raises(ConfigurationError, match="cannot name a session"):
         open_session(tmp_path, name="../out")
+
+
+def test_the_last_conversation_is_the_last_of_its_project(tmp_path: Path) -> None:
+    """Another project's is named where there is none here; what is older than that note belongs to any."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for number, where in enumerate((here, there)):
+        where.mkdir()
+        asked = UserRequest(text="x", project=str(where), workspace=str(where))
+        talk = open_session(tmp_path, name=where.name)
+        talk.noting("x")(Envelope("m", Role.USER, "t", datetime.now(UTC), asked))
+        talk.add("x", "done", "t")
+        os.utime(tmp_path / "sessions" / f"{where.name}.jsonl", (number, number))
+    assert open_session(tmp_path, latest=True, project=here).name == "here"
+    (tmp_path / "sessions" / "here.jsonl").unlink()
+    with pytest.raises(ConfigurationError, match=r"in .*/here to continue yet .*/there: artoo --session there\)"):
+        open_session(tmp_path, latest=True, project=here)
+    open_session(tmp_path, name="older").add("x", "done", "t")
+    assert open_session(tmp_path, latest=True, project=here).name == "older"
 
 
 def test_a_conversation_keeps_what_the_person_was_told(tmp_path: Path) -> None:

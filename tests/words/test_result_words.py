@@ -60,6 +60,8 @@ def test_there_is_a_sentence_for_every_ending(words: ResultWords) -> None:
         assert all(part in text for part in ("x7", "out", "tried it", "- do this"))
     asked = words.plain(abandoned(StoppedBy.QUESTION, output="Which one?")).splitlines()
     assert asked[:2] == [words.asks, "Which one?"] and asked[-1].startswith("- ") and 'artoo -c "' in asked[-1]
+    (named,) = words.could(abandoned(StoppedBy.QUESTION, output="Which one?"), "--session s3")
+    assert 'artoo --session s3 "' in named
 
 
 @WORDS

@@ -29,7 +29,7 @@ class Ending:
     """How a result is told: `name` is the task's id, or a beginning of it that is enough for artoo's commands.
 
     `terminal`: the answer is made safe for one; all else is safe anyway. `columns` of it, between whose words long
-    lines end; 0: they do not.
+    lines end; 0: they do not. `talk`: the option that goes on with this conversation.
     """
 
     result: FinalResult
@@ -40,6 +40,7 @@ class Ending:
     paint: Paint = field(default_factory=Paint)
     terminal: bool = True
     columns: int = 0
+    talk: str = "-c"
 
     @property
     def text(self) -> Text:
@@ -70,7 +71,7 @@ class Ending:
             yield self._listed(self.text.done_head, self.result.done, self.marks.bullet)
             yield self._listed(self.text.tried_head, self.result.tried, self.marks.bullet)
         yield self._listed(self.text.withheld_head, self.result.withheld, self.marks.bullet)
-        yield self._listed(self.text.next_head, self.words.could(self.result), self.marks.arrow)
+        yield self._listed(self.text.next_head, self.words.could(self.result, self.talk), self.marks.arrow)
 
     def _unmet(self) -> str:
         """Every criterion that failed, with its reason and the role that answers for it: never shortened."""

@@ -42,12 +42,14 @@ class Output:
     """What goes to standard output: text for a person, or one JSON object, or every message and then the object.
 
     `verbose`: the rounds' numbers are told too, while it runs. `strict`: only a complete result is a success.
+    `talk`: the option that goes on with this conversation.
     """
 
     json: bool = False
     events: bool = False
     verbose: bool = False
     strict: bool = False
+    talk: str = "-c"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -83,7 +85,7 @@ class Output:
 @click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
 @click.option("--model", metavar="NAME", help="The model for this request, of the configured server.")
 @click.option("--tier", type=click.Choice(TIERS), help="With --model: for this tier alone.")
-@click.option("-c", "--continue", "latest", is_flag=True, help="Go on from the last conversation.")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Go on from the last conversation of this project.")
 @click.option("--session", metavar="NAME", help="Begin or go on with the conversation of this name.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the control law's numbers of each round.")
 @click.option("--no-memory", is_flag=True, help="Neither recall nor learn.")
@@ -133,7 +135,7 @@ def run(
         os.environ.update({f"{each.upper()}_MODEL": model for each in TIERS if tier in (None, each)})
     for line in allow:
         check_policy_line(line)
-    talk = open_session(load_config().home, name=session, latest=latest)
+    talk = open_session(load_config().home, name=session, latest=latest, project=project)
     options = RunOptions(
         workspace=workspace,
         project=project,
@@ -153,7 +155,7 @@ def run(
             'succeed in the end is --check "COMMAND". Put the request between quotes, as one'
         )
     request = _request(text)
-    output = Output(as_json_, events, verbose, strict)
+    output = Output(as_json_, events, verbose, strict, f"--session {session}" if session else "-c")
     context.exit(asyncio.run(_run(request, options, output, Progress(progress), talk)))
 
 
@@ -236,7 +238,16 @@ def print_result(result: FinalResult, view: TaskView, home: Path, output: Output
     terminal, plain = sys.stdout.isatty(), is_plain(sys.stdout, os.environ)
     marks = marks_for(sys.stdout.encoding)
     columns = shutil.get_terminal_size().columns if terminal else 0
-    ending = Ending(result, view, marks, name, paint=Paint(colours=not plain), terminal=terminal, columns=columns)
+    ending = Ending(
+        result,
+        view,
+        marks,
+        name,
+        paint=Paint(colours=not plain),
+        terminal=terminal,
+        columns=columns,
+        talk=output.talk,
+    )
     show_as_it_is(ending.lines())
 
 

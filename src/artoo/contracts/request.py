@@ -19,7 +19,8 @@ def _nothing(found: object) -> bool:
 
 
 class Turn(Contract):
-    """One earlier exchange of this conversation. `task_id` tells memory which task "that was wrong" is about.
+    """One earlier exchange of this conversation. `task_id` tells memory which task "that was wrong" is about;
+    `project`: where it was, empty in older records.
 
     Of what it changed, when the next request is made: `waits` are the paths that wait for the person's yes,
     `became` what was done with others, oldest first: the act and the paths.
@@ -28,6 +29,7 @@ class Turn(Contract):
     input: str
     summary: str
     task_id: str | None = None
+    project: str = Field(default="", exclude_if=_nothing)
     waits: tuple[str, ...] = Field(default=(), exclude_if=_nothing)
     became: tuple[tuple[Act, tuple[str, ...]], ...] = Field(default=(), exclude_if=_nothing)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections import deque
@@ -47,6 +48,11 @@ class Session:
         return self._path.name.removesuffix(_ENDING)
 
     @property
+    def project(self) -> str:
+        """Where its last exchange was; empty: nobody noted it."""
+        return next((turn.project for turn in reversed(self._exchanges) if turn.project), "")
+
+    @property
     def turns(self) -> tuple[Turn, ...]:
         """The last exchanges, oldest first: what the perceiver is told."""
         return self.exchanges[-TURNS:]
@@ -62,7 +68,8 @@ class Session:
 
         def hear(envelope: Envelope) -> None:
             if isinstance(envelope.payload, UserRequest):
-                self._put(Turn(input=request, summary="", task_id=envelope.task_id))
+                where = envelope.payload.project
+                self._put(Turn(input=request, summary="", task_id=envelope.task_id, project=where))
             if also is not None:
                 also(envelope)
 
@@ -72,13 +79,16 @@ class Session:
         """The exchange of a task, answered or not."""
         return next((turn for turn in self._exchanges if turn.task_id == task_id), None)
 
-    def add_result(self, request: str, result: FinalResult) -> None:
+    def add_result(self, request: str, result: FinalResult, project: str = "") -> None:
         """One exchange more, in the words that the person was told: a summary's signs mean nothing to a reader."""
-        self.add(request, result_words(result.language).plain(result), result.task_id)
+        self.add(request, result_words(result.language).plain(result), result.task_id, project)
 
-    def add(self, request: str, summary: str, task_id: str) -> None:
-        """One exchange more, or another answer of a task that has one."""
-        self._put(Turn(input=request, summary=shortened(summary, LONGEST_SUMMARY), task_id=task_id))
+    def add(self, request: str, summary: str, task_id: str, project: str = "") -> None:
+        """One exchange more, or another answer of a task that has one, in the project where it began."""
+        known = self.holds(task_id)
+        where = project or (known.project if known is not None else "")
+        said = shortened(summary, LONGEST_SUMMARY)
+        self._put(Turn(input=request, summary=said, task_id=task_id, project=where))
 
     def _put(self, turn: Turn) -> None:
         known = self.holds(turn.task_id) if turn.task_id else None
@@ -115,8 +125,11 @@ class Session:
         return b"".join(reversed(lines))
 
 
-def open_session(home: Path, *, name: str | None = None, latest: bool = False) -> Session:
-    """The session of that name, the one that was used last, or a new one.
+def open_session(
+    home: Path, *, name: str | None = None, latest: bool = False, project: Path | None = None
+) -> Session:
+    """The session of that name, the one that was used last, or a new one. `project`: the latest of this directory
+    alone (None: where the process is); what was said about another one means something else here.
 
     Raises ConfigurationError for a name that cannot be one, and when there is nothing to continue.
     """
@@ -126,11 +139,18 @@ def open_session(home: Path, *, name: str | None = None, latest: bool = False) -
             raise ConfigurationError(f"{name!r} cannot name a session; use letters, digits, dots and dashes")
         return Session(folder / f"{name}{_ENDING}")
     if latest:
-        found = _by_age(folder)
-        if not found:
-            raise ConfigurationError("there is no conversation to continue yet; begin one: artoo")
-        return Session(found[-1])
+        return _latest(folder, os.path.realpath(project or ""))
     return Session(folder / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{secrets.token_hex(4)}{_ENDING}")
+
+
+def _latest(folder: Path, project: str) -> Session:
+    elsewhere = ""
+    for path in reversed(_by_age(folder)):
+        session = Session(path)
+        if session.project in ("", project):
+            return session
+        elsewhere = elsewhere or f" (the last one, in {session.project}: artoo --session {session.name})"
+    raise ConfigurationError(f"there is no conversation in {project} to continue yet{elsewhere}; begin one: artoo")
 
 
 def find_session(home: Path, name: str) -> Session | None:

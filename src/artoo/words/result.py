@@ -139,9 +139,10 @@ class ResultWords:
             reason = self.detailed.format(reason=reason, detail=result.detail)
         return self.not_completed.format(reason=reason)
 
-    def could(self, result: FinalResult) -> tuple[str, ...]:
+    def could(self, result: FinalResult, talk: str = "-c") -> tuple[str, ...]:
         """What the person can do: a model's suggestions, else what the ending itself suggests. Where nothing could
         even be planned, other words of theirs would not help; where a subtask's time ran out, more of it may.
+        `talk`: the option that goes on with this conversation.
         """
         why = result.stopped_by
         if _is_out_of_time(result):
@@ -149,7 +150,7 @@ class ResultWords:
         if result.next_moves or why is None or why not in self.moves:
             return result.next_moves
         in_vain = why in (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS) and not result.unmet
-        return () if in_vain else (self.moves[why],)
+        return () if in_vain else (self.moves[why].format(talk=talk),)
 
     def plain(self, result: FinalResult) -> str:
         """The whole answer as text: what was reached, what is missing, why it stopped, what comes next."""
@@ -218,7 +219,7 @@ ENGLISH: Final = ResultWords(
         StoppedBy.DIVERGENCE: _SAY_MORE,
         StoppedBy.REPLANS: _SAY_MORE,
         StoppedBy.MISSING_INPUT: "give it what it lacks, or ask for something else",
-        StoppedBy.QUESTION: 'answer it, in the same conversation: artoo -c "…"',
+        StoppedBy.QUESTION: 'answer it, in the same conversation: artoo {talk} "…"',
         StoppedBy.TIME: "give it more time (--budget seconds=…)",
         StoppedBy.CALLS: "allow more model calls (--budget calls=…)",
         StoppedBy.TOKENS: "allow more tokens (--budget tokens=…)",
@@ -276,7 +277,7 @@ CHINESE: Final = ResultWords(
         StoppedBy.DIVERGENCE: _SAY_MORE_ZH,
         StoppedBy.REPLANS: _SAY_MORE_ZH,
         StoppedBy.MISSING_INPUT: "补上它所缺少的，或提出别的请求",
-        StoppedBy.QUESTION: '在同一对话中回答：artoo -c "…"',
+        StoppedBy.QUESTION: '在同一对话中回答：artoo {talk} "…"',
         StoppedBy.TIME: "给它更多时间（--budget seconds=…）",
         StoppedBy.CALLS: "允许更多模型调用（--budget calls=…）",
         StoppedBy.TOKENS: "允许使用更多 token（--budget tokens=…）",

@@ -179,14 +179,14 @@ class EditorAgent:
     async def _run(self, found: OpenSession, turn: PromptTurn, begin: Begin) -> PromptResponse:
         session, teller = found.session, self._teller(found.session.name)
 
-        request = ""
+        request, project = "", ""
 
         async def heard(envelope: Envelope) -> None:
-            nonlocal request
+            nonlocal request, project
             if isinstance(envelope.payload, UserRequest):
-                request = envelope.payload.text
+                request, project = envelope.payload.text, envelope.payload.project
             if isinstance(envelope.payload, FinalResult):  # also when the editor is gone: it may load the session
-                await asyncio.to_thread(session.add_result, request, envelope.payload)
+                await asyncio.to_thread(session.add_result, request, envelope.payload, project)
             await teller.hear(envelope)
 
         turn.task = task = await begin(heard)
