@@ -87,6 +87,13 @@ def call(**changes: object) -> Forge:
     return lambda tape: tape.edit(ToolCalled, call=tape.get(ToolCalled).call.model_copy(update=changes))
 
 
+def blamed_for_a_word(tape: Tape) -> Tape:
+    """A call that ended well and speaks of an error is no excuse of the world's."""
+    spoken = _changed(tape, output="an error of mine")
+    tape = tape.edit(ExecutionResult, tool_calls=(spoken,))
+    return verdict(failure_class=FailureClass.ENVIRONMENTAL)(tape)
+
+
 def decided(**changes: object) -> Forge:
     """Another first decision."""
     return lambda tape: tape.edit(Decided, **changes)
@@ -299,6 +306,7 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("check_disagrees", "corrected", verdict(verdict="pass", failure_class=None)),
     ("attempts_miscounted", "corrected", verdict(failed_attempts=0)),
     ("wrong_failure_class", "corrected", verdict(failure_class=FailureClass.ENVIRONMENTAL)),
+    ("wrong_failure_class", "corrected", blamed_for_a_word),
     ("failure_of_nobody", "corrected", verdict(blameless=True)),
     ("correction_without_failure", "corrected", lambda tape: tape.edit(CorrectionSignal, failed_criterion="x")),
     ("too_many_corrections", "corrected", law(max_retries=0)),

@@ -204,9 +204,13 @@ def _went_wrong(call: ToolCall) -> bool:
 
 
 def _speaks_of_the_system(call: ToolCall) -> bool:
-    """Whether one of the system's error texts stands in what a call put out; more of them than the validator's."""
+    """Whether a call's own record blames the world, or one of the system's error texts stands in what it put out:
+    more of them than the validator's.
+    """
+    if call.failure_class is FailureClass.ENVIRONMENTAL:
+        return True
     said = f"{call.output}\n{call.error_output}\n{call.reason or ''}".casefold()
-    return "error" in said or any(os.strerror(code).casefold() in said for code in range(1, 134))
+    return any(os.strerror(code).casefold() in said for code in range(1, 134))
 
 
 _OF_WORDS_OR_ORDER = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.NO_CALL, Found.WAYS_DIFFER, Found.CONFLICT)
