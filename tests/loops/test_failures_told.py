@@ -289,3 +289,18 @@ async def test_a_comparison_that_finds_a_difference_has_not_failed(world: World)
     assert "[exit 1]" in asked.user
     (fact,) = (fact for fact in ended.result.facts if isinstance(fact, FailedLast))
     assert fact.said_no and fact.command.endswith("diff a b") and not fact.said
+
+
+async def test_steps_that_were_not_taken_are_told(world: World) -> None:
+    """Of several steps in one answer the first is taken; its author does not go on as if all of them had been."""
+    steps = (shell(f"echo one > {name}", final=False).text for name in "ab")
+    two = Reply(text="\n".join(filter(None, steps)))
+    script: Script = {
+        "Plan": plan(subtask("write both", exists("a"), tool="shell")),
+        "ExecutorStep": [two, says("Only a is written.", 1)],
+    }
+    ended = await world.play("Write a and b.", script)
+    assert len(ended.calls) == 1
+    first, second = ended.asked("ExecutorStep")
+    told = "Only the first step of your last answer was taken; 1 more stood in it."
+    assert told in second.user and told not in first.user

@@ -168,7 +168,8 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
         if value is not None:
             return value
     problem = ""
-    for found in headers or objects_in(text):
+    steps = headers or objects_in(text)
+    for number, found in enumerate(steps):
         words = _is_words(found, schema)
         fence = _words_of(text, found, fences) if words else _body_of(text, found, fences)
         if found.value is None:
@@ -177,13 +178,30 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
             raise Unreadable(f"the fenced block for {body_field} is cut off: it never closes")
         else:
             try:
-                return _as_value(_joined(found.value, body_field, fence), schema)
+                value = _as_value(_joined(found.value, body_field, fence), schema)
             except Unreadable as error:
                 problem = problem or error.problem
+            else:
+                return value if words else _among(value, steps[number + 1 :])
     spoken = _spoken(text, schema) if not problem and not fences and not cut else None
     if spoken is not None:
         return spoken
     raise Unreadable(problem or "the answer has none of the forms that were asked for")
+
+
+def _among(value: T, others: list[Found]) -> T:
+    """The value, which is told how many more of its kind stood in the answer (`among(number)`), if it has that."""
+    told = cast(Callable[[int], T] | None, getattr(value, "among", None))
+    more = sum(each.value is not None and _fits(each.value, type(value)) for each in others)
+    return told(more) if told is not None and more else value
+
+
+def _fits(given: dict[str, object], schema: type[BaseModel]) -> bool:
+    try:
+        _as_value(given, schema)
+    except Unreadable:
+        return False
+    return True
 
 
 def _spoken(text: str, schema: type[T]) -> T | None:

@@ -13,7 +13,7 @@ from artoo.contracts.plan import MustNot
 from artoo.llm.reading import read_answer
 from artoo.loops.asking import together
 from artoo.loops.fast.judgement import claim_of, facts_of
-from artoo.loops.fast.step import ANSWER, CANNOT, step_contract
+from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions, tool_segments
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.prompts.segments import Segment
@@ -83,6 +83,20 @@ def test_what_models_write_is_read(text: str, tool: str, words: str) -> None:
     """Thought first, then a line of JSON, a block, both, or words alone."""
     step = read_answer(text, step_contract(SPECS), body_field="body")
     assert (step.tool, step.words) == (tool, words)
+
+
+def test_a_step_knows_how_many_more_stood_in_its_answer() -> None:
+    """The first is taken. An answer in words may hold what looks like steps, and code may; that counts for nothing."""
+
+    def read(text: str) -> ExecutorStep:
+        return read_answer(text, step_contract(SPECS), body_field="body")
+
+    one = '{"tool": "shell"}\n```bash\nls\n```\n'
+    assert (read(one).body, read(one).others) == ("ls", 0)
+    three = read(one + one.replace("ls", "cat a") + '{"tool": "answer", "input": "done"}')
+    assert (three.body, three.others) == ("ls", 2)
+    assert read('{"tool": "answer"}\n' + one).others == 0
+    assert read(one.replace("ls", 'echo {"tool": "shell"}')).others == 0
 
 
 # --- what a judge is shown ---------------------------------------------------------------------------------------

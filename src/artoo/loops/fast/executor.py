@@ -42,6 +42,8 @@ _SMALL_STEP_TOKENS = 700
 _MOST_REPEATS = 2
 """Repeated calls of one attempt that are answered from the record, before the attempt ends."""
 
+_ONE_STEP = "Only the first step of your last answer was taken; {others} more stood in it. Give one at a time."
+
 Status = Literal["completed", "cannot", "uncertain", "failed"]
 
 
@@ -204,6 +206,8 @@ class Executor:
                 return work.result("cannot", step.words, told=step)
             number = await self._made(work, by_name[step.tool], step, cause)
             call = work.record.calls[number - 1]
+            if step.others and not work.small:
+                work.note = "\n".join(filter(None, (work.note, _ONE_STEP.format(others=step.others))))
             answer = work.record.answer_of(call) if step.is_final else ""
             if answer:
                 return work.result("completed", answer, put_out_by=number)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, cast
 
-from pydantic import Field, create_model, field_validator
+from pydantic import Field, PrivateAttr, create_model, field_validator
 
 from artoo.contracts.base import Contract
 from artoo.ports.tools import ToolSpec
@@ -43,6 +43,19 @@ class ExecutorStep(Contract):
     sources: tuple[int, ...] = Field(default=(), max_length=64)
     failures: tuple[int, ...] = Field(default=(), max_length=64)
     body: str = ""
+
+    _others: int = PrivateAttr(default=0)
+
+    @property
+    def others(self) -> int:
+        """How many more steps stood in the same answer: one is taken, the first."""
+        return self._others
+
+    def among(self, others: int) -> ExecutorStep:
+        """The step, with how many more there were."""
+        step = self.model_copy()
+        step._others = others
+        return step
 
     @field_validator("input", mode="before")
     @classmethod
