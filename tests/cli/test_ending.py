@@ -300,3 +300,11 @@ def test_json_keeps_the_answer_apart_from_what_waits(language: str) -> None:
     read = json.loads(as_json(ended(settled("pending", DELETION, reason=reason), language=language)))
     assert read["answer"] == "The spelling is corrected."
     assert read["pending"]["reason"] == reason
+
+
+def test_a_file_of_which_only_times_changed_is_not_called_changed() -> None:
+    """A bisection writes files as they were: there is nothing to look at, and nothing to put back."""
+    touched = change(ChangeClass.SILENT, "calc.sh").model_copy(update={"kind": ChangeKind.METADATA})
+    lines = told(ended(settled("applied", touched)))
+    assert not any("calc.sh" in line or "artoo undo" in line for line in lines)
+    assert "Made: new.txt" in told(ended(settled("applied", touched, NEW)))

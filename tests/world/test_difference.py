@@ -11,7 +11,7 @@ import pytest
 from layers import view_of
 from sandbox_world import World
 
-from artoo.contracts.settling import ChangeClass
+from artoo.contracts.settling import ChangeClass, implied
 from artoo.tools.review import review_of
 from artoo.world.difference import Difference, difference_of
 from artoo.world.union import RealFiles, Union
@@ -122,6 +122,27 @@ def test_a_moved_file_says_where_it_is_now(world: World) -> None:
     moved = {one.path: (one.reason, one.moved_to) for one in found.classes}
     assert moved[f"{world.project}/a.txt"] == ("is moved to", f"{world.project}/c.txt")
     assert moved[f"{world.project}/c.txt"] == ("", None)
+
+
+def test_equal_files_that_move_have_places_of_their_own(world: World) -> None:
+    """Two folders are merged: what was in them is moved, each to where it is, and nothing of it is new."""
+    for name in ("a/one", "b/uno", "a/two", "b/two"):
+        (world.project / "from" / name).parent.mkdir(parents=True, exist_ok=True)
+        (world.project / "from" / name).write_text("the same\n")
+
+    def merge(project: Path) -> None:
+        (project / "merged").mkdir()
+        for old, new in (("a/one", "one"), ("b/uno", "uno"), ("a/two", "two"), ("b/two", "two-1")):
+            (project / "from" / old).rename(project / "merged" / new)
+        for name in ("from/a", "from/b", "from"):
+            (project / name).rmdir()
+
+    found = look(view_of(world, in_project(merge)), world)
+    moved = {one.path: one.moved_to for one in found.classes if one.moved_to and one.size_before}
+    assert sorted(moved.values()) == [f"{world.project}/merged/{name}" for name in ("one", "two", "two-1", "uno")]
+    assert moved[f"{world.project}/from/a/one"] == f"{world.project}/merged/one"
+    silent = {one.path for one in found.classes if one.change_class is ChangeClass.SILENT}
+    assert silent == implied(found.classes)
 
 
 def test_a_moved_file_has_no_diff(world: World) -> None:

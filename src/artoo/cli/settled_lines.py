@@ -16,7 +16,7 @@ from artoo.cli.review.repositories import apart, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.text import Text
 from artoo.contracts.changes import ChangeKind, Conflict
-from artoo.contracts.settling import Settled, implied
+from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, implied
 from artoo.tools.unified import plain
 
 PATHS_SHOWN = 6
@@ -31,6 +31,11 @@ def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: 
         return reason
     short = [one.model_copy(update={"path": here.short(one.path)}) for one in conflicts]
     return reason.replace(met(conflicts, language), met(short, language))
+
+
+def _only_times(change: ClassifiedChange) -> bool:
+    """A file that was written as it was, or touched: nobody who reads its name would find anything changed."""
+    return change.kind is ChangeKind.METADATA and change.change_class is ChangeClass.SILENT
 
 
 def _depth(path: str) -> int:
@@ -72,7 +77,7 @@ class SettledLines:
             yield f"{self.text.files_applied} {self._paths(before, 0)}"
         if settled.state == "applied":
             yield from self._changes()
-        if before or (settled.state == "applied" and settled.changes):
+        if before or (settled.state == "applied" and not all(map(_only_times, settled.changes))):
             yield "  " + self.text.undo.format(command=self.paint(f"artoo undo {self.name}", Tone.HEAD))
 
     def _changes(self) -> Iterable[str]:
@@ -80,7 +85,7 @@ class SettledLines:
         told_elsewhere = implied(settled.changes)
         files, repositories = apart(one for one in settled.changes if one.path not in told_elsewhere)
         moved = {one.path: one.moved_to for one in files if one.moved_to is not None}
-        files = [one for one in files if one.path not in moved]
+        files = [one for one in files if one.path not in moved and not _only_times(one)]
         made = [one.path for one in files if one.kind is ChangeKind.CREATED]
         removed = [one.path for one in files if one.kind is ChangeKind.DELETED]
         taken = {*made, *removed}

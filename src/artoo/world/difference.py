@@ -165,22 +165,33 @@ def moves(changes: Sequence[Change], bases: Mapping[str, Base]) -> dict[str, str
     for change in changes:
         if change.content_sha256 is not None and change.kind in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN):
             arrived.setdefault(change.content_sha256, []).append(change.path)
-    found: dict[str, str] = {}
+    gone: dict[str, list[Change]] = {}
     for change in changes:
         base = bases.get(change.path)
-        if (
-            change.kind is not ChangeKind.DELETED
-            or change.before is not Node.FILE
-            or base is None
-            or base.sha256 is None
-        ):
-            continue
-        here = arrived.get(base.sha256, [])
-        name = change.path.rpartition("/")[2]
-        target = next((path for path in here if change.size_before or path.rpartition("/")[2] == name), None)
-        if target is not None:
-            found[change.path] = target
+        was = base.sha256 if base is not None and change.before is Node.FILE else None
+        if change.kind is ChangeKind.DELETED and was is not None and was in arrived:
+            gone.setdefault(was, []).append(change)
+    found: dict[str, str] = {}
+    for content, files in gone.items():
+        found |= _paired(files, arrived[content])
     return found | _moved_directories(changes, found)
+
+
+def _paired(gone: Sequence[Change], arrived: Sequence[str]) -> dict[str, str]:
+    """Files of one content, each with where it stands now: its own name first, else a place of its own as long as
+    there are any. Of copies that were brought together the last ones share one."""
+    by_name: dict[str, list[str]] = {}
+    for path in arrived:
+        by_name.setdefault(_name(path), []).append(path)
+    found = {one.path: named.pop(0) for one in gone if (named := by_name.get(_name(one.path)))}
+    taken = set(found.values())
+    free = (path for path in arrived if path not in taken)
+    others = (one for one in gone if one.path not in found and one.size_before)
+    return found | {one.path: next(free, arrived[0]) for one in others}
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _moved_directories(changes: Sequence[Change], moved: Mapping[str, str]) -> dict[str, str]:
