@@ -69,6 +69,42 @@ def test_words_of_commands_are_no_paths_of_new_files(repository: World, value: s
 
 
 @pytest.mark.parametrize(
+    "value",
+    [
+        "log --oneline tools",
+        "!git grep -n TODO -- tools runme | head -3",
+        "!f() { git log tools; }; f",
+        "!git diff --stat tools && git status tools",
+    ],
+)
+def test_a_directory_that_git_is_given_starts_nothing(repository: World, value: str) -> None:
+    """To search it, or to list its commits, is no reason to ask about every edit in it."""
+    run(repository.project, f"git config alias.a '{value}'")
+    assert persistent(repository, "echo more >> tools/x.sh; echo x > tools/new") == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "!git -C tools status",
+        "!make -f tools/x.sh && git log tools",
+        'rebase --exec "sh tools/x.sh" main',
+        "bisect run ./tools/x.sh",
+        "!run-parts tools | git log",
+    ],
+)
+def test_what_git_is_given_to_start_needs_consent(repository: World, value: str) -> None:
+    """In an option, in quotes, as a file, or by another command than git."""
+    run(repository.project, f"git config alias.a '{value}'")
+    assert persistent(repository, "echo more >> tools/x.sh") == ["project/tools/x.sh"]
+
+
+def test_a_template_of_messages_starts_nothing(repository: World) -> None:
+    run(repository.project, "git config commit.template runme")
+    assert persistent(repository, "echo more >> runme") == []
+
+
+@pytest.mark.parametrize(
     "variable", ["XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT"]
 )
 def test_settings_hold_wherever_the_person_keeps_them(

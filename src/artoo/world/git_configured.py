@@ -1,9 +1,9 @@
 """Files that the settings of git name: it starts them, reads settings from them, or looks for hooks in them.
 
 Which setting does what is not asked: every value that is a path, or has one among its words, is one, but for the
-settings that are known to name no such thing. So is every file of settings, wherever the person keeps it, and what
-links among a repository's hooks and settings lead to. Looked at are the settings as they are; a change of them is
-asked about itself.
+settings that are known to name no such thing, and for directories that an alias only gives to git. So is every file
+of settings, wherever the person keeps it, and what links among a repository's hooks and settings lead to. Looked at
+are the settings as they are; a change of them is asked about itself.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from artoo.world.verdict import PROGRAMS, Verdict
 
 _NAMES_NO_FILE = re.compile(
     r"user\..*|branch\..*|remote\..*\.(url|pushurl|fetch|push|tagopt|prune)|submodule\..*\.(url|path|active|branch)"
+    r"|commit\.template|format\.signaturefile|mailmap\.(file|blob)|blame\.ignorerevsfile"
     r"|safe\.directory|init\.defaultbranch|maintenance\.repo|extensions\..*|pull\..*|push\..*|color\..*|column\..*"
     r"|core\.(worktree|bare|filemode|repositoryformatversion|logallrefupdates|ignorecase|symlinks|autocrlf|eol)"
 )
@@ -33,6 +34,10 @@ _PUNCTUATION = re.compile(r"[\s\"'`$(){}\[\];&|<>=,:!*?\\]+")
 _OPTION = re.compile(r"-[A-Za-z](.+)")
 _ELSEWHERE = re.compile(r"[$`]|\bcd\b")
 """With these a command says only when it runs where its paths begin."""
+
+_OPERATOR = frozenset("();<>|&")
+"""Behind these a shell begins with another command, or what it reads or writes."""
+_MORE = re.compile(r"[\s=]")
 
 _UPWARDS = re.compile(r"(\.{0,2}/)+")
 _SECONDS = 20.0
@@ -85,11 +90,13 @@ def _named(worktree: Path, home: Path, changed: Collection[str], apart: Sequence
             continue
         bases = (worktree, worktree / ".git", worktree / os.path.dirname(file), home)
         words, pieces = _words(value), _pieces(value)
+        arguments = _arguments_of_git(key, value)
         paths = {piece for piece in pieces if "/" in piece or "." in piece}
         for base in bases:
             for word in words | paths:
                 text = str(home) + word[1:] if word.startswith("~/") else word
-                yield from _outside_of(worktree, base / text)
+                places = _outside_of(worktree, base / text)
+                yield from places if word not in arguments else (one for one in places if one in changed)
             yield from (place for piece in pieces if (place := os.path.join(base, piece)) in changed)
         if _ELSEWHERE.search(value):
             ends = {_UPWARDS.sub("", piece, count=1) for piece in paths} - {"", ".", ".."}
@@ -132,6 +139,35 @@ def _words(value: str) -> set[str]:
     except ValueError:  # no command that a shell takes
         words = command.split()
     return _names((value, *words))
+
+
+def _arguments_of_git(key: str, value: str) -> set[str]:
+    """Words of an alias that only git is given: of a directory among them it starts nothing, of a file it may.
+
+    A word that holds more than a path (an option's value, a command in quotes) is none, nor is what follows `-C`.
+    """
+    if not key.startswith("alias.") or _ELSEWHERE.search(value):
+        return set()
+    command = value.removeprefix("!")
+    lexer = shlex.shlex(command if command != value else f"git {value}", posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    given: set[str] = set()
+    others: set[str] = set()
+    started, last = "", ""
+    try:
+        for word in lexer:
+            if not _OPERATOR.isdisjoint(word):
+                started = ""
+            elif not started and word != "{":
+                started = word
+                others.add(word)
+            else:
+                plain = started == "git" and last != "-C" and not word.startswith("-") and not _MORE.search(word)
+                (given if plain else others).add(word)
+            last = word
+    except ValueError:  # no command that a shell takes
+        return set()
+    return given - others
 
 
 def _pieces(value: str) -> set[str]:
