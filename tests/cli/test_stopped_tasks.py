@@ -73,3 +73,20 @@ def test_only_agents_have_stopped(home: Path, capsys: pytest.CaptureFixture[str]
     logged(home, AGENTS, "write d", standing=True)
     assert main(["resume"]) == 2
     assert "only work of agents has stopped" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_waits_is_shown_although_the_teams_books_cannot_be_read(
+    home: Path, capsys: pytest.CaptureFixture[str], *, as_json: bool
+) -> None:
+    """On a full disk, say: what can be applied or dropped is named first, and then what is wrong."""
+    logged(home, CUT, "write a")
+    (home / "data/agent_activities.db").mkdir(parents=True)
+    assert main(["status", *(["--json"] if as_json else [])]) == 1
+    told = capsys.readouterr()
+    assert "Cannot open the activity database" in told.err
+    assert CUT[:13] in told.out
+    if as_json:
+        found = json.loads(told.out)
+        assert [one["task_id"] for one in found["stopped"]] == [CUT]
+        assert "activity database" in found["problems"][0]

@@ -10,6 +10,7 @@ import click
 
 from artoo.cli.office import HELP, JsonObject, as_json_option, config_of, in_office, plain_object, print_json
 from artoo.contracts.agents import OPERATOR, BoardState
+from artoo.contracts.errors import ArtooError
 from artoo.contracts.solution import Cost
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def status(context: click.Context, as_json: bool) -> None:
     config = config_of(context)
     drop_expired(config)
     waiting = all_waiting(config)
-    found = in_office(context, _status)
+    found, problem = _of_the_team(context)
     known = {one.task_id for one in waiting}
     stopped = tuple(one for one in left_undone(config.home, LATEST) if one.task_id not in known)
     if as_json:
@@ -49,6 +50,7 @@ def status(context: click.Context, as_json: bool) -> None:
             "stopped": [{"task_id": one.task_id, "request": one.request} for one in stopped],
         }
         print_json({**found, **more})
+        _raise(problem)
         return
     from artoo.cli.printable import show
 
@@ -60,7 +62,21 @@ def status(context: click.Context, as_json: bool) -> None:
     show("\n".join([*waits, *_stopped_lines(stopped, config.home)]))
     from artoo.cli.team_view import show_lines
 
+    _raise(problem)
     show_lines(status_lines(found))
+
+
+def _of_the_team(context: click.Context) -> tuple[JsonObject, ArtooError | None]:
+    """How the team stands, or why its books cannot be read (a full disk): what waits is shown all the same."""
+    try:
+        return in_office(context, _status), None
+    except ArtooError as error:
+        return {"problems": [str(error)]}, error
+
+
+def _raise(problem: ArtooError | None) -> None:
+    if problem is not None:
+        raise problem
 
 
 def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
