@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 
 import pytest
 from tool_doubles import MakeToolbox, PlainView, said
@@ -327,3 +329,10 @@ async def test_a_name_of_git_is_no_missing_file(
     call = await toolbox.call("shell", {"command": f'echo "{complaint}" >&2; test -e {name}'})
     assert (call.status, call.exit_code) == (CallStatus.ERROR, 1)
     assert (f"there is no {name}" in (call.reason or "")) is hinted
+
+
+async def test_a_directory_that_cannot_be_renamed_in_a_view_says_what_can_be_done(toolbox: SubTaskToolbox) -> None:
+    """git mv takes the rename of a directory for something that always works; an overlay refuses it."""
+    complaint = f"fatal: renaming 'pkg' failed: {os.strerror(errno.EXDEV)}"
+    call = await toolbox.call("shell", {"command": f'echo "{complaint}" >&2; exit 128'})
+    assert "instead of git mv: mv, then git add -A" in (call.reason or "")

@@ -1,7 +1,9 @@
-"""What to add to a failed command so that the next try is better: where the named files really are."""
+"""What to add to a failed command so that the next try is better: where the named files really are, above all."""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,6 +25,12 @@ _OF_A_PROGRAM = re.compile(r"[\n;()\"'`$|<>]")
 """What stands in the text of a program, and in a name of a file only by a quirk."""
 _OF_REVISIONS = re.compile(r"\b(revision|pathspec|refspec|ref|reference|object name|commit-ish|tree-ish)\b")
 """Where git speaks of its own names; commands run in a plain locale."""
+_ACROSS = os.strerror(errno.EXDEV)
+_NO_RENAME = (
+    "a directory that was there before the task cannot be renamed in one step here; mv and shutil.move can move it,"
+    " and instead of git mv: mv, then git add -A"
+)
+"""An overlay refuses that rename: an unprivileged one may not keep where a directory came from (`redirect_dir`)."""
 _OF_A_FILE = re.compile(r"[^./]\.[A-Za-z]\w*\Z")
 
 
@@ -34,6 +42,7 @@ async def with_hints(outcome: Outcome, words: Iterable[str], roots: Roots, files
     named = (word for word in dict.fromkeys(words) if _names_a_path(word) and word in complaint)
     accused = tuple(word for word in named if not _is_revision(word, complaint))
     hints = await in_thread(_hints, accused, roots, files)
+    hints += [_NO_RENAME] if _ACROSS in complaint else []
     reason = "; ".join(filter(None, (outcome.reason, *hints)))
     return replace(outcome, reason=reason or last_line(complaint))
 
