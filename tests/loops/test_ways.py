@@ -440,6 +440,28 @@ async def test_what_earlier_rounds_did_is_told(world: World) -> None:
     assert ended.directive == "accept"
 
 
+async def test_a_judge_is_told_of_a_named_file_that_is_not_there(world: World) -> None:
+    """An answer that says a file was added takes its name from the request: no token of it stands nowhere."""
+    world.file("a.toml", "version = 1\n")
+    script: Script = {
+        "Plan": [
+            plan(subtask("bump a.toml and add NEWS.md"), criteria=["Both are done"]),
+            replan(subtask("NEWS.md is not there: add it")),
+        ],
+        "ExecutorStep": [
+            shell("echo 'version = 2' > a.toml; cat a.toml", final=False),
+            says("a.toml is bumped and NEWS.md is added.", 1),
+            write("NEWS.md", "two", final=False),
+            says("NEWS.md is added.", 1),
+        ],
+        "ValidationReport": [judged(("fail", "")), judged(("pass", "NEWS.md"))],
+    }
+    ended = await world.play("Bump a.toml, add NEWS.md", script, config=world.config(control={"max_retries": 0}))
+    before, now = ended.asked("ValidationReport")
+    assert "no such file is there now: NEWS.md" in before.user and "no such file" not in now.user
+    assert ended.directive == "accept"
+
+
 async def test_the_executor_is_told_all_that_it_is_held_to(world: World) -> None:
     """Also what the words of its subtask say already; that alone is not said twice which is the subtask itself."""
     held = [matches("x", "It says x"), matches("x", "Say x")]

@@ -24,9 +24,10 @@ from artoo.contracts.execution import (
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import SubTask
 from artoo.evidence.facts import Fact, broken_act, floating_tokens, rests_on_nothing
+from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
-from artoo.loops.fast.judgement import CANNOT, DIFFERENCE_SHOWN, judge
+from artoo.loops.fast.judgement import CANNOT, DIFFERENCE_SHOWN, Beside, judge
 from artoo.loops.fast.record import today_is
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
@@ -37,6 +38,8 @@ from artoo.verdicts.judging import Judged
 
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
 """An honest report of that meets no check: a worker that is not told mends what it cannot mend."""
+_LOOKED_FOR = 12
+"""Names in an answer that are looked for on disk."""
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
 """What agreement decides where every criterion is decided already."""
 
@@ -242,8 +245,16 @@ class AgentValidator:
         if subtask.begun or any(call.changes for call in result.tool_calls):
             seen = await self.surroundings.look(subtask.intent)
             subtask, earlier = subtask.model_copy(update={"guide": seen.guide}), seen.earlier
-        beside = (self._today, earlier, doubt)
-        return await judge(self.asker, subtask, criteria, result, difference, cause, *beside, failed)
+        beside = Beside(self._today, earlier, doubt, await self._absent(_told(subtask), result), failed)
+        return await judge(self.asker, subtask, criteria, result, difference, cause, beside)
+
+    async def _absent(self, asked: str, result: ExecutionResult) -> str:
+        """Files that were asked about and are told of, and that are not there: the request's own words ground them,
+        so only the disk says that nobody made them."""
+        known = frozenset(paths_in(asked))
+        named = [name for name in dict.fromkeys(paths_in(result.output)) if name in known][:_LOOKED_FOR]
+        seen = [(name, await self.source.file(name)) for name in named]
+        return ", ".join(name for name, file in seen if not (file.exists or file.is_broken_link))
 
     def _second_time(self, asked: str) -> bool:
         """Whether this has been asked for before in this subtask; it is now."""

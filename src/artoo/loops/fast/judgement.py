@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from artoo.contracts.base import Contract
@@ -30,6 +31,7 @@ _INPUT_SHOWN = 1_000
 _BELOW = "(as it stands below, in what was changed)"
 _CLAIM_SHOWN = 6_000
 _REPORT_TOKENS = 800
+_ABSENT = "Named in the task and in the claim, and no such file is there now: {absent}"
 _DOUBT = (
     "Not found as it is written in outputs, changes or request: {}. It is true all the same if what is shown says "
     "it in other words or writing, or if it follows from that."
@@ -46,6 +48,20 @@ class ValidationReport(Contract):
     what_to_do: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a judge is told beside the calls: the line with the day that the executor was shown, the paths that the
+    task had changed before this subtask, tokens of the claim that code finds nowhere, files that task and claim name
+    and that are not there, and what checks found now.
+    """
+
+    today: str = ""
+    earlier: str = ""
+    doubt: str = ""
+    absent: str = ""
+    failed: Sequence[CriterionVerdict] = ()
+
+
 async def judge(
     asker: Asker,
     subtask: SubTask,
@@ -53,23 +69,18 @@ async def judge(
     result: ExecutionResult,
     difference: str,
     cause: Envelope,
-    today: str = "",
-    earlier: str = "",
-    doubt: str = "",
-    failed: Sequence[CriterionVerdict] = (),
+    beside: Beside,
 ) -> Judged:
-    """The judge's verdicts on these criteria, as far as their quotes are in what it was shown.
-
-    `today`: the line with the day that the executor was shown. `earlier`: the paths that the task had changed
-    before this subtask. `doubt`: tokens of the claim that code finds nowhere. `failed`: what checks found now.
-    """
-    seen = (today, _seen_at_first(subtask, result), facts_of(result, difference, earlier), _checks(failed))
+    """The judge's verdicts on these criteria, as far as their quotes are in what it was shown."""
+    facts = facts_of(result, difference, beside.earlier)
+    gone = _ABSENT.format(absent=beside.absent) if beside.absent else ""
+    seen = (beside.today, _seen_at_first(subtask, result), facts, gone, _checks(beside.failed))
     shown = "\n\n".join(filter(None, seen))
     claimed = f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}"
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
         Segment.TASK: subtask.intent,
-        Segment.CONTEXT: f"{claimed}\n\n{_DOUBT.format(doubt)}" if doubt else claimed,
+        Segment.CONTEXT: f"{claimed}\n\n{_DOUBT.format(beside.doubt)}" if beside.doubt else claimed,
         Segment.EVIDENCE: shown,
     }
     try:
