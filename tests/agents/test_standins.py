@@ -35,9 +35,8 @@ async def test_a_question_is_routed_around_who_does_not_answer(tmp_path: Path) -
     """After the timeout a stand-in is asked, and answers for the other; the next question goes there first."""
     clock = FakeClock()
     async with office(tmp_path, clock) as opened, asyncio.TaskGroup() as group:
-        letters = Letters(
-            "ada", "w", opened.mailbox, opened.asking, ("bob", "cyd"), 30.0, StandIns(("cyd",), clock)
-        )
+        names, standins = ("bob", "cyd"), StandIns(("cyd",), clock)
+        letters = Letters("ada", "w", opened.mailbox, opened.asking, names, 30.0, standins, opened.board.work.ask)
         assert letters.seconds == 60
         for waited in (30, 0):
             began = clock.monotonic()

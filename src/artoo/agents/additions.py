@@ -26,7 +26,7 @@ MOST_TASKS = 10_000
 LONGEST_TEXT = 20_000
 """Characters of a task's text, as the contract has it."""
 
-_Kind = Literal["priority", "complexity", "assignee", "reviewer", "released", "asked"]
+_Kind = Literal["priority", "complexity", "assignee", "reviewer", "released", "asked", "question"]
 
 
 class NewTask(NamedTuple):

@@ -7,9 +7,19 @@ from dataclasses import dataclass
 from artoo.agents.board_rows import demanded, mover_of, review_wanted, task_of
 from artoo.agents.database import Database
 from artoo.agents.governance import Mover, Policies, check_reviewer
+from artoo.agents.questions import open_questions
 from artoo.agents.transaction import Reading, Row
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused
+from artoo.contracts.shortened import shortened
+
+LONGEST_QUESTION = 300
+"""Characters of a question, where what waits is listed."""
+
+_ANSWERS = {
+    BoardState.REVIEW: "artoo task review ID reject ANSWER, or approve",
+    BoardState.FAILED: "artoo task move ID pending ANSWER",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,8 @@ def _agents(reading: Reading) -> list[Mover]:
 def _why(reading: Reading, row: Row, agents: list[Mover], policies: Policies) -> str:
     task = task_of(row)
     match task.state:
+        case BoardState.REVIEW | BoardState.FAILED if asked := open_questions(reading, task.id):
+            return f"asks: {shortened(' '.join(asked[-1].split()), LONGEST_QUESTION)} ({_ANSWERS[task.state]})"
         case BoardState.REVIEW:
             return _why_in_review(reading, task, agents, policies)
         case BoardState.FAILED:

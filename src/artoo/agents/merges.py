@@ -6,6 +6,7 @@ the two: handed in here, the task stands in review until the merge is done, whoe
 
 from __future__ import annotations
 
+from artoo.agents.additions import record
 from artoo.agents.board_rows import (
     LONGEST_SUMMARY,
     TaskClaim,
@@ -17,7 +18,6 @@ from artoo.agents.board_rows import (
     lease,
     move,
     mover_of,
-    record_change,
     review_wanted,
     task_of,
     try_again,
@@ -26,10 +26,11 @@ from artoo.agents.database import Database
 from artoo.agents.foreign_messages import done_again, more_asked
 from artoo.agents.governance import Policies, check_holder
 from artoo.agents.holders import machine_of
+from artoo.agents.questions import open_questions
 from artoo.agents.reviews import REVIEW_LEASE_SECONDS
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Writing
-from artoo.contracts.agents import OPERATOR, POLICY, RUNTIME, BoardState, BoardTask, TaskChanged
+from artoo.contracts.agents import OPERATOR, POLICY, RUNTIME, BoardState, BoardTask
 from artoo.contracts.errors import ClaimLost, MoveRefused
 
 _LEFT = "left to the operator: "
@@ -45,7 +46,8 @@ class Merges:
     async def submit(self, claim: TaskClaim, summary: str) -> tuple[BoardTask, bool]:
         """Hands the result in, to review; True with it when somebody must look at it before it may pass.
 
-        What a foreign agent asked for after the work had begun is not in it: then it is done again.
+        What a foreign agent asked for after the work had begun is not in it: then it is done again. What goes
+        with a question to the operator is left to them: nobody else's yes is the answer.
         """
 
         def work(writing: Writing) -> tuple[BoardTask, bool]:
@@ -61,6 +63,8 @@ class Merges:
             task = move(writing, task, BoardState.REVIEW, claim.agent, f"submission {task.submission + 1}")
             if more_asked(writing, task, claim.agent):
                 return done_again(writing, task), True
+            if asked := open_questions(writing, task.id):
+                return _left(writing, task, f"{claim.agent} asks: {asked[-1]}"), True
             review = review_wanted(writing, self._policies, submitter, task)
             if not review:  # no reviewer is to begin with what the policy is about to pass
                 token = f"{POLICY}-{task.id}-{task.submission}"
@@ -109,36 +113,28 @@ class Merges:
 
         def work(writing: Writing) -> BoardTask:
             task = _waiting(writing, task_id, submission)
-            if task.reviewer == OPERATOR:
-                return task
-            writing.run(
-                "INSERT INTO marks (name, value) VALUES (?, ?)"
-                " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (f"{_LEFT}{task_id}", task.reviewer or ""),
-            )
-            writing.run(
-                "UPDATE tasks SET reviewer = ?, claim = NULL, claimant = NULL, holder = NULL, lease_us = NULL"
-                " WHERE id = ?",
-                (OPERATOR, task_id),
-            )
-            detail = f"{task.reviewer or 'anybody'} -> {OPERATOR}: {reasons}"
-            record_change(
-                writing,
-                TaskChanged(
-                    board_task=task_id,
-                    change="reviewer",
-                    actor=RUNTIME,
-                    detail=clipped(detail, 4_000),
-                    at=writing.now,
-                ),
-            )
-            return find(writing, task_id)
+            return _left(writing, task, reasons)
 
         return await self._database.write(work)
 
     def _passes(self, writing: Writing, task: BoardTask) -> bool:
         submitter = mover_of(writing, task.assignee or RUNTIME)
         return not review_wanted(writing, self._policies, submitter, task)
+
+
+def _left(writing: Writing, task: BoardTask, reasons: str) -> BoardTask:
+    if task.reviewer == OPERATOR:
+        return task
+    writing.run(
+        "INSERT INTO marks (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (f"{_LEFT}{task.id}", task.reviewer or ""),
+    )
+    writing.run(
+        "UPDATE tasks SET reviewer = ?, claim = NULL, claimant = NULL, holder = NULL, lease_us = NULL WHERE id = ?",
+        (OPERATOR, task.id),
+    )
+    record(writing, task, "reviewer", RUNTIME, f"{task.reviewer or 'anybody'} -> {OPERATOR}: {reasons}")
+    return find(writing, task.id)
 
 
 def _waiting(writing: Writing, task_id: str, submission: int) -> BoardTask:

@@ -31,6 +31,7 @@ from artoo.agents.database import Database
 from artoo.agents.foreign_messages import MORE_ASKED, done_again, heard_so_far, more_asked
 from artoo.agents.governance import Mover, Policies, check_holder, check_transition, check_worker
 from artoo.agents.holders import machine_of
+from artoo.agents.questions import ask_in
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Row, Value, Writing
 from artoo.contracts.agents import POLICY, RUNTIME, BoardState, BoardTask
@@ -94,6 +95,10 @@ class Work:
             writing.run("UPDATE tasks SET run = ? WHERE id = ?", (run, claim.task.id))
 
         await self._database.write(work)
+
+    async def ask(self, task_id: str, agent: str, question: str) -> None:
+        """The operator is asked something about the task: what is handed in waits for them."""
+        await self._database.write(lambda writing: ask_in(writing, task_id, agent, question))
 
     async def submit(self, claim: TaskClaim, summary: str) -> BoardTask:
         """Hands the result in: to review, and on to completed at once where trust demands no review.

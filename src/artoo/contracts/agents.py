@@ -130,10 +130,11 @@ class TaskChanged(Recorded):
     """Something about a task changed that is no transition, and who did it. `detail` says from what to what.
 
     `released`: what blocked it is gone, so it may be taken again. `asked`: a foreign agent asked for more.
+    `question`: its agent asked the operator something.
     """
 
     board_task: str
-    change: Literal["priority", "complexity", "assignee", "reviewer", "released", "asked"]
+    change: Literal["priority", "complexity", "assignee", "reviewer", "released", "asked", "question"]
     actor: Actor
     detail: str = ""
     at: Utc

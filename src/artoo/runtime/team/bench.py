@@ -72,7 +72,10 @@ class Bench:
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
         """Letters that `name` may write for one piece of work."""
         others = tuple(other for other in (*self.names(), OPERATOR, *self.colleagues) if other != name)
-        return mail_tools(Letters(name, work, self.mailbox, self.asking, others, self.reply_seconds, self.standins))
+        asked = self.board.work.ask
+        return mail_tools(
+            Letters(name, work, self.mailbox, self.asking, others, self.reply_seconds, self.standins, asked)
+        )
 
     def desk(self, name: str) -> Path:
         """Where an agent works when no task governs it: a directory of its own in the workspace. Blocks.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from artoo.agents.asking import Asking
@@ -13,7 +14,7 @@ from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import MailRefused
 
 _HOW_TO_ANSWER = (
-    "\n\nIt is asked at task {task}, which goes on meanwhile. Your answer reaches it when it has been handed in:"
+    "\n\nIt is asked at task {task}, which goes on meanwhile; what it hands in waits for you. Your answer:"
     " artoo task review {task} reject ANSWER"
 )
 
@@ -32,7 +33,8 @@ class Letters:
 
     `work` names that piece: the same letter sent again for it, after a crash, is one letter. `known` are those who
     can be written to, `wait` how long each of those that are asked has for its answer; `standins` are asked in the
-    place of one that does not answer, as the operator has configured.
+    place of one that does not answer, as the operator has configured. `asked` puts a question to the operator on
+    the board's record, by the task's id.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Letters:
     known: tuple[str, ...]
     wait: float
     standins: StandIns
+    asked: Callable[[str, str, str], Awaitable[None]]
 
     @property
     def seconds(self) -> float:
@@ -75,6 +78,8 @@ class Letters:
     async def _left_with_the_operator(self, text: str) -> str:
         """A person answers when they come: nobody waits, and the letter says how the answer reaches the task."""
         attempt = _AN_ATTEMPT.fullmatch(self.work)
+        if attempt:
+            await self.asked(attempt["task"], self.name, text)
         how = _HOW_TO_ANSWER.format(task=attempt["task"]) if attempt else ""
         mail = await self.mailbox.send(
             self.name, OPERATOR, f"{text}{how}", mail_id=self._key(OPERATOR, f"ask\0{text}")

@@ -198,6 +198,8 @@ async def _settle(
         return Done(items=1, llm_calls=calls)
     session = Session(gathering.run, "task", result.summary, board_task=claim.task.id)
     await bench.remember(member.name, session, claim.task.text, result)
+    if result.stopped_by is StoppedBy.QUESTION:
+        await bench.board.work.ask(claim.task.id, member.name, _question(result))
     if result.directive is Directive.ABANDON:
         await _end_without_result(bench, member, claim, _why(result), result.summary)
         return Done(items=1, llm_calls=calls)
@@ -217,8 +219,15 @@ async def _end_without_result(bench: Bench, member: Member, claim: TaskClaim, wh
 
 
 def _why(result: FinalResult) -> str:
+    if result.stopped_by is StoppedBy.QUESTION:
+        return f"asks: {_question(result)}"
     stopped = f" ({result.stopped_by.value})" if result.stopped_by is not None else ""
     return f"abandoned{stopped}: {result.summary}"
+
+
+def _question(result: FinalResult) -> str:
+    """What the planner asks back, without artoo's words around it."""
+    return result.output.strip() or result.summary
 
 
 async def _submit(bench: Bench, claim: TaskClaim, attempt: Attempt, work: SubmittedWork) -> None:
