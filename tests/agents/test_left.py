@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from core_doubles import office
 
+from artoo.agents.folders import folder_of
 from artoo.agents.governance import SEED_POLICIES
 from artoo.agents.left import left_to_operator
 from artoo.contracts.agents import OPERATOR, TrustLevel
+from artoo.contracts.errors import IdentityRefused
 
 
 @pytest.mark.usefixtures("engine")
@@ -31,8 +33,13 @@ async def test_every_state_that_needs_the_operator_is_named(tmp_path: Path) -> N
             "f": "failed: let it be tried again, or cancel it",
             "b": "blocked: release it, or cancel it",
         }
+        with pytest.raises(IdentityRefused):
+            await registry.check(folder_of(tmp_path, "ada"))
+        gone = "ada is stopped (its identity file is gone): give it to another, or cancel it"
+        assert (await named())["w"] == gone
+        await board.assign(waiting.id, None, OPERATOR)
         await registry.register("cyd", OPERATOR, sha256="c" * 64, trust=TrustLevel.SENIOR)
         assert "r" not in await named()
         await registry.pause("cyd", OPERATOR)
         assert "r" in await named()
-        assert waiting.id not in await named()
+        assert "w" not in await named()

@@ -223,6 +223,24 @@ def test_changed_identity_is_named(run: Run, home: Path) -> None:
     assert ended.code == 2 and f"{file}:2:1" in ended.errors
 
 
+def test_an_agent_whose_folder_is_gone_has_a_way_out(run: Run, home: Path) -> None:
+    """Every command says the same three ways, and each of them leads out."""
+    run("agent", "new", "ben", "--trust", "trusted")
+    place = home / "agents" / "ben"
+    place.rename(home / "aside")
+    for words in (("show", "ben"), ("accept", "ben")):
+        assert "artoo agent new ben" in run("agent", *words).errors
+    assert run("agent", "list", "--json").json["agents"][0]["state"] == "folder gone"
+    told = " ".join(run("status").output.split())
+    assert "ben (trusted, folder gone)" in told and "! ben: its folder is gone: put agents/ben back" in told
+    assert run("agent", "pause", "ben").code == 0 and "!" not in run("status").output
+    assert run("agent", "resume", "ben").code == 0
+    assert run("agent", "new", "ben", "--role", "clerk").code == 0
+    shown = run("agent", "show", "ben", "--json").json
+    assert shown["accepted"] and shown["role"] == "clerk" and shown["trust"] == "probation"
+    assert "already" in run("agent", "new", "ben").errors
+
+
 def test_folders_that_are_no_agents(run: Run, home: Path) -> None:
     """Two agents of one name, and folders without an identity, are named with what to do."""
     run("agent", "new", "ada")

@@ -47,6 +47,12 @@ class Found:
         )
 
 
+def folder_of(home: Path, name: str) -> AgentFolder:
+    """Where the agent's folder is, or would be."""
+    place = home / FOLDER / name
+    return AgentFolder(name, place / IDENTITY, place / HEARTBEAT)
+
+
 def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> Found:
     """Looks at every folder below `agents/`, and at the default agent's identity file if there is one."""
     agents: list[AgentFolder] = []
@@ -65,7 +71,7 @@ def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> 
         elif not (folder / IDENTITY).is_file():
             problems.append(f"{folder}: there is no {IDENTITY} in it; write one, or remove the folder")
         else:
-            agents.append(AgentFolder(folder.name, folder / IDENTITY, folder / HEARTBEAT))
+            agents.append(folder_of(home, folder.name))
     return Found(tuple(sorted(agents, key=lambda agent: agent.name)), tuple(problems))
 
 

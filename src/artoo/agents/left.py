@@ -37,6 +37,7 @@ async def left_to_operator(database: Database, policies: Policies) -> tuple[Left
         rows = reading.all(
             "SELECT * FROM tasks WHERE state IN ('review', 'failed', 'rejected')"
             " OR (state = 'blocked' AND NOT resumable) OR (state = 'pending' AND assignee = ?)"
+            " OR (state IN ('pending', 'blocked') AND assignee IN (SELECT name FROM agents WHERE stopped <> ''))"
             " ORDER BY updated_at_us, id",
             (OPERATOR,),
         )
@@ -69,12 +70,19 @@ def _why(reading: Reading, row: Row, agents: list[Mover], policies: Policies) ->
             return "failed: let it be tried again, or cancel it"
         case BoardState.REJECTED:
             return "rejected too often: approve it after all, let it be tried again, or cancel it"
+        case BoardState.PENDING | BoardState.BLOCKED if stopped := _stopped(reading, task.assignee):
+            return f"{task.assignee} is stopped ({stopped}): give it to another, or cancel it"
         case BoardState.BLOCKED:
             return "blocked: release it, or cancel it"
         case BoardState.PENDING if task.assignee == OPERATOR:
             return "is yours to do"
         case _:
             return ""
+
+
+def _stopped(reading: Reading, assignee: str | None) -> str:
+    row = reading.one("SELECT stopped FROM agents WHERE name = ?", (assignee or "",))
+    return "" if row is None else str(row["stopped"])
 
 
 def _why_in_review(reading: Reading, task: BoardTask, agents: list[Mover], policies: Policies) -> str:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from artoo.runtime.team.office import Office
 
 _ELSEWHERE = "its folder is on another machine"
+_GONE = (
+    "its folder is gone: put agents/{name} back and accept it (artoo agent accept {name}), make it anew"
+    " (artoo agent new {name}), or let it rest (artoo agent pause {name})"
+)
 _RECENT = 10
 
 
@@ -57,17 +61,21 @@ def new(
     """Make an agent called NAME: a folder with its identity and its HEARTBEAT.md."""
 
     async def work(office: Office) -> AgentRecord:
-        from artoo.agents.folders import create_agent
+        from artoo.agents.folders import create_agent, folder_of
         from artoo.tools.names import check_identities
 
         check_identities(must_not)
         known = {record.name for record in await office.registry.list()}
-        if name in known:
+        gone = name in known and not office.machine and not folder_of(office.home, name).identity.exists()
+        if name in known and not gone:
             raise ConfigurationError(f"there is an agent called {name!r} already; choose another name")
         identity = await asyncio.to_thread(
             create_agent, office.home, name, role=role, persona=persona, skills=skills, must_not=must_not
         )
         made = await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=TrustLevel(trust))
+        if gone:  # made anew: what it was given is its own again
+            await office.registry.accept(folder_of(office.home, name), OPERATOR)
+            made = await office.registry.set_trust(name, TrustLevel(trust), OPERATOR)
         await _lent(office, (await asyncio.to_thread(office.folders)).named(name))
         return made
 
@@ -147,7 +155,7 @@ def accept(context: click.Context, name: str) -> None:
     """Accept NAME's identity file as it is now. Read it first: it stands in every prompt."""
 
     async def work(office: Office) -> str:
-        folder = (await asyncio.to_thread(office.folders)).named(name)
+        folder = await _folder(office, name)
         if name not in {record.name for record in await office.registry.list()}:
             await office.registry.register(name, OPERATOR)
         accepted = await office.registry.accept(folder, OPERATOR)
@@ -155,6 +163,15 @@ def accept(context: click.Context, name: str) -> None:
         return accepted.sha256
 
     click.echo(f"{name} is accepted with identity {in_office(context, work)[:16]}…")
+
+
+async def _folder(office: Office, name: str) -> AgentFolder:
+    """Raises ConfigurationError when there is none; of an agent that there was, with what can be done."""
+    found = await asyncio.to_thread(office.folders)
+    known = {record.name for record in await office.registry.list()}
+    if name in known and not office.machine and name not in {each.name for each in found.agents}:
+        raise ConfigurationError(f"{name}: {_GONE.format(name=name)}")
+    return found.named(name)
 
 
 async def _lent(office: Office, folder: AgentFolder) -> None:
@@ -181,7 +198,10 @@ async def listed(office: Office) -> tuple[list[JsonObject], list[str]]:
     if office.machine:
         rows += [{**_record_object(record), "detail": record.stopped or _ELSEWHERE} for record in records.values()]
         return rows, list(found.problems)
-    return rows, [*found.problems, *(f"{name}: its folder is gone" for name in records)]
+    for record in records.values():
+        rows.append({**_record_object(record), "state": "folder gone", "detail": _GONE.format(name=record.name)})
+    gone = [f"{name}: {_GONE.format(name=name)}" for name, record in records.items() if not record.paused]
+    return rows, [*found.problems, *gone]
 
 
 def _altered(folder: AgentFolder, record: AgentRecord) -> JsonObject:
@@ -207,7 +227,7 @@ async def _shown(office: Office, name: str) -> JsonObject:
     from artoo.agents.identity import read_identity
 
     record = await office.registry.get(name)
-    folder = (await asyncio.to_thread(office.folders)).named(name)
+    folder = await _folder(office, name)
     identity = await asyncio.to_thread(read_identity, folder.identity, name)
     days = office.config.runtime.memory.episodic.session_retention_days
     sessions = await CognitionStore(office.database, name, days).sessions(_RECENT)

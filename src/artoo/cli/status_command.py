@@ -102,6 +102,7 @@ async def _status(office: Office) -> JsonObject:
     counted = Counter(task.state.value for task in tasks)
     left = await left_to_operator(office.database, office.policies)
     rows, problems = await listed(office)
+    gone = {row["name"] for row in rows if row["state"] == "folder gone"}
     working = {task.assignee: task for task in tasks if task.state is BoardState.IN_PROGRESS}
     agents: list[JsonObject] = []
     for record in await office.registry.list():
@@ -111,8 +112,14 @@ async def _status(office: Office) -> JsonObject:
             {
                 "name": record.name,
                 "trust": record.trust.value,
-                "state": "stopped" if record.stopped else "paused" if record.paused else "ready",
-                "why": record.stopped,
+                "state": "folder gone"
+                if record.name in gone
+                else "stopped"
+                if record.stopped
+                else "paused"
+                if record.paused
+                else "ready",
+                "why": "" if record.name in gone else record.stopped,
                 "unread": await office.mailbox.unread(record.name),
                 "working_on": None if task is None else task.id,
                 "pulse": plain_object(recent[0]) if recent else None,

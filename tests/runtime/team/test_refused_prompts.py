@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from team_world import crew, writing
+from team_world import crew, settled, writing
 
+from artoo.agents.left import left_to_operator
 from artoo.contracts.agents import BoardState, TaskChanged, TrustLevel
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted, refusal, server_error
@@ -44,3 +45,14 @@ async def test_a_refused_prompt_fails_its_task(place: Path) -> None:
         assert "too long" in (await team.until(first, BoardState.FAILED)).summary
         second = await team.add("write new.txt, another", "ada")
         await team.until(second, BoardState.COMPLETED)
+
+
+async def test_an_agent_whose_folder_is_gone_is_stopped_and_its_tasks_are_shown(place: Path) -> None:
+    """The next start stops it: what is given to it waits for the operator, and is not left lying as `ready`."""
+    async with crew(place, _WORK, trust=PAIR) as team:
+        home = team.office.home
+    (home / "agents" / "ada").rename(home / "ada-away")
+    async with crew(place, _WORK, trust={"cyd": TrustLevel.SENIOR}, config=team.office.config) as team:
+        task = await team.add("write new.txt", "ada")
+        (left,) = await settled(team, lambda: left_to_operator(team.office.database, team.office.policies))
+        assert left.task.id == task.id and "ada is stopped" in left.why

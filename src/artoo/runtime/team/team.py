@@ -19,7 +19,7 @@ from artoo.agents.additions import MOST_TASKS
 from artoo.agents.allocation import Allocation
 from artoo.agents.backoff import Backoff
 from artoo.agents.duties import Done, Duty
-from artoo.agents.folders import AgentFolder, Found
+from artoo.agents.folders import AgentFolder, Found, folder_of
 from artoo.agents.heartbeat import Heartbeat, HeartbeatSettings
 from artoo.agents.outbox import Outbox
 from artoo.agents.patrol import Patrol, PatrolRequest
@@ -153,7 +153,19 @@ class Team:
             if self.office.agent_files is not None and folder.name in registered:
                 await lend(self.office.agent_files, folder, registered[folder.name].identity_sha256)
             problems += await asyncio.to_thread(patrol_problems, folder.heartbeat)
+        await self._stop_the_gone(records, found)
         self.problems = tuple(problems)
+
+    async def _stop_the_gone(self, records: Sequence[AgentRecord], found: Found) -> None:
+        """An agent whose folder is gone is stopped: what is given to it waits for the operator, who is told so.
+
+        Where several machines share the books, another one may have it.
+        """
+        there = {folder.name for folder in found.agents}
+        for record in records:
+            if not (self.office.machine or record.stopped or record.name in there):
+                with suppress(IdentityRefused):
+                    await self.office.registry.check(folder_of(self.office.home, record.name))
 
     async def _found(self, records: Sequence[AgentRecord]) -> Found:
         """The folders of this home; a worker's are the accepted agents of all, as the store has them."""
