@@ -54,6 +54,33 @@ async def test_a_letter_goes_from_outbox_to_inbox_to_archive(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("engine")
+async def test_letters_for_the_sake_of_letters_come_to_an_end(tmp_path: Path) -> None:
+    """Two agents that write to each other over each letter are stopped; answers and the operator are not."""
+    async with office(tmp_path) as opened:
+        box, names = opened.mailbox, ("ada", "bob")
+        await box.send(OPERATOR, "bob", "begin")
+        for turn in range(1, mail_rows.DEEPEST + 1):
+            writer, reader = names[turn % 2], names[(turn + 1) % 2]
+            claim = await box.take(writer)
+            assert claim is not None
+            await box.send(writer, reader, f"letter {turn}")
+            await box.archive(claim, "done")
+        last = await box.take(reader)
+        assert last is not None and last.mail.text == f"letter {mail_rows.DEEPEST}"
+        with pytest.raises(MailRefused, match="write to the operator"):
+            await box.send(reader, writer, "once more")
+        with pytest.raises(MailRefused, match="Answer with what there is"):
+            await opened.asking.ask(reader, writer, "and you?")
+        await box.send(reader, OPERATOR, "we go round in circles")
+        await box.answer(last, "that is all")
+        marks = await opened.database.read(
+            lambda reading: reading.all("SELECT name FROM marks WHERE name LIKE ?", ("depth%",))
+        )
+        assert not marks
+        await box.send(reader, writer, "another matter")  # nothing in hand: a beginning
+
+
+@pytest.mark.usefixtures("engine")
 async def test_urgent_letters_come_first_and_old_ones_before_new(tmp_path: Path) -> None:
     """Critical, standard, background; within one in the order of sending."""
     order = [Priority.BACKGROUND, Priority.STANDARD, Priority.CRITICAL, Priority.STANDARD, Priority.CRITICAL]

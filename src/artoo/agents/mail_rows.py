@@ -16,6 +16,12 @@ LONGEST_MAIL = 100_000
 LONGEST_NOTE = 1_000
 """Characters of what is noted about a letter when it is archived."""
 
+DEEPEST = 8
+"""Letters in a row, each written while its writer had the one before in hand: agents that write for one another's
+letters would otherwise never end."""
+
+_DEPTH = "depth: "
+
 MOST_UNREAD, MOST_WAITING = 1_000, 1_000
 """Letters in one inbox; beyond that they wait in the outboxes of their senders, so many in each."""
 
@@ -123,6 +129,7 @@ def post(writing: Writing, mail: Mail) -> None:
             f"{mail.sender}'s outbox is full: {waiting} letters wait for room in their inboxes;"
             f" {mail.recipient} must read some first."
         )
+    _note_depth(writing, mail)
     writing.run(
         "INSERT INTO mails (id, sender, recipient, text, priority, requires_reply, in_reply_to, sent_at_us,"
         " partition, queued_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'outbox', ?)",
@@ -135,6 +142,34 @@ def post(writing: Writing, mail: Mail) -> None:
     record_mail(writing, mail, "outbox")
     if not _expected(writing, mail):
         deliver(writing, mail.recipient)
+
+
+def _note_depth(writing: Writing, mail: Mail) -> None:
+    """A letter written for the sake of another is one deeper than that. Raises MailRefused below the deepest.
+
+    Whoever writes while they have a letter in hand does it for its sake: an agent does one thing at a time. Answers
+    end there, and the operator may always be written to.
+    """
+    if mail.in_reply_to is not None or OPERATOR in (mail.sender, mail.recipient):
+        return
+    held = writing.all(
+        "SELECT id FROM mails WHERE recipient = ? AND partition = 'inbox' AND claim IS NOT NULL"
+        " AND in_reply_to IS NULL",
+        (mail.sender,),
+    )
+    depth = max((1 + _depth(writing, str(row["id"])) for row in held), default=0)
+    if depth > DEEPEST:
+        raise MailRefused(
+            f"This letter would be the {depth}th in a row that agents write over one another's letters; at most"
+            f" {DEEPEST} are sent. Answer with what there is, or write to the operator."
+        )
+    if depth:
+        writing.run("INSERT INTO marks (name, value) VALUES (?, ?)", (f"{_DEPTH}{mail.id}", str(depth)))
+
+
+def _depth(reading: Reading, mail_id: str) -> int:
+    row = reading.one("SELECT value FROM marks WHERE name = ?", (f"{_DEPTH}{mail_id}",))
+    return 0 if row is None else int(row["value"])
 
 
 def _expected(writing: Writing, mail: Mail) -> bool:
@@ -183,6 +218,7 @@ def file_away(writing: Writing, mail: Mail, note: str) -> None:
         " lease_us = NULL WHERE id = ?",
         (writing.now_us, note, mail.id),
     )
+    writing.run("DELETE FROM marks WHERE name = ?", (f"{_DEPTH}{mail.id}",))
     record_mail(writing, mail, "archive", note)
     deliver(writing, mail.recipient)
 
