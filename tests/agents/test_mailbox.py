@@ -57,7 +57,7 @@ async def test_a_letter_goes_from_outbox_to_inbox_to_archive(tmp_path: Path) -> 
 async def test_letters_for_the_sake_of_letters_come_to_an_end(tmp_path: Path) -> None:
     """Two agents that write to each other over each letter are stopped; answers and the operator are not."""
     async with office(tmp_path) as opened:
-        box, names = opened.mailbox, ("ada", "bob")
+        box, names, writer, reader = opened.mailbox, ("ada", "bob"), "", ""
         await box.send(OPERATOR, "bob", "begin")
         for turn in range(1, mail_rows.DEEPEST + 1):
             writer, reader = names[turn % 2], names[(turn + 1) % 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ import pytest
 from artoo.agents.accounts import Accounts
 from artoo.agents.pulse import Beat
 from artoo.cli.main import main
+from artoo.cli.serve_command import told
+from artoo.contracts.agents import PatrolRefused
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.roles import Role
 from artoo.runtime.config_file import load_config
 from artoo.runtime.team.instance import only_instance
 from artoo.runtime.team.office import open_office
@@ -239,6 +244,17 @@ def test_an_agent_whose_folder_is_gone_has_a_way_out(run: Run, home: Path) -> No
     shown = run("agent", "show", "ben", "--json").json
     assert shown["accepted"] and shown["role"] == "clerk" and shown["trust"] == "probation"
     assert "already" in run("agent", "new", "ben").errors
+
+
+def test_a_patrol_item_that_is_wrong_is_told(run: Run, home: Path) -> None:
+    """In the status at any time, and by `serve` when it comes up, a script's failure too."""
+    run("agent", "new", "sam")
+    routine = home / "agents" / "sam" / "HEARTBEAT.md"
+    routine.write_text("- every: 7x typo here\n")
+    assert f"! {routine}:1:" in "".join(run("status").output.split("\n"))
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    refused = PatrolRefused(agent="sam", path="p.sh", line=1, problem="it ended with exit code 3", at=now)
+    assert told(Envelope("1", Role.HEARTBEAT, "sam", now, refused)) == "sam: p.sh:1: it ended with exit code 3"
 
 
 def test_folders_that_are_no_agents(run: Run, home: Path) -> None:

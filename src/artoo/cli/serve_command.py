@@ -18,12 +18,14 @@ from artoo.contracts.agents import (
     AgentWoken,
     DreamCycleReport,
     MailMoved,
+    PatrolRefused,
     PulseRecorded,
     ReplyMissed,
     TaskMoved,
 )
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.shortened import shortened
 
 if TYPE_CHECKING:
     from artoo.runtime.config import Config
@@ -36,8 +38,8 @@ LEAVE_SECONDS = 40.0
 """And when even that hangs, the process ends: everything that matters is on disk."""
 
 FAILED = 1
-LONGEST = 160
-"""Characters of a line; the whole of it is in `artoo task log`."""
+LONGEST = 500
+"""Characters of a line, cut between words; the whole of it is in `artoo task log`."""
 
 
 @click.command(context_settings=HELP)
@@ -180,8 +182,7 @@ def _line(envelope: Envelope, encode: Callable[[Envelope], bytes], events: bool,
         return json.dumps(fields, ensure_ascii=False)
     from artoo.cli.printable import one_line
 
-    line = f"{envelope.at:%H:%M:%S}  {one_line(said)}"
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return shortened(f"{envelope.at:%H:%M:%S}  {one_line(said)}", LONGEST)
 
 
 def told(envelope: Envelope) -> str | None:
@@ -203,6 +204,8 @@ def told(envelope: Envelope) -> str | None:
             return f"{pulse.agent}: {pulse.count} pulse(s) {pulse.outcome}: {pulse.why}"
         case AgentWoken(outcome="deferred") as woken:
             return f"{woken.agent}: {woken.cause}, left for the next pulse: {woken.why}"
+        case PatrolRefused() as refused:
+            return f"{refused.agent}: {refused.path}:{refused.line}: {refused.problem}"
         case DreamCycleReport() as report if report.promoted or report.error:
             return f"{report.agent} dreamt: {len(report.promoted)} learnt {report.error or ''}".rstrip()
         case _:
