@@ -383,6 +383,30 @@ async def test_another_agent_does_not_resume_what_one_began(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("engine")
+async def test_what_is_given_back_while_others_go_on_fails_at_last(tmp_path: Path) -> None:
+    """An outage or a stop fails nothing; a task that alone cannot be done is not tried for ever."""
+    async with office(tmp_path) as opened:
+        board, work = opened.board, opened.board.work
+        task = await board.add("x", OPERATOR, assignee="ada")
+
+        async def given_back(*, counted: bool) -> BoardState:
+            return (await work.give_back(await work.take(task.id, "ada"), "no model", counted=counted)).state
+
+        for counted in (True, False):
+            for _ in range(MOST_INTERRUPTIONS + 1):
+                assert await given_back(counted=counted) is BoardState.BLOCKED
+        for _ in range(MOST_INTERRUPTIONS - 1):
+            other = await board.add("y", OPERATOR, assignee="bob")
+            await work.submit(await work.take(other.id, "bob"), "done")
+            assert await given_back(counted=True) is BoardState.BLOCKED
+        await handed_in(opened, "bob")
+        assert await given_back(counted=True) is BoardState.FAILED
+        assert "no model, for the 10th time" in (await board.get(task.id)).notes[-1]
+        await board.retry(task.id, OPERATOR)
+        assert await given_back(counted=True) is BoardState.BLOCKED
+
+
+@pytest.mark.usefixtures("engine")
 async def test_words_that_are_no_utf8_are_kept_as_far_as_they_can_be(tmp_path: Path) -> None:
     """Names of files come along in texts, reasons and letters; a project of such a name is refused."""
     odd = "see \udcff.txt"

@@ -42,7 +42,8 @@ LEASE_SECONDS = 60.0
 """How long a claim holds without being renewed; renew three times as often."""
 
 MOST_INTERRUPTIONS = 10
-"""A task that took so many processes down with it fails; the operator may try it again."""
+"""A task that took so many processes down with it, or was given back so often while others went on, fails; the
+operator may try it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +145,18 @@ class Work:
             lambda writing: move(writing, _held(writing, claim), BoardState.BLOCKED, claim.agent, reason)
         )
 
-    async def give_back(self, claim: TaskClaim, reason: str) -> BoardTask:
-        """The process stops working, not the task: blocked by `runtime`, to be taken again at any time."""
+    async def give_back(self, claim: TaskClaim, reason: str, *, counted: bool = False) -> BoardTask:
+        """The process stops working, not the task: blocked by `runtime`, to be taken again at any time.
+
+        `counted`: it could not be worked on. Such an end counts like a process that died when work of others was
+        handed in since the last one: then it is this task that cannot be done, and nothing else stands still.
+        """
 
         def work(writing: Writing) -> BoardTask:
-            return _interrupted(writing, _held(writing, claim), reason)
+            task = _held(writing, claim)
+            if counted and _others_went_on(writing, task.id):
+                return _counted(writing, task, reason)
+            return _interrupted(writing, task, reason)
 
         return await self._database.write(work)
 
@@ -273,13 +281,33 @@ def _interrupted(writing: Writing, task: BoardTask, reason: str, *, actor: str =
 def _take_back(writing: Writing, task_id: str, *, ran_out: bool) -> None:
     task = find(writing, task_id)
     reason = "its worker's claim ran out" if ran_out else "the process that worked on it ended without a word"
-    writing.run("UPDATE tasks SET interruptions = interruptions + 1 WHERE id = ?", (task_id,))
-    count = writing.count("SELECT interruptions FROM tasks WHERE id = ?", (task_id,))
+    _counted(writing, task, reason)
+
+
+def _counted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
+    """One end more without a result: to be taken again, until that has happened too often."""
+    writing.run("UPDATE tasks SET interruptions = interruptions + 1 WHERE id = ?", (task.id,))
+    count = writing.count("SELECT interruptions FROM tasks WHERE id = ?", (task.id,))
     if count < MOST_INTERRUPTIONS:
-        _interrupted(writing, task, reason)
-        return
+        return _interrupted(writing, task, reason)
     add_note(writing, task, f"{RUNTIME}: {reason}, for the {count}th time")
-    move(writing, task, BoardState.FAILED, RUNTIME, f"{reason}, for the {count}th time")
+    return move(writing, task, BoardState.FAILED, RUNTIME, f"{reason}, for the {count}th time")
+
+
+def _others_went_on(writing: Writing, task_id: str) -> bool:
+    """Whether other work was handed in since this task was given back last."""
+    last = writing.one(
+        "SELECT max(position) AS last FROM transitions WHERE board_task = ? AND after = 'blocked' AND actor = ?",
+        (task_id, RUNTIME),
+    )
+    if last is None or last["last"] is None:
+        return False
+    return bool(
+        writing.count(
+            "SELECT count(*) FROM transitions WHERE board_task <> ? AND after = 'review' AND position > ?",
+            (task_id, last["last"]),
+        )
+    )
 
 
 def _set_free(writing: Writing) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +12,7 @@ from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from artoo.agents.folders import AgentFolder, Found
+    from artoo.agents.folders import AgentFolder
     from artoo.agents.registry import AgentRecord
     from artoo.runtime.team.office import Office
 
@@ -22,6 +21,7 @@ _GONE = (
     "its folder is gone: put agents/{name} back and accept it (artoo agent accept {name}), make it anew"
     " (artoo agent new {name}), or let it rest (artoo agent pause {name})"
 )
+FOLDER_GONE = "folder gone"
 _RECENT = 10
 
 
@@ -196,21 +196,13 @@ async def listed(office: Office) -> tuple[list[JsonObject], list[str]]:
             rows.append({"name": folder.name, "trust": None, "state": "not accepted", "detail": detail})
         else:
             rows.append({**_record_object(record), **await asyncio.to_thread(_altered, folder, record)})
-    found = replace(found, problems=(*found.problems, *await asyncio.to_thread(_patrols, found)))
     if office.machine:
         rows += [{**_record_object(record), "detail": record.stopped or _ELSEWHERE} for record in records.values()]
         return rows, list(found.problems)
     for record in records.values():
-        rows.append({**_record_object(record), "state": "folder gone", "detail": _GONE.format(name=record.name)})
+        rows.append({**_record_object(record), "state": FOLDER_GONE, "detail": _GONE.format(name=record.name)})
     gone = [f"{name}: {_GONE.format(name=name)}" for name, record in records.items() if not record.paused]
     return rows, [*found.problems, *gone]
-
-
-def _patrols(found: Found) -> list[str]:
-    """What is wrong with items of HEARTBEAT.md files: they are not done."""
-    from artoo.agents.patrol_file import patrol_problems
-
-    return [problem for folder in found.agents for problem in patrol_problems(folder.heartbeat)]
 
 
 def _altered(folder: AgentFolder, record: AgentRecord) -> JsonObject:

@@ -44,13 +44,15 @@ async def team(config: Config) -> list[Finding]:
 
 async def _agents(config: Config) -> AsyncGenerator[Finding]:
     from artoo.agents.patrol_file import patrol_problems
-    from artoo.cli.agent_command import listed
+    from artoo.cli.agent_command import FOLDER_GONE, listed
     from artoo.runtime.team.office import open_office
 
     async with open_office(config) as office:
         rows, problems = await listed(office)
         folders = (await asyncio.to_thread(office.folders)).agents
     for row in rows:
+        if row["state"] == FOLDER_GONE:
+            continue  # told below, with what can be done
         ready = row["state"] in ("ready", "paused")
         detail = str(row["state"]) + (f": {row['detail']}" if row["detail"] else "")
         remedy = "" if ready else f"read its identity, then: artoo agent accept {row['name']}"

@@ -94,7 +94,7 @@ def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
 async def _status(office: Office) -> JsonObject:
     from artoo.agents.additions import MOST_TASKS
     from artoo.agents.left import left_to_operator
-    from artoo.cli.agent_command import listed
+    from artoo.cli.agent_command import FOLDER_GONE, listed
     from artoo.runtime.team.instance import serving
     from artoo.runtime.upkeep import spent_on
 
@@ -102,7 +102,8 @@ async def _status(office: Office) -> JsonObject:
     counted = Counter(task.state.value for task in tasks)
     left = await left_to_operator(office.database, office.policies)
     rows, problems = await listed(office)
-    gone = {row["name"] for row in rows if row["state"] == "folder gone"}
+    problems += await asyncio.to_thread(_wrong_items, office)
+    gone = {row["name"] for row in rows if row["state"] == FOLDER_GONE}
     working = {task.assignee: task for task in tasks if task.state is BoardState.IN_PROGRESS}
     agents: list[JsonObject] = []
     for record in await office.registry.list():
@@ -135,6 +136,13 @@ async def _status(office: Office) -> JsonObject:
         "unread": await office.mailbox.unread(OPERATOR),
         "machines": await _machines(office),
     }
+
+
+def _wrong_items(office: Office) -> list[str]:
+    """What is wrong with items of HEARTBEAT.md files: they are not done. Blocks."""
+    from artoo.agents.patrol_file import patrol_problems
+
+    return [problem for folder in office.folders().agents for problem in patrol_problems(folder.heartbeat)]
 
 
 async def _machines(office: Office) -> list[JsonObject]:

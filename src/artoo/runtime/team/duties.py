@@ -76,7 +76,7 @@ class WorkDuty:
             await self._let_go(claim, str(error))
             return Done(items=1)
         except ArtooError as error:
-            await self._let_go(claim, str(error))
+            await self._let_go(claim, str(error), counted=True)
             raise
 
     async def _turn_to(self, member: Member, claim: TaskClaim | MailClaim) -> Done:
@@ -134,7 +134,7 @@ class WorkDuty:
             await bench.merges.leave_to_operator(task.id, task.submission, reason)
         return Done(items=1, llm_calls=1)
 
-    async def _let_go(self, claim: TaskClaim | MailClaim, reason: str) -> None:
+    async def _let_go(self, claim: TaskClaim | MailClaim, reason: str, *, counted: bool = False) -> None:
         """Gives back what this agent may not go on with."""
         bench = self._bench
         try:
@@ -143,7 +143,7 @@ class WorkDuty:
             elif claim.task.state is BoardState.REVIEW:
                 await bench.board.reviews.let_go(claim)
             else:
-                await bench.board.work.give_back(claim, reason)
+                await bench.board.work.give_back(claim, reason, counted=counted)
         except GovernanceRefused:
             return
 

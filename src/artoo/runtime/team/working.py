@@ -191,7 +191,7 @@ async def _settle(
     calls = result.cost.llm_calls
     throttled = throttled_ending(result)
     if throttled is not None:
-        await _give_back(bench, claim, throttled)
+        await _give_back(bench, claim, throttled, counted=True)
         return Done(items=1, llm_calls=calls, throttled=throttled)
     if result.stopped_by is StoppedBy.INTERRUPTED:
         await _give_back(bench, claim, _STOPPED)
@@ -253,9 +253,9 @@ async def _sent(bench: Bench, task: BoardTask) -> None:
         logger.warning("the files of task %s are not in the store yet: %s", task.id, error)
 
 
-async def _give_back(bench: Bench, claim: TaskClaim, reason: str) -> None:
+async def _give_back(bench: Bench, claim: TaskClaim, reason: str, *, counted: bool = False) -> None:
     """Somebody takes it up again; a claim that is over already is no error."""
     try:
-        await bench.board.work.give_back(claim, reason)
+        await bench.board.work.give_back(claim, reason, counted=counted)
     except ClaimLost:
         return
