@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from artoo.contracts.settling import ApplyMode
     from artoo.contracts.solution import FinalResult
     from artoo.runtime.artoo import Artoo
-    from artoo.runtime.changes import Changes
+    from artoo.runtime.changes import Changes, RunResult
     from artoo.runtime.config import Config
     from artoo.runtime.config_file import load_config
     from artoo.runtime.options import Budgets, RunOptions
@@ -45,6 +45,7 @@ _HOMES = {
     "Artoo": "artoo.runtime.artoo",
     "tool": "artoo.tools.user_tools",
     "Changes": "artoo.runtime.changes",
+    "RunResult": "artoo.runtime.changes",
     "Config": "artoo.runtime.config",
     "load_config": "artoo.runtime.config_file",
     "RunOptions": "artoo.runtime.options",
@@ -95,6 +96,7 @@ __all__ = [
     "ProtocolError",
     "Returned",
     "RunOptions",
+    "RunResult",
     "SandboxError",
     "ToolError",
     "Turn",

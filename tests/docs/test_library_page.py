@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import asyncio
 import inspect
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import cast
 
@@ -49,6 +52,23 @@ async def run(block: str, names: dict[str, object]) -> None:
         await cast("asyncio.Future[None]", eval(code, names))
     else:
         await asyncio.to_thread(exec, code, names)
+
+
+def test_the_examples_of_the_page_type_check(tmp_path: Path) -> None:
+    """As an editor shows them to whoever copies them: the package says that it is typed."""
+    lines = ["from __future__ import annotations", "from artoo import Artoo, RunOptions, tool"]
+    for number, block in enumerate(_BLOCK.findall(PAGE.read_text(encoding="utf-8"))):
+        lines += [f"async def example_{number}() -> None:", *(f"    {line}" for line in block.splitlines())]
+    (tmp_path / "page.py").write_text("\n".join(lines), encoding="utf-8")
+    settings = {"pythonVersion": "3.11", "extraPaths": [str(PAGE.parents[1] / "src")]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    checked = subprocess.run(
+        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--project", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout
 
 
 async def test_the_examples_of_the_page_run(

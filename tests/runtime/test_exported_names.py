@@ -32,6 +32,7 @@ NAMES = [
     "ProtocolError",
     "Returned",
     "RunOptions",
+    "RunResult",
     "SandboxError",
     "ToolError",
     "Turn",

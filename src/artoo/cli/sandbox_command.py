@@ -103,7 +103,7 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
     roots = replace(roots, opened=policies.opened())
     most = config.limits.view_megabytes
     view = views_in(await open_sandbox(config.home), config.home, megabytes=most)(task_id, roots)
-    asking, mode = dialogue(), options.apply or config.apply
+    asking, mode = dialogue(), options.mode(config.apply)
     told = _Told(Answers(policies, asking, mode), talks=asking is not None)
     used = Network(by_option=len(command) > 1)
     runner = CommandsInView(view, Gate(told, Origins(line), advice=""), used)

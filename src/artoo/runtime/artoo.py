@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from artoo.runtime.beginning import Begun
     from artoo.runtime.behalf import Behalf
     from artoo.runtime.caller import Caller
+    from artoo.runtime.changes import RunResult
     from artoo.runtime.pending import Pending
     from artoo.runtime.returning import Returned
     from artoo.runtime.stage import TaskMemory
@@ -229,7 +230,7 @@ class Artoo:
         images: Sequence[Path | bytes] = (),
         history: Sequence[Turn] = (),
         options: RunOptions | None = None,
-    ) -> FinalResult: ...
+    ) -> RunResult: ...
 
     @overload
     async def run(
@@ -252,10 +253,10 @@ class Artoo:
         images: Sequence[Path | bytes] = (),
         history: Sequence[Turn] = (),
         options: RunOptions | None = None,
-    ) -> FinalResult | Returned[T]:
+    ) -> RunResult | Returned[T]:
         """Runs one request to its end. What cannot be done ends in a FinalResult too, not in an exception.
 
-        `changes` of the result is a `Changes`: what waits for a yes can be looked at, applied and discarded there.
+        What waits for a yes can be looked at, applied and discarded through `changes` of the result.
         `checks` are commands that must succeed in the end, `images` what the models are shown, besides those of the
         options. `returns` is the type of the value that is wanted: then the result comes as `Returned`. Raises
         ConfigurationError for a request or an option that cannot be run, and only before anything was started.
@@ -283,7 +284,7 @@ class Artoo:
             async for envelope in messages:
                 yield envelope
 
-    async def resume(self, task_id: str | None = None) -> FinalResult:
+    async def resume(self, task_id: str | None = None) -> RunResult:
         """Goes on with a task that was interrupted or whose process died, to its end.
 
         `task_id` may be the beginning of one; None: the latest that can go on. What is in its log is not done
@@ -320,9 +321,9 @@ class Artoo:
             if task_id in (None, task.task_id):
                 task.interrupt()
 
-    async def _finish(self, begun: Begun) -> FinalResult:
+    async def _finish(self, begun: Begun) -> RunResult:
         from artoo.runtime.asked_everywhere import stoppable
-        from artoo.runtime.changes import Changes
+        from artoo.runtime.changes import RunResult
         from artoo.runtime.desk import TaskDesk
 
         task_id, shop = begun.task.task_id, self._open_shop()
@@ -332,8 +333,7 @@ class Artoo:
         try:
             with stoppable(desk, begun.task.interrupt):
                 result = await begun.play()
-            changes = Changes.of(result.changes, task_id, self._config)
-            return result.model_copy(update={"changes": changes})
+            return RunResult.of(result, self._config)
         finally:
             del self._running[task_id]
             self._bus.close_task(task_id)  # roles that were cancelled may have spoken a last time

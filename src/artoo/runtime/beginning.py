@@ -61,7 +61,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     roots = shop.roots(options)
     answers = shop.answers(options, roots, task_id)
     memory = await shop.memory(options)
-    behalf, mode = options.behalf or Behalf(), options.apply or shop.config.apply
+    behalf, mode = options.behalf or Behalf(), options.mode(shop.config.apply)
     model = behalf.model(shop.model)
     settings = replace(
         shop.settings(options, accepted_texts(shop.config.home)),

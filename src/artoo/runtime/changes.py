@@ -7,11 +7,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import Review, Settled
+from artoo.contracts.solution import FinalResult
 from artoo.runtime.config import Config
 from artoo.runtime.options import listed
 
@@ -64,3 +65,15 @@ class Changes(Settled):
         if self._config is None:
             raise ConfigurationError("these changes come from a log; Artoo.pending has what still waits")
         return await asyncio.to_thread(find_pending, self._config, self._task_id)
+
+
+class RunResult(FinalResult):
+    """What `Artoo.run` gives: the FinalResult, with what can still be done about its changes."""
+
+    changes: Changes = Field(default_factory=Changes)  # pyright: ignore[reportIncompatibleVariableOverride] # frozen
+
+    @classmethod
+    def of(cls, result: FinalResult, config: Config) -> Self:
+        """The same result, of a task below this configuration's home."""
+        changes = Changes.of(result.changes, result.task_id, config)
+        return cls.model_construct(None, **{**dict(result), "changes": changes})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
@@ -137,14 +137,6 @@ def _require_budgets(given: object) -> None:
         raise ConfigurationError(f"budgets={given!r} must be Budgets, for example Budgets(seconds=300, calls=20)")
 
 
-def _mode(given: str) -> ApplyMode:
-    """Raises ConfigurationError for a mode that there is not."""
-    try:
-        return ApplyMode(given)
-    except ValueError:
-        raise ConfigurationError(f"apply={given!r} is not one of: {', '.join(ApplyMode)}") from None
-
-
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """Options of one task. Paths may be relative to the current directory; None: the configuration decides.
@@ -161,7 +153,7 @@ class RunOptions:
 
     workspace: Path | None = None
     project: Path | None = None
-    apply: ApplyMode | None = None
+    apply: ApplyMode | Literal["new", "edits", "ask"] | None = None
     allow: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     verify: bool = False
@@ -180,8 +172,7 @@ class RunOptions:
         listed("checks", self.checks, str)
         listed("images", self.images, Path, bytes)
         _require_budgets(self.budgets)
-        if self.apply is not None:
-            object.__setattr__(self, "apply", _mode(self.apply))  # "edits" is as good as ApplyMode.EDITS
+        self.mode(ApplyMode.NEW)
         if any(not command.strip() for command in self.checks):
             raise ConfigurationError("a check is empty; name a command that must succeed, as in: pytest -q")
         for command in self.checks:
@@ -189,3 +180,10 @@ class RunOptions:
                 raise ConfigurationError(
                     f"the check {said!r} holds what is no UTF-8; name such a file by a pattern, as in: ls caf*"
                 )
+
+    def mode(self, configured: ApplyMode) -> ApplyMode:
+        """What takes effect unasked. Raises ConfigurationError for a mode that there is not."""
+        try:
+            return configured if self.apply is None else ApplyMode(self.apply)
+        except ValueError:
+            raise ConfigurationError(f"apply={self.apply!r} is not one of: {', '.join(ApplyMode)}") from None

@@ -118,7 +118,7 @@ async def _taken_up(
             "give the request again"
         )
     memory = await shop.memory(options)
-    mode = options.apply or shop.config.apply
+    mode = options.mode(shop.config.apply)
     servers = caller.servers if caller is not None else ()
     made = await shop.hands(view, recording.request.text, mode, past, behalf.settling, servers)
     beyond = Beyond(

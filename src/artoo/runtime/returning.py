@@ -11,7 +11,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.findings import Unformed
-from artoo.contracts.solution import FinalResult
+from artoo.runtime.changes import RunResult
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class Returned(Generic[T]):
     """
 
     value: T | None
-    result: FinalResult
+    result: RunResult
 
 
 class Form(Generic[T]):
@@ -43,7 +43,7 @@ class Form(Generic[T]):
                 "Use a Pydantic model, a dataclass or plain types"
             ) from error
 
-    def of(self, result: FinalResult) -> Returned[T]:
+    def of(self, result: RunResult) -> Returned[T]:
         """The value of a result. What a validator of the type's own refuses is no value."""
         if result.value is None:
             return Returned(None, result)

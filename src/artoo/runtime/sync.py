@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from artoo.contracts.request import Turn
-    from artoo.contracts.solution import FinalResult
     from artoo.llm.budget import MeteredModel
     from artoo.ports.confirm import Confirm
+    from artoo.runtime.changes import RunResult
     from artoo.runtime.config import Config
     from artoo.runtime.options import RunOptions
     from artoo.runtime.returning import Returned
@@ -34,7 +34,7 @@ def run_sync(
     tools: Sequence[Callable[..., object]] = (),
     confirm: Confirm | None = None,
     model: MeteredModel | None = None,
-) -> FinalResult: ...
+) -> RunResult: ...
 
 
 @overload
@@ -65,7 +65,7 @@ def run_sync(
     tools: Sequence[Callable[..., object]] = (),
     confirm: Confirm | None = None,
     model: MeteredModel | None = None,
-) -> FinalResult | Returned[T]:
+) -> RunResult | Returned[T]:
     """`Artoo.run` on an Artoo of its own, which is opened for it and closed after it.
 
     Raises ConfigurationError where an event loop runs already, and whatever opening and running raise. Ctrl-C is a
@@ -79,7 +79,7 @@ def run_sync(
         raise ConfigurationError("run_sync cannot wait where an event loop runs; use `await artoo.run(…)` there")
     from artoo.runtime.artoo import Artoo
 
-    async def run() -> FinalResult | Returned[T]:
+    async def run() -> RunResult | Returned[T]:
         async with Artoo(config, tools=tools, confirm=confirm, model=model) as artoo:
             if returns is None:
                 return await artoo.run(text, checks=checks, images=images, history=history, options=options)

@@ -107,7 +107,7 @@ class Workshop:
         from artoo.runtime.desk import TaskDesk
 
         policies = self._policies(options, roots.project, roots.home)
-        mode, caller = options.apply or self.config.apply, options.caller
+        mode, caller = options.mode(self.config.apply), options.caller
 
         def everywhere(confirm: Confirm | None, here: str) -> AskedEverywhere | None:
             return None if confirm is None else AskedEverywhere(confirm, TaskDesk(self.config.home, task_id), here)
