@@ -89,6 +89,35 @@ async def test_a_missing_project_is_refused(config: Config, tmp_path: Path) -> N
                 await artoo.run("hello", options=RunOptions(project=tmp_path / "nowhere"))
 
 
+@pytest.mark.parametrize("named", ["~nobody-has-this-name/x", "a\0b"])
+async def test_what_can_be_no_place_is_refused(config: Config, tmp_path: Path, named: str) -> None:
+    """Of a project and of a workspace, with its name: a person who is not there, a character zero."""
+    with ScriptedModel({}) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            for option in ("project", "workspace"):
+                with pytest.raises(ConfigurationError, match="is no place for a task"):
+                    given: dict[str, Path] = {"project": tmp_path, option: Path(named)}
+                    await artoo.run("hello", options=RunOptions(**given))  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_place_is_found_by_the_name_that_artoo_writes(config: Config, tmp_path: Path) -> None:
+    """A page and a protocol carry text alone: `caf\\xe9` is how the name of this directory stands there."""
+    (tmp_path / os.fsdecode(b"caf\xe9")).mkdir()
+    script = {"Plan": PLAN, "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "pwd | wc -l")}
+    with ScriptedModel(script) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            project = tmp_path / "caf\\xe9"
+            assert (await artoo.run("hello", options=RunOptions(project=project))).output == "1"
+
+
+async def test_a_history_is_of_turns(config: Config, tmp_path: Path) -> None:
+    """Whoever hands on texts is told what is wanted."""
+    with ScriptedModel({}) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            with pytest.raises(ConfigurationError, match="history: 'a' is no Turn"):
+                await artoo.run("hello", history=["a"], options=options(tmp_path))  # pyright: ignore[reportArgumentType]
+
+
 async def test_a_users_function_is_a_tool(config: Config, tmp_path: Path) -> None:
     """A function given to Artoo is offered by its docstring and called with typed arguments."""
 

@@ -15,6 +15,7 @@ from artoo.contracts.execution import CriterionJudged, CriterionVerdict, Decided
 from artoo.contracts.plan import SubTask
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
+from artoo.testing import ScriptedModel
 from artoo.web.rows import row_of
 
 pytestmark = pytest.mark.unreplayable
@@ -46,6 +47,19 @@ async def test_what_is_no_utf_8_has_a_page(tmp_path: Path) -> None:
         assert (await page.get("/cost"))[0] == 200
         async with page.client.get(f"{page.address}/tasks/{TASK}/stream?after=-1") as events:
             assert b"event: rows\n" in [await events.content.readline() for _ in range(4)]
+
+
+async def test_places_and_rows_that_there_are_not(tmp_path: Path) -> None:
+    """A refusal that names it, and no rows: not an error of the server's."""
+    writer = Writer(tmp_path)
+    writer.say(whole())
+    async with page_of(tmp_path, model=ScriptedModel({})) as page:
+        for named in ("~nobody-has-this-name/x", "a\0b"):
+            status, text = await page.post("/tasks", ("text", "hello"), ("project", named))
+            assert status == 400 and "is no place for a task" in text, text
+        for first in (10**20, -(10**20)):
+            status, text = await page.get(f"/tasks/{TASK}/rows?first={first}&count={10**20}")
+            assert status == 200, text
 
 
 async def test_a_task_shows_why_the_next_round_differs(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from artoo.ports.world import View
 from artoo.runtime.behalf import Behalf
 from artoo.runtime.images import Album, demand_eyes
 from artoo.runtime.opening import opened_as
-from artoo.runtime.options import RunOptions
+from artoo.runtime.options import RunOptions, listed
 from artoo.runtime.plain_errors import alone
 from artoo.runtime.stage import Hands, LiveStage
 from artoo.runtime.task import TaskRun
@@ -54,6 +54,7 @@ def require_request(given: object) -> None:
 async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
     """A new task. Raises ConfigurationError for what cannot be run."""
     require_request(text)
+    listed("history", history, Turn)
     text = well_formed(text)
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     budget = shop.budget(options.budgets)

@@ -76,7 +76,7 @@ class TaskIndex:
 
     def rows(self, first: int, count: int) -> list[Row]:
         """These lines, as far as they are there, at most `MOST_ROWS`."""
-        first = max(0, first)
+        first = min(max(0, first), self.counted)
         return self._rows(range(first, min(first + min(count, MOST_ROWS), self.counted)))
 
     def short(self, first: int, count: int) -> list[Row | Fold]:

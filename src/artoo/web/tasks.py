@@ -107,7 +107,7 @@ async def start(request: Request) -> Response:
         apply = ApplyMode(value(form, "apply") or ApplyMode.NEW.value)
     except ValueError:
         raise ConfigurationError("there is no such way of applying; use the page's own form") from None
-    place = await asyncio.to_thread(Path(project).expanduser) if project else site.project
+    place = Path(project) if project else site.project
     task_id = await site.starter.start(text, RunOptions(project=place, apply=apply))
     await _logged(task_directory(site.home, task_id))
     return RedirectResponse(f"/tasks/{task_id}", 303)
