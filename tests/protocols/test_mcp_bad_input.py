@@ -84,6 +84,21 @@ async def test_arguments_that_do_not_fit_start_nothing(place: Place) -> None:
     assert not list(place.home.glob("tasks/*"))
 
 
+async def test_an_argument_that_a_tool_does_not_have_is_no_call(place: Place) -> None:
+    """`max_call` for `max_calls`: it was left out in silence, and the task ran without its budget."""
+    call = {"name": "run", "arguments": {"request": "run: touch made", "max_call": 1}}
+    async with raw_client(place) as client:
+        await client.say(INITIALIZE)
+        await client.hear()
+        await client.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        await client.say({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": call})
+        said = json.dumps(await client.hear())
+        assert "run has no max_call; it takes: request, project" in said and '"isError": true' in said
+        await client.say({"jsonrpc": "2.0", "id": 6, "method": "tools/list"})
+        assert json.dumps(await client.hear()).count('"additionalProperties": false') >= 11
+    assert not list(place.home.glob("tasks/*"))
+
+
 async def test_half_an_emoji_is_read_and_answered_under_its_id(place: Place) -> None:
     """What most languages write for a text that was cut in its middle; no UTF-8 can carry it."""
     async with raw_client(place) as client:

@@ -65,6 +65,12 @@ def secrets() -> str:
     return ",".join(sorted(name for name in os.environ if "KEY" in name))
 
 
+def many(number: int) -> None:
+    """So many further tools."""
+    for each in range(number):
+        server.add_tool(total, name=f"total_{each}", description="Adds two numbers.", annotations=READS)
+
+
 if __name__ == "__main__":
     mode = sys.argv[1] if len(sys.argv) > 1 else "stdio"
     if mode == "silent":
@@ -74,6 +80,9 @@ if __name__ == "__main__":
             os.write(1, b"x" * 65_536)
     elif mode == "broken":
         sys.exit(1)
+    elif mode == "many":
+        many(int(sys.argv[2]))
+        server.run()
     elif mode == "http":
         server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
     else:

@@ -25,7 +25,7 @@ from artoo.contracts.plan import MustNot
 from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
 from artoo.tools.mcp.bounded import LARGEST_ANSWER, bounded_client
-from artoo.tools.mcp.connection import KEPT_OUTPUT, McpConnection
+from artoo.tools.mcp.connection import KEPT_OUTPUT, MOST_TOOLS, McpConnection
 from artoo.tools.mcp.pipes import read_message
 from artoo.tools.mcp.pool import McpPool
 from artoo.tools.mcp.servers import McpServer, read_servers, servers_of
@@ -119,6 +119,13 @@ async def test_a_long_answer_is_cut() -> None:
     async with connected(server()) as connection:
         answer = await connection.call("long", {})
         assert (len(answer.text), answer.total_characters) == (KEPT_OUTPUT, 1_000_000)
+
+
+async def test_tools_beyond_the_bound_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Which are not there, because the first ones are offered, is said with their number."""
+    async with connected(server("many", "70")) as connection:
+        assert (len(await connection.tools()), connection.tools_there) == (MOST_TOOLS, 78)
+    assert "the MCP server notes has 78 tools; the first 64 are offered" in caplog.text
 
 
 def test_half_an_emoji_of_a_server_is_a_question_mark() -> None:

@@ -116,7 +116,8 @@ async def _try(servers: list[McpServer]) -> bool:
             running = group.create_task(connection.run())
             try:
                 names = [tool.name for tool in await connection.tools()]
-                show(f"{server.name}: {len(names)} tools: {one_line(', '.join(names))}")
+                of = f" of {connection.tools_there}" if connection.tools_there > len(names) else ""
+                show(f"{server.name}: {len(names)}{of} tools: {one_line(', '.join(names))}")
             except ToolError as error:
                 good = False
                 show(one_line(str(error)))

@@ -8,9 +8,9 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
-from mcp_types import ToolAnnotations
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.protocols.intake import Intake
@@ -33,13 +33,31 @@ _SETTLES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_wor
 _LATEST = 50
 
 
+class _Server(MCPServer[Any]):
+    """The SDK's, which drops an argument that a tool does not have: a budget by another name would be no budget."""
+
+    async def list_tools(self) -> list[Tool]:
+        return [
+            one.model_copy(update={"input_schema": {**one.input_schema, "additionalProperties": False}})
+            for one in await super().list_tools()
+        ]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        for tool in await self.list_tools():
+            known = tool.input_schema.get("properties", {})
+            unknown = sorted(set(arguments) - set(known))
+            if tool.name == name and unknown:
+                raise ToolError(f"{name} has no {', '.join(unknown)}; it takes: {', '.join(known) or 'nothing'}")
+        return await super().call_tool(name, arguments, context)
+
+
 def made_server(intake: Intake, project: Path) -> MCPServer[Any]:
     """The server over one intake. `project`: where tasks work unless a call says otherwise."""
     looking = looking_at(intake.config)
     tools = Tools(intake, looking, project)
-    server = MCPServer[Any](
-        "artoo", title="artoo", version=own_version(), instructions=INSTRUCTIONS, log_level="WARNING"
-    )
+    server = _Server("artoo", title="artoo", version=own_version(), instructions=INSTRUCTIONS, log_level="WARNING")
     for hint, offered in (
         (_WORKS, (tools.run, tools.resume, tools.cancel)),
         (_LOOKS, (tools.status, tools.result, tools.diff, tools.recall, tools.audit)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,8 +26,14 @@ CONNECT_SECONDS = 20.0
 CALL_SECONDS = 60.0
 MOST_STARTS = 2
 MOST_TOOLS = 64
+"""Of one server that are offered, the first ones: every one of them stands in the prompts."""
+MOST_COUNTED = 1_000
+"""Of one server that are asked for, so that it can be said how many are not offered."""
 KEPT_OUTPUT = 256 * 1024
 """Characters of one answer that are handed on."""
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,8 @@ class McpConnection:
         self._down = asyncio.Event()
         self._client: Client | None = None
         self._tools: tuple[Tool, ...] = ()
+        self.tools_there = 0
+        """How many the server says that it has, at most `MOST_COUNTED`."""
         self._starts = 0
         self._problem = "it was not started"
 
@@ -101,7 +110,17 @@ class McpConnection:
         """From one start of the server to its end."""
         try:
             async with asyncio.timeout(self._connect_seconds) as limit, self._connected() as client:
-                self._tools = await _listed(client)
+                there = await _listed(client)
+                self._tools, self.tools_there = there[:MOST_TOOLS], len(there)
+                if len(there) > MOST_TOOLS:
+                    name, more = self.server.name, " or more" * (len(there) == MOST_COUNTED)
+                    logger.warning(
+                        "the MCP server %s has %d%s tools; the first %d are offered",
+                        name,
+                        len(there),
+                        more,
+                        MOST_TOOLS,
+                    )
                 limit.reschedule(None)
                 self._client = client
                 self._settled.set()
@@ -146,16 +165,18 @@ class McpConnection:
 
 
 async def _listed(client: Client) -> tuple[Tool, ...]:
-    """All tools, page by page, up to a bound."""
-    found: list[Tool] = []
+    """All tools, page by page, up to a bound. A page without a new one is the last: some servers go round."""
+    found: dict[str, Tool] = {}
     cursor: str | None = None
-    while len(found) < MOST_TOOLS:
+    while len(found) < MOST_COUNTED:
         page = await client.list_tools(cursor=cursor)
-        found += page.tools
+        before = len(found)
+        for tool in page.tools:
+            found.setdefault(tool.name, tool)
         cursor = page.next_cursor
-        if cursor is None:
+        if cursor is None or len(found) == before:
             break
-    return tuple(found[:MOST_TOOLS])
+    return tuple(found.values())[:MOST_COUNTED]
 
 
 def _answer(result: CallToolResult) -> McpAnswer:
