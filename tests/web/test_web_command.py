@@ -17,6 +17,7 @@ import pytest
 from web_home import config_of, hire
 from web_server import PATIENCE, Page, hidden
 
+from artoo.cli.web_command import open_page
 from artoo.contracts.agents import BoardState
 from artoo.runtime.team.office import open_office
 from artoo.testing import Asked, with_body
@@ -198,3 +199,22 @@ async def test_one_page_a_home(place: Path) -> None:
         async with running(place, "web", "--port", number, "--no-open") as third:
             _, err = await asyncio.wait_for(third.communicate(), PATIENCE)
             assert third.returncode not in (0, None) and f"port {number} cannot be used" in err.decode(), err
+
+
+def test_no_program_of_the_project_is_opened_as_the_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PATH may lead into the project, where a task may have written one; the next one on PATH is taken."""
+    for place in ("project/bin", "other", "home/web"):
+        (tmp_path / place).mkdir(parents=True)
+    for place in ("project/bin", "other"):
+        browser = tmp_path / place / "www-browser"
+        browser.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/opened-{Path(place).name}\n')
+        browser.chmod(0o755)
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("PATH", f"{tmp_path}/project/bin:{tmp_path}/other:{os.environ['PATH']}")
+    open_page("http://127.0.0.1:1/", tmp_path / "home")
+    assert not (tmp_path / "opened-bin").exists()
+    assert (tmp_path / "opened-other").read_text().strip() == (tmp_path / "home/web/open.html").as_uri()

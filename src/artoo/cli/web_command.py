@@ -92,16 +92,22 @@ def _show(address: str, home: Path, no_open: bool) -> None:
 
 
 def open_page(address: str, home: Path) -> None:
-    """Opens a browser by way of a file of the owner's: a command line with the token could be seen by others."""
+    """Opens a browser by way of a file of the owner's: a command line with the token could be seen by others.
+
+    In a process of its own: which browser there is, is looked up on PATH, and there no program of a project counts.
+    """
     import html
-    import webbrowser
+    import subprocess
+
+    from artoo.world.programs import own_environment, own_python, search_path
 
     place = home / "web" / "open.html"
     target = html.escape(address, quote=True)
-    with suppress(OSError, webbrowser.Error):
+    with suppress(OSError):
         place.unlink(missing_ok=True)
         with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
             file.write(
                 f'<!doctype html><meta http-equiv="refresh" content="0;url={target}"><a href="{target}">artoo</a>'
             )
-        webbrowser.open(place.as_uri())
+        opened = own_python("-c", "import sys, webbrowser; webbrowser.open(sys.argv[1])", place.as_uri())
+        subprocess.run(opened, env={**own_environment(), "PATH": search_path()}, check=False)
