@@ -51,8 +51,8 @@ class ValidationReport(Contract):
 @dataclass(frozen=True, slots=True)
 class Beside:
     """What a judge is told beside the calls: the line with the day that the executor was shown, the paths that the
-    task had changed before this subtask, tokens of the claim that code finds nowhere, files that task and claim name
-    and that are not there, and what checks found now.
+    task had changed before this subtask, tokens of the claim that code finds nowhere, files that task and claim
+    name and that are not there, and what checks found now.
     """
 
     today: str = ""
