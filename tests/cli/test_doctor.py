@@ -85,6 +85,15 @@ async def test_an_endpoint_that_is_not_there_fails() -> None:
     assert found[1].remedy
 
 
+async def test_a_proxy_that_cannot_be_used_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one finding among the others, and does not end the examination."""
+    for name in ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    found, _ = await models(Config(), {"OPENAI_BASE_URL": "https://model.example/v1", "OPENAI_MODEL": "m"})
+    assert {finding.state for finding in found} == {State.FAIL} and "NO_PROXY" in found[0].detail
+
+
 async def test_half_a_setting_fails() -> None:
     """An address without a model's name is found before the first request."""
     found, _ = await models(Config(), {"OPENAI_BASE_URL": "http://127.0.0.1:1"})

@@ -42,7 +42,10 @@ async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
     from artoo.llm.http import HttpTransport
 
     name, where = f"model {tier}", f"{settings.model} at {settings.base_url} ({settings.source})"
-    transport = HttpTransport(settings.base_url, settings.api_key or None)
+    try:
+        transport = HttpTransport(settings.base_url, settings.api_key or None)
+    except ConfigurationError as error:
+        return Finding(name, State.FAIL, f"{where}: {error}", "mend the setting, or set another endpoint")
     try:
         reply = await transport.models(timeout=PATIENCE_SECONDS)
     except ModelUnreachable as error:
