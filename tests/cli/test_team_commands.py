@@ -109,7 +109,8 @@ def test_letters(run: Run) -> None:
     assert [one["id"] for one in run("mail", "list", "--of", "ada", "--json").json] == [sent["id"]]
     assert [one["partition"] for one in run("mail", "list", "--box", "sent", "--json").json] == ["inbox"]
     assert "hello" in run("mail", "read", sent["id"][:13]).output
-    assert run("mail", "send", "ada", "and?", "--wait", "0").code == 1
+    unanswered = run("mail", "send", "ada", "and?", "--wait", "0")
+    assert unanswered.code == 1 and "nobody works here: artoo serve" in unanswered.errors
 
 
 def test_status(run: Run, home: Path) -> None:

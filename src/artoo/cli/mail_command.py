@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, plain_object, print_json, text_of, the_one
+from artoo.cli.office import (
+    HELP,
+    JsonObject,
+    as_json_option,
+    config_of,
+    in_office,
+    plain_object,
+    print_json,
+    text_of,
+    the_one,
+)
 from artoo.contracts.agents import OPERATOR, Priority
 
 if TYPE_CHECKING:
@@ -46,6 +56,8 @@ def send(
 
     The agent answers when artoo serve runs; with --wait the answer is printed, and the exit code is 1 without one.
     """
+    from artoo.runtime.team.instance import serving
+
     words = text_of(text)
     if wait is None:
         sent = in_office(
@@ -58,6 +70,8 @@ def send(
         lambda office: office.asking.ask(OPERATOR, recipient, words, priority=Priority(priority), seconds=wait),
     )
     _print_reply(reply, recipient, wait, as_json)
+    if reply.mail is None and not as_json and serving(config_of(context).home) is None:
+        click.echo("artoo: nobody works here: artoo serve", err=True)
     context.exit(0 if reply.mail is not None else 1)
 
 

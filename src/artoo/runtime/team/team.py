@@ -275,7 +275,9 @@ class Team:
         )
 
     def _reviewer(self, member: Member) -> Reviewer:
-        budget = Budget(max_calls=member.identity.limits.calls or REVIEW_CALLS)
+        most = member.identity.limits.calls or REVIEW_CALLS
+        raised_by = f"`{{}}` of its limits in {member.folder.name}'s identity.yaml"
+        budget = Budget(max_calls=most, whose="the review's", raised_by=raised_by)
         tier = member.tier or Tier.BRAIN
         return Reviewer(
             member.name,
