@@ -144,10 +144,8 @@ class BusSide:
             await self._idle.wait()
 
     async def subscriber(self, number: int) -> None:
-        queue = self._queues[number]
-        while True:
-            for _ in await queue.receive_all():
-                self.deliveries.hit()
+        async for _ in self._queues[number]:
+            self.deliveries.hit()
 
     async def audit(self) -> None:
         assert self._file is not None
