@@ -32,8 +32,9 @@ from artoo.contracts.errors import ConfigurationError, TaskRunning
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import Joined, SubTask
-from artoo.contracts.recording import TaskResumed
+from artoo.contracts.recording import Observed, TaskResumed
 from artoo.contracts.request import Interrupt
+from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult, OutcomeSummary, RoleFailure
 from artoo.loops.medium.planner import Planner
 from artoo.tasklog.layout import part_path, tasks_directory
@@ -112,6 +113,27 @@ async def test_an_interrupted_task_goes_on(world: World) -> None:
     assert set(ended.result.done) == {"do the quick one", "do the other one"}
     assert ended.result.cost.llm_calls >= 3
     assert len(ended.all(FinalResult)) == 1 and not ended.all(Interrupt)
+
+
+async def test_a_later_part_is_shown_the_files_as_they_are_when_it_goes_on(world: World) -> None:
+    """Whoever resumes a task may have changed a file meanwhile: the question that nobody answered is asked anew."""
+    world.file("a.txt", "x\ny\n")
+    parts = (subtask("do the quick one", tool="shell"), subtask("do the other one", tool="shell", sequence=2))
+    script: Script = {
+        "Plan": plan(*parts),
+        "ExecutorStep": Each.of(quick=TWO_STEPS["quick"], other=slow(shell("true"), LONG)),
+    }
+
+    async def stop(artoo: Artoo, envelope: Envelope) -> None:
+        if isinstance(envelope.payload, Observed) and envelope.sender is Role.EXECUTOR:
+            artoo.interrupt()
+
+    first = await world.play("Count lines and characters of a.txt.", script, during=stop)
+    assert first.result.stopped_by == "interrupted"
+    world.file("a.txt", "x\nquite new\n")
+    ended = await go_on(world, {"ExecutorStep": steps})
+    (asked,) = ended.asked("ExecutorStep")
+    assert "a.txt (12 B)" in asked.user
 
 
 async def test_a_task_can_be_interrupted_again_and_again(world: World) -> None:

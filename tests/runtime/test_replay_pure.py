@@ -18,7 +18,7 @@ from artoo.contracts.events import ModelCalled, ModelFailure
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.plan import PlanRefused
-from artoo.contracts.recording import TaskOpened, TaskResumed
+from artoo.contracts.recording import Observed, Source, TaskOpened, TaskResumed
 from artoo.contracts.request import Interrupt, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import ApplyMode
@@ -116,6 +116,22 @@ def test_the_same_question_asked_again_has_no_answer_of_its_own_yet() -> None:
         said(4, ConfirmationRequest(digest="a", title="a"), role=Role.GATE),
     ]
     assert to_drop(stream) == ("m4",)
+
+
+def test_what_an_executor_saw_for_a_question_without_an_answer_is_looked_at_again() -> None:
+    """Somebody may have changed the files meanwhile; what it saw before an answer stands, and other looks do."""
+    seen, recalled = Observed(source=Source.SURROUNDINGS), Observed(source=Source.CALIBRATION)
+    stream = [
+        said(1, REQUEST, role=Role.USER),
+        said(2, seen, role=Role.PLANNER),
+        said(3, seen, role=Role.EXECUTOR),
+        said(4, asked(), cause=1, role=Role.EXECUTOR),
+        said(5, seen, role=Role.EXECUTOR),
+        said(6, asked(ModelFailure(nature="unreachable")), cause=1, role=Role.EXECUTOR),
+    ]
+    assert to_drop(stream[:4]) == () and to_drop(stream[:5]) == ("m5",)
+    assert to_drop(stream) == ("m5", "m6")
+    assert to_drop([*stream[:4], said(5, recalled, role=Role.EXECUTOR)]) == ()
 
 
 def test_a_resumed_log_reads_as_one_run() -> None:

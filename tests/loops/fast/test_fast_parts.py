@@ -86,7 +86,7 @@ def test_what_models_write_is_read(text: str, tool: str, words: str) -> None:
 
 
 def test_a_step_knows_how_many_more_stood_in_its_answer() -> None:
-    """The first is taken. An answer in words may hold what looks like steps, and code may; that counts for nothing."""
+    """The first is taken. An answer in words may hold what looks like steps, and so may code: that is none."""
 
     def read(text: str) -> ExecutorStep:
         return read_answer(text, step_contract(SPECS), body_field="body")

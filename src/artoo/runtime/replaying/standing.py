@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.recording import TaskResumed
+from artoo.contracts.recording import Observed, Source, TaskResumed
 from artoo.contracts.request import Interrupt
+from artoo.contracts.roles import Role
 from artoo.contracts.settling import Ending, Settled
 from artoo.contracts.solution import FinalResult, RoleFailure, StoppedBy
 
@@ -34,14 +35,21 @@ def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
     """The messages of a standing stream that do not stand when the task goes on now, in order.
 
     Interruptions, failures of roles and of models that could not be reached, questions that nobody answered, an
-    Ending that was not settled, and everything that followed from these.
+    Ending that was not settled, everything that followed from these, and what an executor saw of the files for a
+    question that nobody has answered: meanwhile somebody may have changed them.
     """
     answered = {e.cause_id for e in stream if isinstance(e.payload, (ConfirmationAnswer, Settled))}
     dropped: dict[str, None] = {}
     for envelope in stream:
         if envelope.cause_id in dropped or _ends(envelope, answered):
             dropped[envelope.id] = None
-    return tuple(dropped)
+    last = {e.subtask_id: e for e in stream if e.sender is Role.EXECUTOR and e.id not in dropped}
+    stale = {e.id for e in last.values() if _shows_files(e)}
+    return tuple(envelope.id for envelope in stream if envelope.id in dropped or envelope.id in stale)
+
+
+def _shows_files(said: Envelope) -> bool:
+    return isinstance(said.payload, Observed) and said.payload.source is Source.SURROUNDINGS
 
 
 def _ends(envelope: Envelope, answered: set[str | None]) -> bool:
