@@ -100,6 +100,23 @@ async def test_what_can_be_no_place_is_refused(config: Config, tmp_path: Path, n
                     await artoo.run("hello", options=RunOptions(**given))  # pyright: ignore[reportArgumentType]
 
 
+async def test_a_workspace_that_cannot_be_made_is_refused(config: Config, tmp_path: Path) -> None:
+    """Nothing was started, which is what the command line's exit code 2 says."""
+    (tmp_path / "file").touch()
+    with ScriptedModel({}) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            with pytest.raises(ConfigurationError, match="file/below cannot be made: Not a directory"):
+                await artoo.run("hello", options=options(tmp_path, workspace=tmp_path / "file" / "below"))
+
+
+async def test_a_home_that_cannot_be_made_is_refused(config: Config, tmp_path: Path) -> None:
+    """As the docstring of opening promises."""
+    (tmp_path / "file").touch()
+    with ScriptedModel({}) as model, pytest.raises(ConfigurationError, match="file/home cannot be made: Not a dir"):
+        async with Artoo(config.at_home(tmp_path / "file" / "home"), environ={}, model=model):
+            pass
+
+
 async def test_a_place_is_found_by_the_name_that_artoo_writes(config: Config, tmp_path: Path) -> None:
     """A page and a protocol carry text alone: `caf\\xe9` is how the name of this directory stands there."""
     (tmp_path / os.fsdecode(b"caf\xe9")).mkdir()

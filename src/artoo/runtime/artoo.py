@@ -113,7 +113,11 @@ class Artoo:
 
     async def _open(self) -> None:
         require_shipped()
-        self._config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self._config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            place = f"artoo's home {self._config.home} cannot be made: {error.strerror}"
+            raise ConfigurationError(f"{place}; {HOME_VARIABLE} names another one") from error
         if self._given_model is None:
             model = open_models(self._config, self._environ, self._clock, report=self._on_fetch)
             self._resources.push_async_callback(model.close)

@@ -245,13 +245,16 @@ class Workshop:
         return self._sandbox
 
     def roots(self, options: RunOptions) -> Roots:
-        """Where a task works. Raises ConfigurationError when its project is not there."""
+        """Where a task works. Raises ConfigurationError for a project or a workspace that cannot be had."""
         from artoo.ports.sandbox import Roots
 
         project = _real(options.project or Path.cwd())
         workspace = _real(options.workspace or self.config.workspace_path)
         if not workspace.is_dir():  # which is the project of a task without one
-            workspace.mkdir(parents=True, exist_ok=True)
+            try:
+                workspace.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigurationError(f"the workspace {workspace} cannot be made: {error.strerror}") from error
         if not project.is_dir():
             raise ConfigurationError(f"the project directory {project} does not exist")
         home = _real_home(os.path.expanduser("~"))  # noqa: PTH111  # before every task: half of Path.home
