@@ -117,6 +117,15 @@ async def test_a_home_that_cannot_be_made_is_refused(config: Config, tmp_path: P
             pass
 
 
+def test_an_async_on_output_is_refused(config: Config) -> None:
+    """Nobody would await it, and it would be told nothing without a word."""
+
+    async def told(printed: object) -> None: ...
+
+    with pytest.raises(ConfigurationError, match="give a plain function"):
+        Artoo(config, environ={}, on_output=told)  # pyright: ignore[reportArgumentType]
+
+
 async def test_a_place_is_found_by_the_name_that_artoo_writes(config: Config, tmp_path: Path) -> None:
     """A page and a protocol carry text alone: `caf\\xe9` is how the name of this directory stands there."""
     (tmp_path / os.fsdecode(b"caf\xe9")).mkdir()

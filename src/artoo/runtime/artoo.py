@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
@@ -85,6 +86,8 @@ class Artoo:
         confirm: Confirm | None = None,
         on_output: OnOutput | None = None,
     ) -> None:
+        if inspect.iscoroutinefunction(on_output):
+            raise ConfigurationError("on_output is called and not awaited: give a plain function")
         self._environ = os.environ if environ is None else environ
         self._config = config if config is not None else _config_of_home(self._environ)
         self._own_tools = _made_tools(tools)
