@@ -13,7 +13,7 @@ from artoo.evidence.grounding import named, own_words, seen_in, ungrounded
 from artoo.evidence.tokens import Token, paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
 
-_LOOKED_FOR = 12
+LOOKED_FOR = 12
 """Names in a text that are looked for on disk."""
 _SAID = 160
 _AS_IT_STANDS = "Where the request leaves that open, give figures, times and quotations as the outputs have them."
@@ -77,8 +77,7 @@ def _deciding_act(result: ExecutionResult) -> int:
 def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
     """What is wrong with a last call; None when an answer may rest on it.
 
-    A command that ended with 1 and says no more on its error output is a search, a test or a comparison that says
-    no: it may be what the answer reports, if it names it as a source.
+    One that says no is what the answer may report, if it names it as a source.
     """
     match call.status:
         case _ if call.dropped or call.withheld_by is not None:
@@ -88,7 +87,7 @@ def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
         case CallStatus.REFUSED:
             found, said = Found.DID_NOT_RUN, shortened(call.reason or "", _SAID)
         case CallStatus.ERROR:
-            if cited and call.exit_code == 1 and (call.output.strip() or not call.error_output.strip()):
+            if cited and call.says_no:
                 return None
             code = "" if call.exit_code is None else f"exit {call.exit_code}"
             words = last_part((call.error_output or call.reason or call.output).strip(), _SAID)
@@ -147,7 +146,7 @@ async def own_knowledge(
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:
     """The first of these names that is a file, a directory or a broken link here."""
-    for name in list(dict.fromkeys(names))[:_LOOKED_FOR]:
+    for name in list(dict.fromkeys(names))[:LOOKED_FOR]:
         seen = await source.file(name)
         if seen.exists or seen.is_broken_link:
             return name

@@ -23,7 +23,7 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import SubTask
-from artoo.evidence.facts import Fact, broken_act, floating_tokens, rests_on_nothing
+from artoo.evidence.facts import LOOKED_FOR, Fact, broken_act, floating_tokens, rests_on_nothing
 from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
@@ -38,8 +38,6 @@ from artoo.verdicts.judging import Judged
 
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
 """An honest report of that meets no check: a worker that is not told mends what it cannot mend."""
-_LOOKED_FOR = 12
-"""Names in an answer that are looked for on disk."""
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
 """What agreement decides where every criterion is decided already."""
 
@@ -238,9 +236,7 @@ class AgentValidator:
         doubt: str = "",
         failed: Sequence[CriterionVerdict] = (),
     ) -> Judged:
-        """With the standing instructions of the places where the subtask has worked. `doubt`, `failed`: what code
-        found.
-        """
+        """With the standing instructions of where the subtask has worked. `doubt`, `failed`: what code found."""
         difference, earlier = await self.source.difference(DIFFERENCE_SHOWN), ""
         if subtask.begun or any(call.changes for call in result.tool_calls):
             seen = await self.surroundings.look(subtask.intent)
@@ -252,7 +248,7 @@ class AgentValidator:
         """Files that were asked about and are told of, and that are not there: the request's own words ground them,
         so only the disk says that nobody made them."""
         known = frozenset(paths_in(asked))
-        named = [name for name in dict.fromkeys(paths_in(result.output)) if name in known][:_LOOKED_FOR]
+        named = [name for name in dict.fromkeys(paths_in(result.output)) if name in known][:LOOKED_FOR]
         seen = [(name, await self.source.file(name)) for name in named]
         return ", ".join(name for name, file in seen if not (file.exists or file.is_broken_link))
 

@@ -194,9 +194,7 @@ def _without_judge(end: ReplanRequest) -> tuple[str, ...]:
 
 
 def _unread(end: ReplanRequest) -> Unread:
-    """That nobody has read the answer: what is checked is what the checks say, no more. A program may have put out
-    something wrong, too: a check that may hold no guess of the answer sees its form.
-    """
+    """That nobody has read the answer: checks see only the form of what a program puts out, which may be wrong."""
     outputs = {call.output.strip() for outcome in end.outcomes for call in outcome.tool_calls}
     decided = dict.fromkeys(each.criterion for each in verdicts_of(end.outcomes, end.task_verdicts))
     return Unread(checks=tuple(decided)[:_MOST_TRIED], put_out=end.merged_output.strip() in outputs)

@@ -108,9 +108,7 @@ def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
 
 
 def verifiable(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    """Drafted criteria as they count: what a check decides is verifiable, and none of them is the person's. A check
-    that cannot fail decides nothing: its criterion is judged like one without.
-    """
+    """Drafted criteria as they count: a check decides unless it cannot fail, and none of them is the person's."""
     return tuple(map(_verifiable, criteria))
 
 
