@@ -16,6 +16,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from artoo.contracts.well_formed import well_formed
+
 SLUG_WORDS = 3
 WORD_LENGTH = 32
 READ_LENGTH = 4_096
@@ -148,7 +150,7 @@ def target_of(pair: Pair) -> str | None:
 
 
 def _below(project: str) -> str:
-    return f"path:{project.rstrip('/')}/"
+    return f"path:{well_formed(project.rstrip('/'))}/"
 
 
 def _is_address(target: str) -> bool:

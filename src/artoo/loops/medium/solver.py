@@ -302,13 +302,13 @@ class Solver:
         """The end is decided; the result goes out when the gate has settled the task's difference."""
         if not task.ended:
             task.ended = True
-            self._teach(task, lessons, cause)
             cost = self.spent().model_copy(update={"elapsed_ms": round(self.watch.elapsed_ms())})
             without = (NotAgreed(what=self._not_agreed),) if self._not_agreed else ()
             ended = {"cost": cost, "facts": (*result.facts, *without)}
             result = result.model_copy(update=ended)
             task.closing = result, cause
             self.port.publish(_ending(result, task, may_ask=result.stopped_by not in _NOBODY_ASKED), cause=cause)
+            self._teach(task, lessons, cause)  # what goes wrong here takes no result away
 
     def _close(self, task: _Task, settled: Settled) -> None:
         if task.closing is not None:
