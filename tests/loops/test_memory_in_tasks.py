@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from scenario import (
     Ended,
     Script,
@@ -35,8 +36,9 @@ from artoo.contracts.memory import (
 )
 from artoo.contracts.plan import Plan
 from artoo.contracts.request import Turn
-from artoo.contracts.solution import PlanDirective
+from artoo.contracts.solution import Directive, PlanDirective, RoleFailure
 from artoo.contracts.tags import Pair, macro_pair, micro_pair, placed, slug, thing_pair, tool_pair
+from artoo.loops.medium.experience import Experience
 from artoo.memory.service import SharedMemory
 from artoo.runtime.system import SystemClock, UuidIds
 
@@ -83,6 +85,21 @@ async def count(world: World, **more: object) -> Ended:
     """Counts lines with the shell."""
     script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": shell("wc -l < a.txt")}
     return await world.play(COUNT, script, **more)  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_lesson_that_cannot_be_made_takes_no_result_away(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ending is said before anything is taught by it; the failure stands in the log."""
+
+    def broken(*_: object) -> None:
+        raise ValueError("no lesson")
+
+    monkeypatch.setattr(Experience, "teach", broken)
+    world.file("a.txt", "x\ny\n")
+    ended = await count(world)
+    assert ended.result.directive is Directive.ACCEPT
+    assert [each.reason for each in ended.all(RoleFailure)] == ["the solver failed: ValueError: no lesson"]
 
 
 async def test_that_was_wrong_speaks_against_what_it_taught(world: World) -> None:
