@@ -32,10 +32,12 @@ _WORD = re.compile(r"\w+")
 
 FOREIGN = frozenset({
     # of Python and other libraries
-    "asyncio.Queue", "asyncio.gather", "asyncio.timeout", "asyncio.to_thread", "gc.freeze", "sys.exit",
+    "asyncio.Queue", "asyncio.gather", "asyncio.timeout", "asyncio.to_thread", "contextlib.aclosing",
+    "gc.freeze", "sys.exit",
     # of git, the kernel and SQL
     "config.worktree", "core.hooksPath", "gc.log", "gc.pid", "memory.events", "memory.max", "pids.events",
-    "pids.max", "memory.oom.group", "synchronize_rcu_expedited", "current_user", "pg_current_wal_lsn", "pg_dump",
+    "index.lock", "pids.max", "memory.oom.group", "synchronize_rcu_expedited", "current_user",
+    "pg_current_wal_lsn", "pg_dump",
     # of OpenTelemetry and of protocols
     "gen_ai.evaluation.result", "resource_link", "CancelTask", "count_the_stones",
     # of the suites that were run, and of those who wrote their tasks

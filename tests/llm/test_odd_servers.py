@@ -80,10 +80,10 @@ async def test_an_answer_that_is_nearly_json_is_read(body: bytes, command: str) 
 
 
 async def test_half_an_emoji_in_a_prompt_is_a_question_mark() -> None:
-    """As are bytes of a file's name that are no text: no server could be sent them."""
+    """A byte of a file's name that is no text is written out: no server could be sent either."""
     async with ScriptedServer({"Step": [STEP]}) as server, client_of(server) as model:
         await model.ask(question(user="x \ud83d caf\udce9"))
-    assert server.player.requests[0].user == "x ? caf?"
+    assert server.player.requests[0].user == "x ? caf\\xe9"
 
 
 async def failure(base_url: str) -> ModelUnreachable:

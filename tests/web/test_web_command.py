@@ -213,6 +213,7 @@ def test_no_program_of_the_project_is_opened_as_the_browser(
         browser.chmod(0o755)
     for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "dumb")  # without one no browser of a terminal is looked for
     monkeypatch.chdir(tmp_path / "project")
     monkeypatch.setenv("PATH", f"{tmp_path}/project/bin:{tmp_path}/other:{os.environ['PATH']}")
     open_page("http://127.0.0.1:1/", tmp_path / "home")

@@ -252,7 +252,7 @@ class Obeying:
 
     def script(self, prompt: str) -> Mapping[str, Answering]:
         """One subtask, whose only criterion is that there is an answer."""
-        criterion = {"text": "there is an answer", "check": {"check": "output_matches", "regex": "."}}
+        criterion = {"text": "there is an answer", "check": {"check": "output_matches", "regex": "[A-Za-z0-9]"}}
         subtask = {"intent": prompt, "success_criteria": [criterion]}
 
         def plan(asked: Asked) -> Scripted:
