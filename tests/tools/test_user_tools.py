@@ -212,9 +212,16 @@ async def test_what_an_async_generator_yields_is_gathered() -> None:
         """Numbers."""
         return later(n)
 
-    box = toolbox_of(one_by_one, calls)
+    async def endless() -> AsyncGenerator[int]:
+        """Never waits and never ends."""
+        while True:
+            yield 7
+
+    box = toolbox_of(one_by_one, calls, endless)
     assert (await box.call("one_by_one", {"n": "3"})).output == "[0,1,2]"
     assert (await box.call("calls", {"n": "3"})).output == "3"
+    without_end = await box.call("endless", {})
+    assert (without_end.status, "10,000" in (without_end.reason or "")) == (CallStatus.ERROR, True)
 
 
 @pytest.mark.parametrize(

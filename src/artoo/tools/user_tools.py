@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import Enum, EnumType
 from typing import TypeVar, cast, overload
@@ -33,6 +34,7 @@ MOST_DOCUMENTATION = 1_000
 """Characters of a tool's description that a model reads."""
 
 _MOST_DESCRIPTION = 200
+_MOST_YIELDED = 10_000
 _ATTRIBUTE = "__artoo_tool__"
 
 
@@ -176,8 +178,19 @@ async def _gathered(result: object) -> object:
     if inspect.isawaitable(result):
         result = await cast("Awaitable[object]", result)
     if inspect.isasyncgen(result):
-        return [one async for one in cast("AsyncGenerator[object]", result)]
+        return await _all_of(cast("AsyncGenerator[object]", result))
     return result
+
+
+async def _all_of(generator: AsyncGenerator[object]) -> list[object]:
+    """Raises ToolError for one that does not end: where it never waits, no time limit could stop it."""
+    found: list[object] = []
+    async with aclosing(generator) as results:
+        async for one in results:
+            if len(found) == _MOST_YIELDED:
+                raise ToolError(f"it yields more than {_MOST_YIELDED:,} results; ask for less")
+            found.append(one)
+    return found
 
 
 def _made(
