@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -217,11 +217,22 @@ async def test_what_an_async_generator_yields_is_gathered() -> None:
         while True:
             yield 7
 
-    box = toolbox_of(one_by_one, calls, endless)
+    def in_a_thread() -> Generator[int]:
+        """Never ends either."""
+        while True:
+            yield threading.get_ident()
+
+    def elsewhere() -> Generator[bool]:
+        """Whether it runs beside the event loop."""
+        yield threading.current_thread() is not threading.main_thread()
+
+    box = toolbox_of(one_by_one, calls, endless, in_a_thread, elsewhere)
+    assert (await box.call("elsewhere", {})).output == "[true]"
     assert (await box.call("one_by_one", {"n": "3"})).output == "[0,1,2]"
     assert (await box.call("calls", {"n": "3"})).output == "3"
-    without_end = await box.call("endless", {})
-    assert (without_end.status, "10,000" in (without_end.reason or "")) == (CallStatus.ERROR, True)
+    for name in ("endless", "in_a_thread"):
+        call = await box.call(name, {})
+        assert (call.status, "10,000" in (call.reason or "")) == (CallStatus.ERROR, True)
 
 
 @pytest.mark.parametrize(

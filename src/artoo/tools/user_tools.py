@@ -8,10 +8,12 @@ def note(text: str, *, title: str = "") -> str:
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import Enum, EnumType
+from functools import partial
+from itertools import islice
 from typing import TypeVar, cast, overload
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
@@ -79,7 +81,7 @@ class UserTool:
         if inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function):
             result = self.function(**values)
         else:
-            result = await in_thread(self.function, **values)
+            result = await in_thread(partial(_called, self.function), **values)
         return Outcome(output=as_text(await _gathered(result)))
 
     def _value(self, one: inspect.Parameter, text: str) -> object:
@@ -173,6 +175,22 @@ def as_text(result: object) -> str:
         return str(result)
 
 
+def _called(function: Function, /, **values: object) -> object:
+    """What it returns; a generator is read here as well, in the thread. Raises ToolError for an endless one."""
+    result = function(**values)
+    if not inspect.isgenerator(result):
+        return result
+    found = list(islice(cast("Generator[object]", result), _MOST_YIELDED + 1))
+    result.close()
+    return _bounded(found)
+
+
+def _bounded(found: list[object]) -> list[object]:
+    if len(found) > _MOST_YIELDED:
+        raise ToolError(f"it yields more than {_MOST_YIELDED:,} results; ask for less")
+    return found
+
+
 async def _gathered(result: object) -> object:
     """What an async function or generator makes in the end, also one that a plain function has called."""
     if inspect.isawaitable(result):
@@ -183,14 +201,14 @@ async def _gathered(result: object) -> object:
 
 
 async def _all_of(generator: AsyncGenerator[object]) -> list[object]:
-    """Raises ToolError for one that does not end: where it never waits, no time limit could stop it."""
+    """Raises ToolError for an endless one: where it never waits, no time limit could stop it."""
     found: list[object] = []
     async with aclosing(generator) as results:
         async for one in results:
-            if len(found) == _MOST_YIELDED:
-                raise ToolError(f"it yields more than {_MOST_YIELDED:,} results; ask for less")
             found.append(one)
-    return found
+            if len(found) > _MOST_YIELDED:
+                break
+    return _bounded(found)
 
 
 def _made(
