@@ -22,6 +22,7 @@ from artoo.world import converge
 from artoo.world.closing import opened
 from artoo.world.difference import Difference
 from artoo.world.exchange import Place, exchange, put_new
+from artoo.world.journal import records
 from artoo.world.recover import recover
 from artoo.world.undo import undo
 from artoo.world.view_place import ViewPlace
@@ -223,6 +224,43 @@ def test_what_goes_becomes_the_before_image_itself(world: World, place: ViewPlac
     old = (world.project / "over").stat().st_ino
     new = next(place.base.rglob("over")).stat().st_ino
     apply(world, place)
-    kept = {image.stat().st_ino for image in (world.artoo_home / "undo").rglob("before/*") if image.is_file()}
+    kept = {image.stat().st_ino for image in (world.artoo_home / "undo").rglob("images/*/*") if image.is_file()}
     assert old in kept
     assert (world.project / "over").stat().st_ino == new
+
+
+def test_the_before_images_of_many_files_come_back_from_several_directories(world: World) -> None:
+    """Nobody's number is another's, and all of them are counted."""
+    for number in range(150):
+        (world.project / f"f{number}").write_text(f"old {number}")
+    before = snapshot(world.project)
+
+    def rewritten(home: Path) -> None:
+        for number in range(150):
+            (home / "project" / f"f{number}").write_text("new")
+
+    apply(world, view_of(world, rewritten))
+    (record,) = records(world.artoo_home / "undo")
+    assert len(list(record.place.glob("images/*"))) == 3
+    assert record.images.bytes_kept() == sum(len(f"old {number}") for number in range(150))
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert snapshot(world.project) == before
+
+
+def test_an_act_that_an_earlier_artoo_wrote_down_is_undone(world: World, place: ViewPlace) -> None:
+    """Its before-images lie in one directory."""
+    before = snapshot(world.project)
+    apply(world, place)
+    (record,) = records(world.artoo_home / "undo")
+    kept = record.images.bytes_kept()
+    flat = record.place / "before"
+    flat.mkdir()
+    for image in sorted(record.place.glob("images/*/*")):
+        image.rename(flat / image.name)
+    shutil.rmtree(record.place / "images")
+    journal = record.place / "journal.json"
+    journal.write_text(journal.read_text().replace('"format":5', '"format":4'))
+    (again,) = records(world.artoo_home / "undo")
+    assert again.images.bytes_kept() == kept
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert snapshot(world.project) == before

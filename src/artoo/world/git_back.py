@@ -176,7 +176,7 @@ def _files(repository: Path, record: Record, members: Iterable[Step], steps: Ite
     index = next((step for step in members if _inner(step, repository) == INDEX), None)
     if worktree is None or index is None or index.in_place:
         return
-    old = read_file(Path(record.image(index.image))) if index.image is not None else None
+    old = read_file(Path(record.images.at(index.image))) if index.image is not None else None
     moved = moved_entries(old, read_file(repository / INDEX))
     start, own = os.fsencode(worktree) + b"/", os.fsencode(repository) + b"/"
     for step in steps:

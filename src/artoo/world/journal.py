@@ -27,13 +27,15 @@ from artoo.contracts.changes import Node, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import sync_directory, write_durably
 from artoo.ports.sandbox import ActNote
+from artoo.world.images import Images
 from artoo.world.nodes import NodeState
 
-_FORMAT = 4
-_READABLE = (1, 2, 3, 4)
-"""Format 1 had no note, format 2 no digests of contents; in format 3 no view lent its own files."""
+_FORMAT = 5
+_READABLE = (1, 2, 3, 4, 5)
+"""Format 1 had no note, format 2 no digests of contents; in format 3 no view lent its own files;
+in format 4 all before-images lay in one directory (`images`)."""
 
-_JOURNAL, _DONE, _BEFORE, _NEW, _LANDINGS = "journal.json", "done", "before", "new", "landings"
+_JOURNAL, _DONE, _NEW, _LANDINGS = "journal.json", "done", "new", "landings"
 _UNDOING, _DUE, _PRUNED, _REST = "undoing", "due", "pruned", "-rest"
 _PATHS = TypeAdapter(frozenset[str])
 
@@ -159,14 +161,11 @@ class Record:
     def __init__(self, place: Path) -> None:
         self.place = place
         self.name = f"{place.parent.name}/{place.name}"
+        self.images = Images(place)
 
     @property
     def task_id(self) -> str:
         return unquote(self.place.parent.name)
-
-    def image(self, number: int) -> str:
-        """Where the before-image of a step lies; text, as one is asked for each path of an act."""
-        return f"{self.place}/{_BEFORE}/{number}"
 
     @classmethod
     def begin(cls, undo_home: Path, task_id: str, name: str) -> Record:
@@ -178,7 +177,6 @@ class Record:
         try:
             task.mkdir(mode=0o700, exist_ok=True)
             place.mkdir(mode=0o700)
-            (place / _BEFORE).mkdir(mode=0o700)
         except OSError as error:
             raise _no_place(undo_home, error) from error
         return cls(place)
@@ -207,7 +205,7 @@ class Record:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(journal.model_dump_json().encode("utf-8"))
-        return temporary, self.place / _BEFORE, self.place, self.place.parent, self.place.parent.parent
+        return temporary, *self.images.directories(), self.place, self.place.parent, self.place.parent.parent
 
     def commit(self) -> None:
         """Makes the act durable: from here on it is finished, or undone, whatever happens."""

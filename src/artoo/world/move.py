@@ -61,13 +61,13 @@ def forward(step: Step, record: Record) -> Move:
     """The step as it was meant."""
     content = record_bytes(step.source) if step.source is not None else None
     was = step.before_sha256
-    keeps = record.image(step.image) if step.image is not None and step.yields_image else None
+    keeps = record.images.at(step.image) if step.image is not None and step.yields_image else None
     return Move(step.root, step.relative, step.before, step.after, step.in_place, content, record.name, was, keeps)
 
 
 def backward(step: Step, record: Record) -> Move:
     """The step taken back, after its act was done."""
-    content = record.image(step.image) if step.image is not None else None
+    content = record.images.at(step.image) if step.image is not None else None
     was = step.after_sha256
     return Move(step.root, step.relative, step.after, step.restored, step.in_place, content, record.name, was)
 

@@ -162,10 +162,10 @@ class Preparation:
         lent = self._lent(effect, layers) if brings else None
         image_inode = None
         if before is not None and before.node is not Node.DIRECTORY and not effect.in_place:
+            image = self._record.images.make_room(number)
             if lent is not None and _can_be_the_image(before):
                 image_inode = before.inode
             else:
-                image = self._record.image(number)
                 image_inode = self._keep(effect, real.parent(root, relative), before, image)
         source, after = lent, effect.after
         if brings and lent is None:

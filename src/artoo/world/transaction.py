@@ -126,5 +126,5 @@ def _without_place(record: Record, steps: Sequence[Step], moves: Sequence[Move])
     """What the act had removed and was not brought back; none when no content is among it."""
     back = {move.path for move in moves}
     rest = [step for step in steps if step.after is None and step.path not in back]
-    contents = (record.image(step.image) for step in rest if step.image is not None)
+    contents = (record.images.at(step.image) for step in rest if step.image is not None)
     return rest if any(os.path.lexists(content) for content in contents) else []

@@ -259,7 +259,7 @@ def _image_refusal(step: Step, record: Record) -> str | None:
     if step.image is None or step.before is None or step.before.node is not Node.FILE:
         return None
     try:
-        seen = os.lstat(record.image(step.image))
+        seen = os.lstat(record.images.at(step.image))
     except FileNotFoundError:
         return "its old content is no longer kept"
     if (seen.st_size, seen.st_mtime_ns) != (step.before.size, step.before.mtime_ns):
@@ -292,16 +292,10 @@ def _summary(task_id: str, found: Sequence[Record], keep: Keep) -> UndoableTask:
         task_id=task_id,
         transactions=len(found),
         paths=len({step.path for journal in journals for step in journal.steps}),
-        bytes_kept=sum(kept_bytes(record) for record in found),
+        bytes_kept=sum(record.images.bytes_kept() for record in found),
         last_at=last,
         until=last + keep.days * _DAY_SECONDS,
     )
-
-
-def kept_bytes(record: Record) -> int:
-    """Bytes of before-images that a record holds."""
-    place = record.place / "before"
-    return sum(image.lstat().st_size for image in place.iterdir()) if place.is_dir() else 0
 
 
 def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
@@ -318,7 +312,7 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
         return 0
     removed = 0
     with exclusive(undo_home):
-        kept = [(record, kept_bytes(record)) for record in records(undo_home) if record.done]
+        kept = [(record, record.images.bytes_kept()) for record in records(undo_home) if record.done]
         total = sum(size for _, size in kept)
         for record, size in kept:
             if (damage := record.damage()) is not None:

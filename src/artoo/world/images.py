@@ -1,0 +1,54 @@
+"""Where an act's before-images lie: a few in each directory.
+
+To bring a file into a directory of hundreds costs twice as much (ext4: 18 us among 420, 10 among 64).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+_IN_EACH = 64
+_FLAT = "before"
+"""The one directory of all images of an act that an earlier artoo wrote down."""
+
+
+class Images:
+    """Of one act. Names are text, as one is asked for each path of an act."""
+
+    def __init__(self, record: Path) -> None:
+        self._record = record
+        self._top = f"{record}/images"
+        self._made: set[int] = set()
+
+    @cached_property
+    def _flat(self) -> bool:
+        return os.path.isdir(f"{self._record}/{_FLAT}")
+
+    def at(self, number: int) -> str:
+        """Where the before-image of the step with this number lies."""
+        if self._flat:
+            return f"{self._record}/{_FLAT}/{number}"
+        return f"{self._top}/{number // _IN_EACH}/{number}"
+
+    def make_room(self, number: int) -> str:
+        """The same, in a directory that is there from now on. Raises OSError."""
+        group = number // _IN_EACH
+        if group not in self._made:
+            os.makedirs(f"{self._top}/{group}", mode=0o700, exist_ok=True)
+            self._made.add(group)
+        return self.at(number)
+
+    def directories(self) -> Iterator[Path]:
+        """Those in which there is room, and what they lie in: durable before an act is."""
+        top = Path(self._top)
+        yield from (top / str(group) for group in sorted(self._made))
+        if self._made:
+            yield top
+
+    def bytes_kept(self) -> int:
+        """Bytes of all images. Raises OSError."""
+        tops = [self._record / _FLAT] if self._flat else list(self._record.glob("images/*"))
+        return sum(image.lstat().st_size for top in tops for image in top.iterdir())
