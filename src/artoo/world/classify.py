@@ -52,6 +52,9 @@ _ANYWHERE_PERSISTENCE = re.compile(
     rb")"
 )
 
+_SENSITIVE = (PathClass.ARTOO, PathClass.PERSISTENCE, PathClass.SECRET)
+"""The most sensitive first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Places:
@@ -103,20 +106,28 @@ class Places:
 
     def _starts_programs(self, path: str) -> bool:
         raw = os.fsencode(path)
-        return self._persists(raw, _below(raw, self.home))
+        return self._persists(raw, path, _below(raw, self.home))
 
     def classify(self, path: bytes) -> PathClass:
         """The class of a real absolute path, most sensitive first: by whichever of its names."""
-        names = self.closed.names(os.fsdecode(path))
-        known = tuple(map(os.fsencode, names))
-        if any(_inside(one, self.artoo) for one in known):
-            return PathClass.ARTOO
-        if any(self._persists(one, _below(one, self.home)) for one in known):
-            return PathClass.PERSISTENCE
-        if any(self.closed.homes[0].covers(name) or self.secret.cover(name) for name in names):
-            return PathClass.SECRET
-        below_home = _below(path, self.home)
+        name, below_home = os.fsdecode(path), _below(path, self.home)
+        rank = self._sensitive(path, name, below_home)
+        for other in self.closed.other_names(name):
+            raw = os.fsencode(other)
+            rank = min(rank, self._sensitive(raw, other, _below(raw, self.home)))
+        if rank < len(_SENSITIVE):
+            return _SENSITIVE[rank]
         return self._bounds(path, below_home) or (PathClass.OUTSIDE if below_home is None else PathClass.HOME)
+
+    def _sensitive(self, path: bytes, name: str, below_home: bytes | None) -> int:
+        """Which of the sensitive classes one name of a path has; their number, for none of them."""
+        if _inside(path, self.artoo):
+            return 0
+        if self._persists(path, name, below_home):
+            return 1
+        if self.closed.homes[0].covers(name) or self.secret.cover(name):
+            return 2
+        return len(_SENSITIVE)
 
     def is_closed(self, path: bytes) -> bool:
         """Whether tools may not read what a real absolute path names (`closed`)."""
@@ -127,12 +138,12 @@ class Places:
         """Whether a path lies in project or workspace, whatever its class."""
         return self._bounds(path, _below(path, self.home)) is not None
 
-    def _persists(self, path: bytes, below_home: bytes | None) -> bool:
+    def _persists(self, path: bytes, name: str, below_home: bytes | None) -> bool:
         if below_home is not None and _HOME_PERSISTENCE.fullmatch(below_home):
             return True
         if self.searched.find(path) or _ANYWHERE_PERSISTENCE.fullmatch(path):
             return True
-        return self.persistent.cover(os.fsdecode(path))
+        return self.persistent.cover(name)
 
     def _bounds(self, path: bytes, below_home: bytes | None) -> PathClass | None:
         """Workspace or project. A project that is the home itself gives no rights over the home's hidden

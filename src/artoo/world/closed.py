@@ -109,7 +109,11 @@ class Closed:
 
     def names(self, path: str) -> tuple[str, ...]:
         """A real path and its other names."""
-        return (path, *(name for name, _ in self.aliases.names(path)))
+        return (path, *self.other_names(path))
+
+    def other_names(self, path: str) -> Iterator[str]:
+        """What else a real path is called."""
+        return (name for name, _ in self.aliases.names(path))
 
     def paths(self) -> Iterator[str]:
         """The real places that are closed, by every name."""
