@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import cast
 
 import pytest
@@ -294,7 +295,22 @@ async def test_a_comparison_that_finds_a_difference_has_not_failed(world: World)
 async def test_steps_that_were_not_taken_are_told(world: World) -> None:
     """Of several steps in one answer the first is taken; its author does not go on as if all of them had been."""
     steps = (shell(f"echo one > {name}", final=False).text for name in "ab")
-    two = Reply(text="\n".join(filter(None, steps)))
+    await _told_of_one_more(world, Reply(text="\n".join(filter(None, steps))))
+
+
+async def test_a_first_bare_block_of_several_is_not_the_answer(world: World) -> None:
+    """Alone it would be; what the others were to do is not done, and is not lost without a word."""
+    await _told_of_one_more(world, Reply(text="```bash\necho one > a\n```\n```bash\necho one > b\n```"))
+
+
+async def test_further_native_calls_are_told(world: World) -> None:
+    """They are steps like those in a text, also with words before them."""
+    steps = (json.dumps({"tool": "shell", "input": f"echo one > {name}"}) for name in "ab")
+    calls = [{"type": "function", "function": {"name": "step", "arguments": step}} for step in steps]
+    await _told_of_one_more(world, Reply(message={"content": "I write both.", "tool_calls": calls}))
+
+
+async def _told_of_one_more(world: World, two: Reply) -> None:
     script: Script = {
         "Plan": plan(subtask("write both", exists("a"), tool="shell")),
         "ExecutorStep": [two, says("Only a is written.", 1)],

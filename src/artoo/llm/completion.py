@@ -32,7 +32,7 @@ class Completion(NamedTuple):
 def completion_of(reply: TransportReply) -> Completion | None:
     """The first choice of a 200 reply; None when the body is no chat completion.
 
-    The text is the content; without one, the arguments of a native tool call; without these, the reasoning.
+    The text is the content, with the arguments of native tool calls below it; without both, the reasoning.
     """
     body = reply.body
     if not isinstance(body, dict):
@@ -50,8 +50,7 @@ def completion_of(reply: TransportReply) -> Completion | None:
     reasoned = message.get("reasoning_content") or message.get("reasoning")
     thoughts = _text(reasoned) if reasoned else ""
     thought = bool(thoughts.strip()) or "<think" in text
-    if not text or text.isspace():
-        text = _arguments(message)
+    text = "\n".join(part for part in (text, _arguments(message)) if part and not part.isspace())
     if not text:
         text, thoughts = thoughts, ""
     if not text.strip() and finish == "content_filter":
@@ -123,9 +122,14 @@ def _text(value: Json) -> str:
 
 
 def _arguments(message: Mapping[str, Json]) -> str:
+    """Of native tool calls what each was given, one below the other: who reads them may count them."""
     calls = message.get("tool_calls")
-    call = calls[0] if isinstance(calls, list) and calls else None
-    function = call.get("function") if isinstance(call, dict) else message.get("function_call")
+    named = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    given = (_arguments_of(function) for function in named or [message.get("function_call")])
+    return "\n".join(filter(None, given))
+
+
+def _arguments_of(function: Json) -> str:
     if not isinstance(function, dict):
         return ""
     arguments = function.get("arguments")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -166,7 +167,7 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
     if not headers:
         value = _salvaged(fences, schema, cut=cut)
         if value is not None:
-            return value
+            return _among(value, (), fences)
     problem = ""
     steps = headers or objects_in(text)
     for number, found in enumerate(steps):
@@ -182,26 +183,36 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
             except Unreadable as error:
                 problem = problem or error.problem
             else:
-                return value if words else _among(value, steps[number + 1 :])
+                return value if words else _among(value, steps[number:], fences)
     spoken = _spoken(text, schema) if not problem and not fences and not cut else None
     if spoken is not None:
         return spoken
     raise Unreadable(problem or "the answer has none of the forms that were asked for")
 
 
-def _among(value: T, others: list[Found]) -> T:
-    """The value, which is told how many more of its kind stood in the answer (`among(number)`), if it has that."""
+def _among(value: T, headers: Sequence[Found], fences: Sequence[Fence]) -> T:
+    """The value, which is told how many more of its kind stood in the answer (`among(number)`), if it has that.
+
+    It was the first of these headers, or the first block. A block behind a header belongs to it; one behind another
+    block is a step of its own, if it can be one without a header.
+    """
     told = cast(Callable[[int], T] | None, getattr(value, "among", None))
-    more = sum(each.value is not None and _fits(each.value, type(value)) for each in others)
-    return told(more) if told is not None and more else value
+    if told is None:
+        return value
+    begun = headers[0].start if headers else 0
+    blocks = (fence for fence in fences if fence.start >= begun and not _may_be_json(fence))
+    parts = sorted((*headers, *blocks), key=lambda part: part.start)
+    more = sum(_is_step(part, before, type(value)) for before, part in pairwise(parts))
+    return told(more) if more else value
 
 
-def _fits(given: dict[str, object], schema: type[BaseModel]) -> bool:
+def _is_step(part: Found | Fence, before: Found | Fence, schema: type[BaseModel]) -> bool:
     try:
-        _as_value(given, schema)
+        if isinstance(part, Found):
+            return part.value is not None and _as_value(part.value, schema) is not None
+        return isinstance(before, Fence) and _from_block(part, schema) is not None
     except Unreadable:
         return False
-    return True
 
 
 def _spoken(text: str, schema: type[T]) -> T | None:
@@ -266,13 +277,18 @@ def _joined(header: dict[str, object], body_field: str, fence: Fence | None) -> 
 
 
 def _salvaged(fences: list[Fence], schema: type[T], *, cut: bool) -> T | None:
-    """A bare block, given to the type's `from_bare_body(info, body)` when it has one."""
+    """What the first bare block says."""
     code = next((fence for fence in fences if not _may_be_json(fence)), None)
+    return None if code is None or (cut and not code.closed) else _from_block(code, schema)
+
+
+def _from_block(block: Fence, schema: type[T]) -> T | None:
+    """A bare block, given to the type's `from_bare_body(info, body)` when it has one."""
     salvage = cast(Callable[[str, str], object] | None, getattr(schema, "from_bare_body", None))
-    if code is None or (cut and not code.closed) or salvage is None:
+    if salvage is None:
         return None
     try:
-        value = salvage(code.info, code.text)
+        value = salvage(block.info, block.text)
     except ValueError as error:
         raise Unreadable(f"a fenced block without a JSON object before it: {error}") from error
     return value if isinstance(value, schema) else None

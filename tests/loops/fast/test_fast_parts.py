@@ -99,6 +99,22 @@ def test_a_step_knows_how_many_more_stood_in_its_answer() -> None:
     assert read(one.replace("ls", 'echo {"tool": "shell"}')).others == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "others"),
+    [
+        ("```bash\nls\n```\n```bash\ncat a\n```\nThen:\n```sh\ncat b\n```", 2),
+        ("```bash\nls\n```\nIt prints:\n```text\na\n```", 0),
+        ('{"tool": "shell"}\n```bash\nls\n```\n```bash\ncat a\n```', 1),
+        ('{"tool": "shell"}\n```text\nls\n```\n```bash\ncat a\n```\n```\na\n```', 1),
+        ('```json\n{"tool": "shell"}\n```\n```bash\nls\n```', 0),
+    ],
+)
+def test_bare_blocks_are_steps_too(text: str, others: int) -> None:
+    """Each block in a tool's language that belongs to no line of JSON is one that was not taken."""
+    step = read_answer(text, step_contract(SPECS), body_field="body")
+    assert (step.body, step.others) == ("ls", others)
+
+
 # --- what a judge is shown ---------------------------------------------------------------------------------------
 
 

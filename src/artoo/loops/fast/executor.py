@@ -206,9 +206,10 @@ class Executor:
                 return work.result("cannot", step.words, told=step)
             number = await self._made(work, by_name[step.tool], step, cause)
             call = work.record.calls[number - 1]
-            if step.others and not work.small:
+            several = step.others and not work.small
+            if several:  # its output alone cannot be the whole answer
                 work.note = "\n".join(filter(None, (work.note, _ONE_STEP.format(others=step.others))))
-            answer = work.record.answer_of(call) if step.is_final else ""
+            answer = work.record.answer_of(call) if step.is_final and not several else ""
             if answer:
                 return work.result("completed", answer, put_out_by=number)
             if work.goes_round(call):
