@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from scenario import (
     Each,
     Json,
     World,
+    exists,
     gives_up,
     judged,
     matches,
@@ -18,12 +20,14 @@ from scenario import (
     says,
     shell,
     subtask,
+    write,
 )
 
 from artoo.contracts.execution import CorrectionSignal, SubTaskOutcome
 from artoo.contracts.plan import DispatchManifest, Plan, PlanRefused, SubTask
 from artoo.contracts.solution import Decided, OutcomeSummary, PlanDirective, ReplanRequest
 from artoo.testing import Asked
+from artoo.testing.replies import Scripted
 
 COUNT = "How many lines has a.txt?"
 
@@ -227,11 +231,26 @@ async def test_plateau_of_a_blocked_path_changes_the_path(world: World) -> None:
     assert directive.blocked_targets == (("read_file", "gone.txt"),)
 
 
+@pytest.mark.parametrize("last", [shell("true", final=False), read("out.txt", final=False)])
+async def test_what_a_worker_left_out_is_no_lack_of_the_world(world: World, last: Scripted) -> None:
+    """The file that the task was to make is not there: the method is not to be kept."""
+    script = {
+        "Plan": [plan(subtask("make out.txt", exists("out.txt"))), replan(subtask("write it", tool="write_file"))],
+        "ExecutorStep": [last, says("It is done.", 1), write("out.txt", "one\n")],
+    }
+    ended = await world.play("Make out.txt.", script, config=world.config(control=NO_RETRY))
+    directive = ended.one(PlanDirective)
+    assert (directive.loss.P, directive.failure_class) == (1.0, "logical")
+    assert "out.txt does not exist" in ended.asked("Plan")[1].user
+    assert ended.directives == ["break_symmetry", "accept"]
+
+
 async def test_a_moving_blocked_path_is_refined(world: World) -> None:
     """Loss that moves while failures are environmental: `refine`."""
     words(world)
     listed: Json = {"text": "notes can be listed", "mode": "verifiable"}
-    listed["check"] = {"check": "command_succeeds", "command": "cat notes.txt"}
+    refused = "test -e notes.txt || { echo 'notes: Connection refused'; exit 1; }"
+    listed["check"] = {"check": "command_succeeds", "command": refused}
     script = {
         "Plan": [
             plan(subtask("show", matches("alpha"), listed, tool="shell")),

@@ -165,7 +165,7 @@ async def test_the_end_of_a_line_is_one_in_a_file_with_crlf_too(regex: str, pass
     [
         (CommandView(0, "fine"), True, None),
         (CommandView(1, "assertion failed"), False, FailureClass.LOGICAL),
-        (CommandView(1, "x: No such file or directory"), False, FailureClass.ENVIRONMENTAL),
+        (CommandView(1, "x: Permission denied"), False, FailureClass.ENVIRONMENTAL),
         (CommandView(None, "", "timed out"), False, FailureClass.ENVIRONMENTAL),
         (CommandView(127, "bash: lint: command not found"), False, FailureClass.ENVIRONMENTAL),
     ],
@@ -177,8 +177,37 @@ async def test_command_succeeds(view: CommandView, passed: bool, why: FailureCla
 
 
 @pytest.mark.parametrize(
+    ("said", "met", "never_made", "why"),
+    [
+        ("cat: data.csv: No such file or directory", True, (), FailureClass.ENVIRONMENTAL),
+        ("cat: data.csv: No such file or directory", False, (), FailureClass.LOGICAL),
+        ("cat: data.csv: No such file or directory", True, ("out.csv",), FailureClass.ENVIRONMENTAL),
+        ("FileNotFoundError: [Errno 2] x: '/tmp/p/out.csv'", True, ("out.csv",), FailureClass.LOGICAL),
+        ("cat: out.csv: Permission denied", False, ("out.csv",), FailureClass.ENVIRONMENTAL),
+    ],
+)
+async def test_what_a_command_does_not_find(
+    said: str, met: bool, never_made: tuple[str, ...], why: FailureClass
+) -> None:
+    """It is the world's lack where a call has met one too; what was to be made, or nobody missed, was left out."""
+    calls = [call(status=CallStatus.ERROR, error_output="cat: data.csv: No such file or directory")] if met else []
+    result = await run_check(
+        CommandSucceeds(command="c"),
+        output="",
+        tool_calls=calls,
+        source=Source(commands={"c": CommandView(1, said)}),
+        never_made=never_made,
+    )
+    assert result.failure_class is why
+
+
+@pytest.mark.parametrize(
     ("text", "path", "named"),
     [
+        ("cat: /tmp/p/out.csv: absent", "out.csv", True),
+        ("cat: out.csv: absent", "./out.csv", True),
+        ("cat: old/out.csv: absent", "new/out.csv", False),
+        ("there is no new/out.csv", "new/out.csv", True),
         ("Write out.csv.", "/p/out.csv", True),
         ("Write data/out.csv.", "/p/out.csv", False),
         ("Write out.csv, please", "/p/data/out.csv", True),

@@ -104,6 +104,24 @@ def test_what_a_check_missed_takes_the_class_of_the_fault_behind_it(fault: Failu
         assert judging.missed_by(missed, fact).accountable is Role.PLANNER
 
 
+@pytest.mark.parametrize(
+    ("lacking", "fault"),
+    [
+        (call(reason="there is no out.csv; similar names: a.csv", tool="read_file"), FailureClass.LOGICAL),
+        (call(said="cat: out.csv: No such file or directory"), FailureClass.LOGICAL),
+        (call(reason="there is no in.csv; similar names: out.csv", tool="read_file"), FailureClass.ENVIRONMENTAL),
+        (call(said="out.csv: Permission denied"), FailureClass.ENVIRONMENTAL),
+    ],
+)
+def test_what_was_to_be_made_is_no_lack_of_the_world(lacking: ToolCall, fault: FailureClass) -> None:
+    """A last act that does not find the file which a check misses too: nobody has made it."""
+    gone = Reason(found=Found.MISSING, subject="out.csv")
+    missed = judging.from_check(ONE[0], CheckResult(False, gone, FailureClass.LOGICAL))
+    fact = Fact("it failed", lacking.failure_class, lacking.identity)
+    verdicts = judging.refuted([missed], [Criterion(text="d")], fact, [lacking])
+    assert {each.failure_class for each in verdicts} == {fault}
+
+
 @pytest.mark.parametrize("found", list(Found))
 def test_what_stands_against_words_or_checks_blames_no_tool(found: Found) -> None:
     """An answer's tokens and a check that cannot be used are nobody's fault; all else cites what it cites."""

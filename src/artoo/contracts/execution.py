@@ -10,7 +10,7 @@ from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, Mode, weakest
-from artoo.contracts.failure import FailureClass, failure_class
+from artoo.contracts.failure import FailureClass, failure_class, says_absent
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.roles import Role
 
@@ -23,6 +23,8 @@ EVIDENCE_KEPT = 1_000
 
 _OWN_ABSENCE = "there is no "
 """How artoo's own file tools begin when a path is not there."""
+_NO_PROGRAM = 127
+"""How a shell ends that has no program of that name, or none whose libraries are there."""
 
 WithheldBy = Literal["person", "nobody"]
 """Whose no kept an act back: a person's, or that of nobody being there to ask."""
@@ -93,11 +95,22 @@ class ToolCall(Contract):
             or self.dropped
         ):
             return FailureClass.ENVIRONMENTAL
-        if self.status is CallStatus.REFUSED:
+        if self.status is CallStatus.REFUSED or self.exit_code == _NO_PROGRAM:  # whose program is the way itself
             return FailureClass.LOGICAL
         if (self.reason or "").startswith(_OWN_ABSENCE):
             return FailureClass.ENVIRONMENTAL
         return failure_class("\n".join((self.reason or "", self.error_output, self.output)))
+
+    @property
+    def absences(self) -> tuple[str, ...]:
+        """What it says of files that were not there, if it failed: the lines that name them."""
+        if self.status is not CallStatus.ERROR:
+            return ()
+        reason = self.reason or ""
+        if reason.startswith(_OWN_ABSENCE):
+            return (reason.partition(";")[0],)  # behind it stands what there is
+        lines = "\n".join((reason, self.error_output, self.output)).splitlines()
+        return tuple(line for line in lines if says_absent(line))
 
     def line(self) -> str:
         """The seeds' one-line form: `tool: input → first 200 characters of the output`."""

@@ -27,13 +27,27 @@ class FailureClass(StrEnum):
     ENVIRONMENTAL = "environmental"
 
 
+_ABSENT = (os.strerror(errno.ENOENT).casefold(), "filenotfounderror")
+
+
 @cache
-def _system_texts() -> tuple[str, ...]:
-    codes = errno.errorcode.keys() - _USAGE
-    return (*(os.strerror(code).casefold() for code in codes), "name or service not known", "filenotfounderror")
+def _other_texts() -> tuple[str, ...]:
+    codes = errno.errorcode.keys() - _USAGE - {errno.ENOENT}
+    return (*(os.strerror(code).casefold() for code in codes), "name or service not known")
 
 
-def failure_class(text: str) -> FailureClass:
-    """Environmental when the system says in its own words what was lacking; logical otherwise."""
+def failure_class(text: str, *, absence: FailureClass = FailureClass.ENVIRONMENTAL) -> FailureClass:
+    """Environmental when the system says in its own words what was lacking; logical otherwise.
+
+    `absence`: what it is when that is a file alone. Who looks at work that is done may look for what nobody made.
+    """
     said = text.casefold()
-    return FailureClass.ENVIRONMENTAL if any(each in said for each in _system_texts()) else FailureClass.LOGICAL
+    if any(each in said for each in _other_texts()):
+        return FailureClass.ENVIRONMENTAL
+    return absence if says_absent(text) else FailureClass.LOGICAL
+
+
+def says_absent(text: str) -> bool:
+    """Whether the system says that a file is not there."""
+    said = text.casefold()
+    return any(each in said for each in _ABSENT)

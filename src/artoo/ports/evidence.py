@@ -29,7 +29,8 @@ class FileView:
     """A file as a check sees it: its kind, size in bytes, and text (None when absent, binary or too large).
 
     `sha256` (hex) is of the whole content of a regular file that could be read, however large; else empty. A link
-    that leads nowhere `is_broken_link`, and what it names does not exist.
+    that leads nowhere `is_broken_link`, and what it names does not exist. `problem`: why it could not be looked at;
+    that nothing is there is none.
     """
 
     exists: bool

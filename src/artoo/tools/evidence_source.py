@@ -86,7 +86,7 @@ class EvidenceInView:
             link = entry_at(files, path)
             if link is not None and link.is_symlink():
                 return FileView(exists=False, is_broken_link=True, problem="it is a broken link")
-            return FileView(exists=False, problem="there is no such file")
+            return FileView(exists=False)
         if place.is_dir():
             return FileView(exists=True, is_directory=True)
         return _seen(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never
 
@@ -19,7 +19,7 @@ from artoo.contracts.criteria import (
     ToolSucceeded,
 )
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.contracts.failure import FailureClass, failure_class
+from artoo.contracts.failure import FailureClass, failure_class, says_absent
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.shortened import listed
 
@@ -54,11 +54,18 @@ class CheckResult:
 
 
 async def run_check(
-    check: Check, *, output: str, tool_calls: Sequence[ToolCall], source: EvidenceSource, asked: str = ""
+    check: Check,
+    *,
+    output: str,
+    tool_calls: Sequence[ToolCall],
+    source: EvidenceSource,
+    asked: str = "",
+    never_made: Sequence[str] = (),
 ) -> CheckResult:
     """Decides one check. Never raises for what it looks at: a bad regex or schema is a failing verdict.
 
     `asked`: what the work is to do, where a check must not do it in its stead; empty for a person's own check.
+    `never_made`: files that other checks name as what is to be there, and that are not.
     """
     match check:
         case ToolSucceeded():
@@ -72,7 +79,7 @@ async def run_check(
         case FileMatches():
             return await _file_matches(check.path, check.regex, source)
         case CommandSucceeds():
-            return await _command_succeeds(check.command, source, asked)
+            return await _command_succeeds(check.command, tool_calls, source, asked, never_made)
 
 
 def cannot_fail(check: Check) -> bool:
@@ -195,10 +202,12 @@ def _fits(value: object, schema: dict[str, object]) -> CheckResult:
 
 
 def names(text: str, path: str) -> bool:
-    """Whether a text names this absolute path, by as much of its end as the text says. A directory (its path ends
-    with a slash) has to be written as a path: `./lib` or `lib/`, for a bare `build` may be any word.
+    """Whether a text names this path, by as much of its end as the text says. A directory (its path ends with a
+    slash) has to be written as a path: `./lib` or `lib/`, for a bare `build` may be any word. A relative path may
+    stand there with more before it.
     """
     is_directory, path = path.endswith("/"), path.rstrip("/")
+    end = "" if path.startswith("/") else f"/{_bare(path)}/"
     name = path.rpartition("/")[2]
     start = text.find(name) if name else -1
     while start >= 0:
@@ -208,7 +217,9 @@ def names(text: str, path: str) -> bool:
         while last < len(text) and _of_path(text[last]):
             last += 1
         said = text[first:last].rstrip(".")
-        if ("/" in said or not is_directory) and f"{path}/".endswith(f"/{_bare(said)}/"):
+        written = f"/{_bare(said)}/"
+        is_it = f"/{path}/".endswith(written) or (end and written.endswith(end))
+        if ("/" in said or not is_directory) and is_it:
             return True
         start = text.find(name, last)
     return False
@@ -247,7 +258,9 @@ async def _file_matches(path: str, pattern: str, source: EvidenceSource) -> Chec
     return await _matches(pattern, view.text.replace("\r\n", "\n"), path)  # `$` stands before LF alone
 
 
-async def _command_succeeds(command: str, source: EvidenceSource, asked: str) -> CheckResult:
+async def _command_succeeds(
+    command: str, tool_calls: Sequence[ToolCall], source: EvidenceSource, asked: str, never_made: Sequence[str]
+) -> CheckResult:
     """What the command writes goes with the fork that it ran in, so that a build may be a check. One that itself
     makes what was asked for would succeed without the work.
     """
@@ -262,4 +275,19 @@ async def _command_succeeds(command: str, source: EvidenceSource, asked: str) ->
         problem = view.problem or _shown(view.output) or "it did not end by itself"
         return _failed(Found.NO_VERDICT, command, problem, why=FailureClass.ENVIRONMENTAL)
     said = f"{view.exit_code}: {_shown(view.output)}"
-    return _failed(Found.COMMAND_FAILED, command, said, why=failure_class(view.output))
+    absence = _absence(view.output, tool_calls, never_made)
+    return _failed(Found.COMMAND_FAILED, command, said, why=failure_class(view.output, absence=absence))
+
+
+def _absence(output: str, tool_calls: Sequence[ToolCall], never_made: Sequence[str]) -> FailureClass:
+    """Whose fault it is that a command does not find a file: the world's, if a call has met an absence as well, and
+    not that of what was to be made; else nobody has looked for it, and it was left out.
+    """
+    lines = [line for line in output.splitlines() if says_absent(line)]
+    met = any(call.absences for call in tool_calls) and not lacks(lines, never_made)
+    return FailureClass.ENVIRONMENTAL if met else FailureClass.LOGICAL
+
+
+def lacks(lines: Iterable[str], never_made: Sequence[str]) -> bool:
+    """Whether one of these lines, which tell of an absence, names a file that was to be made."""
+    return any(names(line, path) for line in lines for path in never_made)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, OF_THE_WORLD, Criterion, Mode
+from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, OF_THE_WORLD, CommandSucceeds, Criterion, Mode
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.execution import (
     EVIDENCE_KEPT,
@@ -25,7 +25,7 @@ from artoo.contracts.roles import Role
 from artoo.contracts.shortened import shortened
 from artoo.evidence.facts import Fact
 from artoo.ports.evidence import EvidenceSource
-from artoo.verdicts.checks import CheckResult, run_check
+from artoo.verdicts.checks import CheckResult, lacks, run_check
 
 _CORRECTED = 400
 """Characters of a reason, and of a judge's advice, in a correction."""
@@ -115,15 +115,28 @@ async def checked(
 ) -> dict[str, CriterionVerdict]:
     """Those that have a check, by their text: it alone decides them. `asked`: what the work is to do.
 
-    A person's own check counts whatever it writes.
+    A person's own check counts whatever it writes. Commands come last: what a file's check misses was not made,
+    also where a command meets that.
     """
     found = dict[str, CriterionVerdict]()
-    for each in criteria:
+    for each in sorted(criteria, key=lambda each: isinstance(each.check, CommandSucceeds)):
         if each.check is not None:
-            held_to = "" if each.by == "person" else asked
-            result = await run_check(each.check, output=output, tool_calls=calls, source=source, asked=held_to)
+            result = await run_check(
+                each.check,
+                output=output,
+                tool_calls=calls,
+                source=source,
+                asked="" if each.by == "person" else asked,
+                never_made=_never_made(found.values()),
+            )
             found[each.text] = _may_be_wrong(from_check(each, result), each, output, calls)
-    return found
+    return {each.text: found[each.text] for each in criteria if each.text in found}
+
+
+def _never_made(checked: Iterable[CriterionVerdict]) -> tuple[str, ...]:
+    """The files that checks name as what is to be there, and that are not."""
+    reasons = (verdict.reason for verdict in checked if verdict.reason is not None)
+    return tuple(reason.subject for reason in reasons if reason.found is Found.MISSING)
 
 
 def _may_be_wrong(
@@ -145,6 +158,19 @@ def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
     """A criterion that its check alone decides."""
     verdict = "pass" if check.passed else "fail"
     return verdict_on(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
+
+
+def refuted(
+    checked: Collection[CriterionVerdict], left: Sequence[Criterion], fact: Fact, calls: Sequence[ToolCall]
+) -> tuple[CriterionVerdict, ...]:
+    """A fact against a result, beside what checks saw and against what is `left`.
+
+    That the last act did not find what was to be made itself is no refusal of the world.
+    """
+    last = next((call for call in reversed(calls) if not call.never_ran), None)
+    if last is not None and lacks(last.absences, _never_made(checked)):
+        fact = replace(fact, failure_class=FailureClass.LOGICAL)
+    return (*(missed_by(verdict, fact) for verdict in checked), *against(left, fact))
 
 
 def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:

@@ -112,8 +112,8 @@ class AgentValidator:
                 if stands is not None:
                     return stands
             self._doubted = fact.nowhere
-            missed = (judging.missed_by(verdict, fact) for verdict in decided.values())
-            return Judged((*missed, *judging.against(left, fact)), fact.advice, final=again)
+            verdicts = judging.refuted(decided.values(), left, fact, result.tool_calls)
+            return Judged(verdicts, fact.advice, final=again)
         if any(verdict.verdict == "fail" for verdict in decided.values()):
             unusable = any(judging.of_nobody(verdict.reason) for verdict in decided.values())  # R2 may replace it
             again = unusable and self._second_time("checks")
