@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, KeysView
 from enum import StrEnum
 from typing import Literal
 
@@ -102,6 +102,11 @@ class ToolCall(Contract):
         return failure_class("\n".join((self.reason or "", self.error_output, self.output)))
 
     @property
+    def met_the_world(self) -> bool:
+        """Whether the world refused it: it did not end well, and was not made wrongly."""
+        return self.status is not CallStatus.OK and self.failure_class is FailureClass.ENVIRONMENTAL
+
+    @property
     def absences(self) -> tuple[str, ...]:
         """What it says of files that were not there, if it failed: the lines that name them."""
         if self.status is not CallStatus.ERROR:
@@ -116,6 +121,11 @@ class ToolCall(Contract):
         """The seeds' one-line form: `tool: input → first 200 characters of the output`."""
         shown = self.output if self.status is CallStatus.OK else (self.reason or self.error_output or self.output)
         return f"{self.tool}: {self.input} → {shown[:200]}"
+
+
+def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:
+    """Each identity once, in the order of the calls."""
+    return dict.fromkeys(identity for call in calls for identity in call.identity).keys()
 
 
 class CallEffects(StrEnum):

@@ -208,11 +208,12 @@ def _among(value: T, headers: Sequence[Found], fences: Sequence[Fence]) -> T:
 
 def _is_step(part: Found | Fence, before: Found | Fence, schema: type[BaseModel]) -> bool:
     try:
-        if isinstance(part, Found):
-            return part.value is not None and _as_value(part.value, schema) is not None
-        return isinstance(before, Fence) and _from_block(part, schema) is not None
+        if isinstance(part, Fence):
+            return isinstance(before, Fence) and _from_block(part, schema) is not None
+        _validated(part, schema)
     except Unreadable:
         return False
+    return True
 
 
 def _spoken(text: str, schema: type[T]) -> T | None:

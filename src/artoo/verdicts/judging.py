@@ -17,6 +17,7 @@ from artoo.contracts.execution import (
     ExecutionResult,
     GapPoint,
     ToolCall,
+    identities_of,
 )
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import BLAMES_NOBODY, Found, Reason
@@ -81,13 +82,12 @@ def accountable(failure_class: FailureClass) -> Role:
 def failing_identities(calls: Sequence[ToolCall]) -> tuple[str, ...]:
     """Identities of the calls that did not end well; of all calls when every one did."""
     bad = [call for call in calls if call.status is not CallStatus.OK]
-    return tuple(dict.fromkeys(identity for call in bad or calls for identity in call.identity))
+    return tuple(identities_of(bad or calls))
 
 
 def class_of_failure(result: ExecutionResult) -> FailureClass:
     """Environmental when infrastructure failed or a tool met something missing or forbidden, else logical."""
-    bad = [call for call in result.attempt_calls if call.status is not CallStatus.OK]
-    met_the_world = any(call.failure_class is FailureClass.ENVIRONMENTAL for call in bad)
+    met_the_world = any(call.met_the_world for call in result.attempt_calls)
     environmental = result.infrastructure is not None or met_the_world
     return FailureClass.ENVIRONMENTAL if environmental else FailureClass.LOGICAL
 

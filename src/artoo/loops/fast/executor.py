@@ -299,14 +299,11 @@ class Executor:
         if work.stale:
             work.stale = False
             seen = await self.surroundings.look(work.subtask.intent)
-            before = f"Done in this task before your subtask:\n{seen.earlier}" if seen.earlier else ""
-            done = (
-                f"Done in {'your subtask' if before else 'this task'} so far:\n{seen.changed}"
-                if seen.changed
-                else ""
-            )
+            here = "your subtask" if seen.earlier else "this task"
+            done = {"this task before your subtask": seen.earlier, f"{here} so far": seen.changed}
+            known = (f"Done in {where}:\n{what}" for where, what in done.items() if what)
             work.guide, work.named, work.waits = seen.guide, "", prepared(seen.classes, self.unasked)
-            work.listing = "\n".join(filter(None, (seen.listing, before, done, work.waits)))
+            work.listing = "\n".join(filter(None, (seen.listing, *known, work.waits)))
         small = self.asker.known.small
         brief = small and self.heuristics.brief and work.attempt == 1
         told = (work.named if brief else "") or work.listing

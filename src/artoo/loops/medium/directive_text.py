@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import islice
 
-from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy
-from artoo.contracts.failure import FailureClass
+from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.findings import Found
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, PlanDirective
@@ -81,9 +80,8 @@ def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> 
 def _refused_by_the_world(directive: PlanDirective) -> list[str]:
     """The last calls that ran into something missing, forbidden or cut off, each as its record has it."""
     calls = [call for outcome in directive.failed for call in outcome.tool_calls]
-    ran = (call for call in reversed(calls) if call.status is not CallStatus.OK and not call.never_ran)
-    failed = (call.line() for call in ran if call.failure_class is FailureClass.ENVIRONMENTAL)
-    return [f"Failed: {line}" for line in islice(dict.fromkeys(failed), _MOST_FAILED)]
+    failed = dict.fromkeys(call.line() for call in reversed(calls) if call.met_the_world)
+    return [f"Failed: {line}" for line in islice(failed, _MOST_FAILED)]
 
 
 def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from artoo.contracts.criteria import Mode
-from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome
+from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, identities_of
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.solution import ReplanRequest
 from artoo.control.decision import Evidence
@@ -79,23 +79,18 @@ def _classes(request: ReplanRequest) -> Counter[FailureClass | None]:
     """How often what is unmet was missed, by the class of each miss. The task's verdict on what a subtask's own
     loop has missed already is the same miss.
     """
-    ran = _ran(request.outcomes)
+    calls = (call for outcome in request.outcomes for call in outcome.tool_calls)
+    ran = identities_of(call for call in calls if call.status is not CallStatus.REFUSED)
     found = Counter[FailureClass | None]()
     own = {each.criterion for each in verdicts_of(request.outcomes, ()) if each.verdict == "fail"}
     whole = [verdict for verdict in request.task_verdicts if verdict.criterion not in own]
     judged = [(outcome.gap_trajectory, outcome.criteria_verdicts) for outcome in request.outcomes]
     for trajectory, verdicts in (*judged, ((), whole)):
         for verdict in verdicts:
-            if verdict.verdict == "fail" and (not verdict.identities or ran & set(verdict.identities)):
+            if verdict.verdict == "fail" and not (verdict.identities and ran.isdisjoint(verdict.identities)):
                 earlier = (point for point in trajectory[:-1] if verdict.criterion in point.unmet_criteria)
                 found.update((*(point.failure_class for point in earlier), verdict.failure_class))
     return found
-
-
-def _ran(outcomes: Sequence[SubTaskOutcome]) -> set[str]:
-    """Identities of calls that were not refused."""
-    calls = (call for outcome in outcomes for call in outcome.tool_calls)
-    return {identity for call in calls if call.status is not CallStatus.REFUSED for identity in call.identity}
 
 
 def _gap(verdict: CriterionVerdict) -> CriterionGap:

@@ -17,8 +17,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
-from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
-from artoo.contracts.failure import FailureClass
+from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall, identities_of
 from artoo.contracts.memory import Level, MegramState, MemoryWritten
 from artoo.contracts.solution import Directive, PlanDirective
 from artoo.contracts.tags import (
@@ -96,7 +95,7 @@ class Lessons:
         if failed and all(each.infrastructure is not None or _withheld(each) for each in failed):
             return []
         ran = (call for each in outcomes for call in each.tool_calls if not call.never_ran)
-        tried = _told_of(identity for call in ran for identity in call.identity)
+        tried = _told_of(identities_of(ran))
         told = f"was abandoned before ({why})" + (f" after {tried}" if tried else "")
         state = MegramState.ABANDON
         return [Lesson(macro_pair(intent), state, QUANTISATION[state.value], told)]
@@ -168,14 +167,13 @@ def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list
         # A refused call never ran. One that went well is blamed where none did not: the approach was wrong.
         made = [c for c in calls if blocked in c.identity and c.status is not CallStatus.REFUSED]
         uses += [(blocked, call.target) for call in [c for c in made if c in bad] or made]
-        tried = any(blocked in call.identity for each in failed for call in each.tool_calls)
+        tried = blocked in identities_of(call for each in failed for call in each.tool_calls)
         uses += [] if tried else [(blocked, "")]
     return list(dict.fromkeys(uses))
 
 
 def _refused_by_the_world(failed: Iterable[SubTaskOutcome]) -> frozenset[Use]:
-    calls = (call for each in failed for call in each.tool_calls if call.status is not CallStatus.OK)
-    refused = [call for call in calls if call.failure_class is FailureClass.ENVIRONMENTAL]
+    refused = (call for each in failed for call in each.tool_calls if call.met_the_world)
     return frozenset((identity, call.target) for call in refused for identity in call.identity)
 
 

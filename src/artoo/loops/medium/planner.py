@@ -156,9 +156,7 @@ class Planner:
         task.deadline = task.deadline or parse_deadline(draft.deadline, task.asked_at)
         subtasks = subtasks_of(draft.subtasks, criteria, task.spec.intent, fresh=not this.carried, scope=scope)
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
-        tried = (
-            task.tried if must_differ and not replaced else ()
-        )  # the plan may have been right, and its check not
+        tried = task.tried if must_differ and not replaced else ()  # a plan may be right, and its check not
         found = objections(subtasks, criteria, this.must_not.targets, tried)
         against, cautions = await self.counsel.on_draft(subtasks, cause)
         if found or against:
@@ -176,16 +174,15 @@ class Planner:
         spec, advice = task.spec, task.advice if self.heuristics.lessons else Advice()
         checks = "\n".join(f"- {each.text}" for each in spec.checks)
         standing = "\n".join(f"- {each.text}" for each in task.criteria)
-        done = f"Done in this task so far:\n{this.around.changed}" if this.around.changed else ""
+        done = f"\nDone in this task so far:\n{this.around.changed}" if this.around.changed else ""
+        around = f"{this.around.listing}{done}".strip()
         return {
             **tool_segments(specs),
             Segment.PROJECT_GUIDE: this.around.guide,
             **advice.segments(prohibitions(this.must_not)),
             Segment.ENVIRONMENT: f"Now: {task.asked_at.isoformat(timespec='minutes')}",
             Segment.SESSION: earlier(spec),
-            Segment.SURROUNDINGS: "\n".join(filter(None, (this.around.listing, done)))
-            if self.heuristics.listing
-            else "",
+            Segment.SURROUNDINGS: around if self.heuristics.listing else "",
             Segment.TASK: spec.intent + (f"\nThe person's own checks:\n{checks}" if checks else ""),
             Segment.DIRECTIVE: directive_text(this.directive, task.amendable) if this.directive is not None else "",
             Segment.CONTEXT: f"Criteria that stand:\n{standing}" if standing else "",

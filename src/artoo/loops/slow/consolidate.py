@@ -8,6 +8,7 @@ A rule about a tool as such speaks to every request, and needs so many kinds tha
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -17,7 +18,7 @@ from artoo.contracts.tags import Pair, is_wide
 from artoo.control.potentials import RULE, Stimulus, holds_as_such, promotable, promotion_scale
 from artoo.loops.lesson import Lesson
 from artoo.loops.slow.bankrupt import FALSE
-from artoo.loops.slow.passing import Pass, changed
+from artoo.loops.slow.passing import Draft, Pass, changed
 from artoo.ports.dream import Cluster
 
 CURSOR = "cursor:consolidate"
@@ -38,7 +39,7 @@ async def consolidate(work: Pass) -> None:
         slice_ = await work.store.strong(after, min(work.limits.slice, pairs), partial(promotable, scale=scale))
         for pair in slice_.found:
             if drafts > 0 and work.draft is not None:
-                drafts -= await _promote(work, pair)
+                drafts -= await _promote(work, work.draft, pair)
             else:
                 work.findings.drafts_skipped += 1
         pairs -= slice_.examined
@@ -49,7 +50,7 @@ async def consolidate(work: Pass) -> None:
     work.findings.finished = work.findings.finished and after is None
 
 
-async def _promote(work: Pass, pair: Pair) -> int:
+async def _promote(work: Pass, word: Draft, pair: Pair) -> int:
     cluster = await work.store.cluster(pair, SOURCES)
     sign = 1.0 if cluster.decision > 0 else -1.0
     mark = f"promoted:{sign:+.0f}:{pair.space}|{pair.entity}"
@@ -57,7 +58,9 @@ async def _promote(work: Pass, pair: Pair) -> int:
     strong = promotable(cluster.attention, cluster.decision, work.findings.scale)
     if not strong or not await _due(work, cluster, mark, tried) or not await _speaks(work, pair, sign):
         return 0
-    draft = await _worded(work, cluster)
+    draft: SOPDraft | None = None
+    with suppress(ModelError, BudgetExhausted):
+        draft = await word(cluster)
     if draft is None:
         work.findings.drafts_skipped += 1
         await work.store.set_mark(tried, work.clock.now().isoformat())
@@ -88,12 +91,3 @@ async def _due(work: Pass, cluster: Cluster, mark: str, tried: str) -> bool:
         return False
     last = await work.store.mark(tried)
     return last is None or work.clock.now() - datetime.fromisoformat(last) >= RETRY_AFTER
-
-
-async def _worded(work: Pass, cluster: Cluster) -> SOPDraft | None:
-    if work.draft is None:
-        return None
-    try:
-        return await work.draft(cluster)
-    except (ModelError, BudgetExhausted):
-        return None
