@@ -342,6 +342,22 @@ def test_what_never_ran_is_not_blocked_again() -> None:
     assert tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=both)], SPECS) == ("shell:grep",)
 
 
+def test_a_missing_file_says_nothing_of_the_tool_that_looked_for_it() -> None:
+    """Neither where it is cited for that alone, nor where nobody is; what failed otherwise is blamed as ever."""
+    gone = call("read_file", "a.txt", status=CallStatus.ERROR).model_copy(update={"reason": "there is no a.txt"})
+    cited = verdict(fails=ENVIRONMENTAL).model_copy(update={"identities": ("read_file",)})
+    wrong = verdict(fails=LOGICAL)
+    assert tools_to_block([outcome("1", cited, wrong, calls=(gone, call("glob")))], SPECS) == ("glob",)
+    assert tools_to_block(
+        [outcome("1", cited, calls=(gone,)), outcome("2", wrong, calls=(call("glob"),))], SPECS
+    ) == ("glob",)
+    read = (gone, call("read_file", "b.txt", status=CallStatus.OK))
+    assert tools_to_block([outcome("1", cited, calls=read)], SPECS) == ()
+    broken = (*read, call("read_file", "c.txt", status=CallStatus.ERROR))
+    assert tools_to_block([outcome("1", cited, calls=broken)], SPECS) == ("read_file",)
+    assert targets_to_block([outcome("1", cited, calls=(gone,))]) == (("read_file", "a.txt"),)
+
+
 def test_blocks_add_up_over_the_rounds() -> None:
     """What earlier rounds blocked stays blocked, and is not suggested in the same directive."""
     failed = outcome("2", verdict(fails=LOGICAL), calls=(call("glob", "b.txt"),))

@@ -6,7 +6,8 @@ import errno
 import os
 from collections.abc import Iterable, Sequence
 
-from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
+from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, identities_of
+from artoo.contracts.failure import FailureClass
 from artoo.ports.tools import ToolSpec
 
 _TRANSIENT = (CallStatus.TIMEOUT, CallStatus.INTERRUPTED)
@@ -26,8 +27,8 @@ def tools_to_block(
     """What was blocked `before`, and the identities that the failing verdicts cite (all of a subtask's when none is
     cited).
 
-    A verdict that is `blameless` cites nobody, and what was only ever turned away has not failed. Never the last
-    tool that can read, nor the last that can write: a plan needs hands.
+    A verdict that is `blameless` cites nobody, and what was only turned away, or missed a file, has not failed.
+    Never the last tool that can read, nor the last that can write: a plan needs hands.
     """
     return keeping_hands((*before, *_cited(outcomes)), specs)
 
@@ -84,15 +85,23 @@ def still_open(
 
 
 def _cited(outcomes: Iterable[SubTaskOutcome]) -> Iterable[str]:
+    """What speaks against an approach. That a file was not there says nothing of the tool that looked for it."""
     for outcome in outcomes:
         failed = [each for each in outcome.criteria_verdicts if each.verdict == "fail"]
-        blaming = [each for each in failed if not each.blameless]
-        if outcome.status != "failed" or (failed and not blaming):
-            continue
-        ran = dict.fromkeys(each for call in outcome.tool_calls if not call.never_ran for each in call.identity)
-        turned_away = {each for call in outcome.tool_calls if call.never_ran for each in call.identity} - ran.keys()
-        cited = [identity for verdict in blaming for identity in verdict.identities]
-        yield from (identity for identity in cited or ran if identity not in turned_away)
+        ran = [call for call in outcome.tool_calls if not (call.never_ran or call.absences)]
+        used, missed = identities_of(ran), identities_of(call for call in outcome.tool_calls if call.absences)
+        lost = missed - identities_of(call for call in ran if call.status is not CallStatus.OK)
+        blaming = [each for each in failed if not (each.blameless or _blames_a_place(each, lost))]
+        if outcome.status == "failed" and (blaming or not failed):
+            innocent = identities_of(outcome.tool_calls) - used
+            cited = [identity for verdict in blaming for identity in verdict.identities]
+            yield from (identity for identity in cited or used if identity not in innocent)
+
+
+def _blames_a_place(verdict: CriterionVerdict, lost: set[str]) -> bool:
+    """Whether it blames the world, and those whom it cites met nothing worse there than that a file was missing."""
+    of_world = verdict.failure_class is FailureClass.ENVIRONMENTAL
+    return of_world and bool(verdict.identities) and lost.issuperset(verdict.identities)
 
 
 def _failed_for_good(call: ToolCall) -> bool:
