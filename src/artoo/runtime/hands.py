@@ -214,9 +214,10 @@ def _questions(outfit: Outfit, port: Port, forks: Forks, network: Network, gate:
 def _registry(
     outfit: Outfit, places: Places, forks: Forks, network: Network, gate: Gate, looked: LookedAt
 ) -> Registry:
+    machine = Machine.of(outfit.view.roots)
     make = partial(
         builtin_tools,
-        machine=Machine.of(outfit.view.roots),
+        machine=machine,
         places=places,
         printing=outfit.printing,
         command_seconds=outfit.command_seconds,
@@ -227,7 +228,7 @@ def _registry(
     def working_in(view: View) -> tuple[Tool, ...]:
         return make(view, gate, outfit.artoo_home, network)
 
-    reaching = reaching_tools(gate, outfit.view.roots, outfit.environ)
+    reaching = reaching_tools(gate, outfit.view.roots, outfit.environ, machine)
     return Registry(
         (*working_in(outfit.view), *reaching, *gated(outfit.own_tools, gate)),
         outfit.clock,

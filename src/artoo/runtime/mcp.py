@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -33,8 +33,10 @@ class Pool(Protocol):
         ...
 
 
-def sheltered(servers: Iterable[McpServer], config: Config) -> tuple[McpServer, ...]:
+def sheltered(servers: Sequence[McpServer], config: Config) -> tuple[McpServer, ...]:
     """Servers of the person's own: nothing of a project or the workspace starts with them by its mere name."""
+    if not servers:
+        return ()
     shelter = Shelter(config.home / SHELTER, (str(config.workspace_path),))
     return tuple(replace(server, shelter=shelter) for server in servers)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from artoo.contracts.execution import OUTPUT_KEPT
@@ -44,8 +44,8 @@ class Machine:
 
     @classmethod
     def of(cls, roots: Roots) -> Machine:
-        """This one, for a task that works there."""
-        return cls(which=partial(find_program, apart=worked_in(roots)))
+        """This one, for a task that works there: each program is looked for once, and not by every subtask."""
+        return cls(which=cache(partial(find_program, apart=worked_in(roots))))
 
 
 def reaching_tools(
