@@ -61,7 +61,7 @@ def records(home: Path, kind: str) -> list[dict[str, object]]:
 
 async def test_every_message_of_a_burst_is_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """100,000 messages at once, more than memory holds: each is in the trail, in order, and nothing waits."""
-    monkeypatch.setattr(auditor_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(auditor_module, "LULL", auditor_module.LULL._replace(first=0.0))
     bus = InProcessBus(SystemClock(), UuidIds())
     port = bus.port(Role.PLANNER, "")
     said: list[str] = []

@@ -14,7 +14,7 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Cost, Directive, FinalResult, Loss
-from artoo.ports.spool import Gap
+from artoo.ports.spool import Gap, Lull
 from artoo.redaction import Redactor
 from artoo.tasklog.layout import LogLimits
 from artoo.tasklog.writer import TaskLog
@@ -41,7 +41,10 @@ class ListedSpool:
         self._finished = True
         self._more.set()
 
-    async def wait(self) -> None:
+    def hurry(self) -> None:
+        """It never waits for the end of a burst."""
+
+    async def wait(self, lull: Lull | None = None) -> None:
         while not self._items:
             if self._finished:
                 raise StreamClosed("finished")

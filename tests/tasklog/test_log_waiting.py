@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from log_doubles import TASK, ListedSpool, call, final, message
 
+from artoo.bus.spool import SpoolingTap
 from artoo.ports.spool import Gap
 from artoo.tasklog import writer
 from artoo.tasklog.layout import task_directory
@@ -100,12 +101,12 @@ async def test_a_burst_is_written_when_it_is_over(tmp_path: Path, monkeypatch: p
         loop.call_soon(written.set)
 
     monkeypatch.setattr(TaskLog, "_count", counted)
-    spool = ListedSpool()
+    spool = SpoolingTap(tmp_path)
     log = TaskLog(tmp_path, spool)
     async with asyncio.TaskGroup() as group:
         group.create_task(log.run())
         for number in range(10):
-            spool.add(message(call(str(number)), number))
+            spool(message(call(str(number)), number))
             await asyncio.sleep(0)
         await written.wait()
         assert count(tmp_path) == 10

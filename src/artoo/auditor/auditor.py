@@ -31,15 +31,13 @@ from artoo.contracts.audit import AuditReport, Finding
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import StreamClosed
 from artoo.ports.clock import Clock
-from artoo.ports.spool import Gap, Spool
+from artoo.ports.spool import Gap, Lull, Spool
 
 logger = logging.getLogger(__name__)
 
 BATCH = 2_048
-PAUSE_SECONDS = 0.25
+LULL = Lull(first=0.25, quiet=0.01, longest=0.75, enough=BATCH)
 """How long messages gather before they are looked at: the Auditor works while tasks wait for their models."""
-QUIET_SECONDS = 0.01
-MOST_PAUSES = 50
 YIELD_EVERY = 16
 """Messages, some 0.3 ms, after which the thread lets others have the interpreter."""
 REPORT_EVERY = timedelta(minutes=5)
@@ -94,7 +92,6 @@ class Auditor:
         self._begun = False
         self._closed = False
         self._ended = False
-        self._hurry = asyncio.Event()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     @property
@@ -110,8 +107,7 @@ class Auditor:
         """Takes everything until the spool is finished and empty; then closes the chain."""
         try:
             while True:
-                await self._spool.wait()
-                await self._pause()
+                await self._spool.wait(None if self._waiting else LULL)
                 while batch := self._spool.take(BATCH):
                     await self._take(batch)
         except StreamClosed:
@@ -136,7 +132,7 @@ class Auditor:
             return
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append((target, waiter))
-        self._hurry.set()
+        self._spool.hurry()
         await waiter
 
     async def report(self) -> AuditReport:
@@ -163,18 +159,6 @@ class Auditor:
 
     # --- on the event loop ----------------------------------------------------------------------------------
 
-    async def _pause(self) -> None:
-        """Lets messages gather, and then waits for the end of a burst, which is short: roles wait for models."""
-        seconds, heard = PAUSE_SECONDS, -1
-        for _ in range(MOST_PAUSES):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._hurry.wait()
-                    return
-            if heard == self._spool.accepted:
-                return
-            seconds, heard = QUIET_SECONDS, self._spool.accepted
-
     async def _take(self, batch: Sequence[Envelope | Gap]) -> None:
         await asyncio.to_thread(self._record, batch)
         self._taken += sum(item.count if isinstance(item, Gap) else 1 for item in batch)
@@ -188,8 +172,6 @@ class Auditor:
             elif not waiter.done():
                 waiter.set_result(None)
         self._waiting = still
-        if not still:
-            self._hurry.clear()
 
     # --- in a worker thread ---------------------------------------------------------------------------------
 

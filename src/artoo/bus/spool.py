@@ -19,7 +19,7 @@ from types import TracebackType
 from artoo.contracts.codec import decode, encode_line
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MessageUnreadable, ProtocolError, StreamClosed
-from artoo.ports.spool import Gap
+from artoo.ports.spool import Gap, Lull
 
 logger = logging.getLogger(__name__)
 
@@ -149,6 +149,9 @@ class SpoolingTap:
         self._file = SpoolFile(sink_dir, name, disk_limit)
         self._overflow: deque[_FileRun | _GapRun] = deque()
         self._waiter: asyncio.Future[None] | None = None
+        self._lull: Lull | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._latest = 0.0
         self._finished = False
         self._accepted = 0
         self._spilled = 0
@@ -183,8 +186,8 @@ class SpoolingTap:
             self._memory.append(envelope)
         else:
             self._spill(envelope)
-        if self._waiter is not None:
-            self._wake()
+        if self._waiter is not None and self._timer is None:
+            self._stir(self._waiter)
 
     async def receive_batch(self, limit: int = 512) -> list[Envelope | Gap]:
         """At least one and at most `limit` items, in order. Raises StreamClosed when finished and empty."""
@@ -202,11 +205,19 @@ class SpoolingTap:
             return [memory.popleft() for _ in range(limit)]
         return self._receive_overflow(limit) if self._overflow else []
 
-    async def wait(self) -> None:
-        """Returns when there is something to take. Raises StreamClosed when finished and empty."""
+    async def wait(self, lull: Lull | None = None) -> None:
+        """See Spool."""
         while not self._memory and not self._overflow:
             self._file.empty()
-            await self._arrival()
+            await self._arrival(lull)
+            lull = None
+        if lull is not None and not self._finished:
+            await self._arrival(lull)
+
+    def hurry(self) -> None:
+        """See Spool."""
+        if self._timer is not None:
+            self._wake()
 
     async def __aiter__(self) -> AsyncIterator[Envelope | Gap]:
         while True:
@@ -299,19 +310,50 @@ class SpoolingTap:
                 lost.add("", run.count)
         self._file.close()
 
-    async def _arrival(self) -> None:
+    async def _arrival(self, lull: Lull | None) -> None:
         if self._finished:
             raise StreamClosed(f"the spool of {self.name} is finished and empty")
         if self._waiter is not None:
             raise ProtocolError(f"the spool of {self.name} already has a consumer waiting")
         waiter = self._waiter = asyncio.get_running_loop().create_future()
+        self._lull = lull
+        if self._memory or self._overflow:
+            self._stir(waiter)
         try:
             await waiter
         finally:
             if self._waiter is waiter:
-                self._waiter = None
+                self._let_go()
+
+    def _stir(self, waiter: asyncio.Future[None]) -> None:
+        """A first message is there."""
+        if self._lull is None:
+            self._wake()
+        else:
+            loop = waiter.get_loop()
+            self._latest = loop.time() + self._lull.longest
+            self._look_after(loop, self._lull.first)
+
+    def _look_after(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        self._timer = loop.call_later(seconds, self._look, loop, self._accepted)
+
+    def _look(self, loop: asyncio.AbstractEventLoop, heard: int) -> None:
+        """Wakes the consumer unless more was said. Plain calls: this runs between all calls of all tasks."""
+        lull = self._lull
+        over = heard == self._accepted or self._overflow or loop.time() >= self._latest
+        if lull is None or over or len(self._memory) >= lull.enough:
+            self._wake()
+        else:
+            self._look_after(loop, lull.quiet)
 
     def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
+        waiter = self._let_go()
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
+
+    def _let_go(self) -> asyncio.Future[None] | None:
+        waiter, self._waiter = self._waiter, None
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+        return waiter

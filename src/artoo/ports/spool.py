@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from artoo.contracts.envelope import Envelope
 
@@ -21,6 +21,18 @@ class Gap:
     reason: str
 
 
+class Lull(NamedTuple):
+    """The end of a burst: `first` seconds after its first message nothing more comes for `quiet` seconds.
+
+    It counts as over after `longest` seconds, or when `enough` messages are there.
+    """
+
+    first: float
+    quiet: float
+    longest: float
+    enough: int
+
+
 class Spool(Protocol):
     """Messages in the order in which they were published, for one consumer that may be slow."""
 
@@ -29,8 +41,15 @@ class Spool(Protocol):
         """Messages that were published so far, those in gaps included."""
         ...
 
-    async def wait(self) -> None:
-        """Returns when there is something to take. Raises StreamClosed when finished and empty."""
+    async def wait(self, lull: Lull | None = None) -> None:
+        """Returns when there is something to take, with `lull` when the burst is over too.
+
+        Raises StreamClosed when finished and empty. A burst costs who publishes one timer.
+        """
+        ...
+
+    def hurry(self) -> None:
+        """Ends a wait for the end of a burst."""
         ...
 
     def take(self, limit: int) -> list[Envelope | Gap]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import NotLogged, StreamClosed
-from artoo.ports.spool import Gap, Spool
+from artoo.ports.spool import Gap, Lull, Spool
 from artoo.redaction import Redactor
 from artoo.tasklog.file import LAST_KIND, Grown, TaskFile
 from artoo.tasklog.layout import LogLimits, task_directory
@@ -26,12 +26,10 @@ BATCH = 512
 FEW = 256
 """Messages that are written on the event loop's thread. They go to the page cache: 100 to 250 µs, of which a thread
 would save nothing (the interpreter is needed all the same) and to which it would add 300 to 600."""
-QUIET_SECONDS = 0.001
-"""What was said is written once nothing more was said for this long, unless somebody waits for it. Roles speak in
-bursts of a millisecond between two waits for a model, and the burst ends with the next question: it leaves first,
-and the log is written while the model thinks (measured: 2 ms of the 10 that a chain of six calls costs)."""
-LONGEST_SECONDS = 0.05
-"""And never later than this, however much is said: a burst that keeps the loop busy is over by then."""
+LULL = Lull(first=0.002, quiet=0.001, longest=0.05, enough=BATCH)
+"""What was said is written when a burst is over, unless somebody waits for it. Roles speak for a millisecond or two
+between two waits for a model, and the next question ends it: it leaves first, and the log is written while the
+model thinks (2 ms of the 10 that a chain of six calls cost). Never later than `longest`, however much is said."""
 TURN = 16
 """Messages to one write of a thread: each lets the event loop have the interpreter, for which it would otherwise
 wait the 5 ms after which Python makes a thread give it up."""
@@ -73,7 +71,6 @@ class TaskLog:
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._ended = False
         self._slow_until = 0.0
-        self._pause: asyncio.Future[None] | None = None
 
     @property
     def missing(self) -> int:
@@ -88,8 +85,7 @@ class TaskLog:
         """Writes until the spool is finished and empty, then closes all files."""
         try:
             while True:
-                await self._spool.wait()
-                await self._quiet()
+                await self._spool.wait(None if self._waiting else LULL)
                 batch = self._spool.take(BATCH)
                 # An ending is followed by an fsync, which takes longer than a loop should stand still.
                 if self._may_write_here(batch):
@@ -114,8 +110,7 @@ class TaskLog:
             return
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append((target, waiter))
-        if self._pause is not None:
-            _wake(self._pause)
+        self._spool.hurry()
         await waiter
 
     async def keep(self, task_id: str) -> None:
@@ -134,20 +129,6 @@ class TaskLog:
                 f"the last {file.unnoted} messages of task {task_id} are not in {self.directory(task_id)}: "
                 f"{file.reason}; nothing takes effect that is not logged first"
             )
-
-    async def _quiet(self) -> None:
-        """Waits for the end of a burst; not when a batch is full or somebody waits for what is in it."""
-        loop = asyncio.get_running_loop()
-        latest, heard = loop.time() + LONGEST_SECONDS, -1
-        while not self._waiting and heard != self._spool.accepted < self._written + BATCH and loop.time() < latest:
-            heard = self._spool.accepted
-            # A future and a timer, not asyncio.timeout around an Event: this runs between all calls of all tasks.
-            self._pause = loop.create_future()
-            timer = loop.call_later(QUIET_SECONDS, _wake, self._pause)
-            try:
-                await self._pause
-            finally:
-                timer.cancel()
 
     def _may_write_here(self, batch: Sequence[Envelope | Gap]) -> bool:
         few = len(batch) <= FEW and asyncio.get_running_loop().time() >= self._slow_until
@@ -239,8 +220,3 @@ class TaskLog:
             for file in self._files.values():
                 file.close()
             self._files.clear()
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
