@@ -191,3 +191,46 @@ async def test_a_packed_reply_is_bounded_unpacked(how: str):
         await transport.close()
         await runner.cleanup()
         guard.retract(address)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+async def test_a_connection_is_given_back_or_closed(announced: bool):
+    """What was read whole gives its connection back; one whose reader was cancelled half-way is not used again."""
+    half, peers = asyncio.Event(), set[object]()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        peers.add(request.transport)
+        response = web.StreamResponse(headers={"Content-Length": "4"} if announced else {})
+        await response.prepare(request)
+        await response.write(b"[1")
+        if (await request.json())["model"] == "slow":
+            half.set()
+            await asyncio.sleep(3_600)
+        await response.write(b",2" if not announced else b"2")
+        await response.write(b"]")
+        return response
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", answer)
+    runner = web.AppRunner(app, handler_cancellation=True)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    address = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    guard.admit(address)
+    transport = HttpTransport(address)
+    try:
+        for _ in range(3):
+            assert isinstance((await transport.post(BODY, timeout=5)).body, list)
+        assert len(peers) == 1
+        cut = asyncio.ensure_future(transport.post({**BODY, "model": "slow"}, timeout=5))
+        await half.wait()
+        cut.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cut
+        assert isinstance((await transport.post(BODY, timeout=5)).body, list)
+        assert len(peers) == 2
+    finally:
+        await transport.close()
+        guard.retract(address)
+        await runner.cleanup()

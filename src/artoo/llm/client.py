@@ -166,9 +166,8 @@ class EndpointModel:
         """What is known before it is asked, the same for every tier; a server is asked once which model it is."""
         await self._identify()
         windows = [each for each in (self._window, self._traits.window) if each is not None]
-        small = self._traits.is_small
-        known = Known(small, images=self._images)
-        return replace(known, window=min(windows)) if windows else known
+        small, images = self._traits.is_small, self._images
+        return Known(small, min(windows), images) if windows else Known(small, images=images)
 
     async def close(self) -> None:
         """Closes the transport. Idempotent."""
@@ -230,7 +229,7 @@ class EndpointModel:
             most = most_tokens(messages, body, len(question.pictures))
             request = _Request(body, messages, Demand(most, max_tokens, self._model), len(question.pictures))
             reply = await self._retrier.send(lambda timeout, request=request: self._post(asking, request, timeout))
-            other = dialect.after(reply, asking.wire)
+            other = dialect.after(reply, asking.wire) if asking.completion is None else None
             if other is None or attempt == _MOST_DIALECTS:
                 return reply
             await self._adopt(dialect, other)

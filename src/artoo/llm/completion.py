@@ -170,6 +170,6 @@ def _cached(usage: Mapping[str, Json], body: Mapping[str, Json]) -> int:
 
 def _count(value: Json) -> int:
     """A count; 0 for what is none. Some servers write whole numbers as 12.0."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST_TOKENS:
-        return 0
-    return int(value)
+    if (type(value) is int or type(value) is float) and 0 < value < _MOST_TOKENS:
+        return int(value)
+    return 0

@@ -89,15 +89,15 @@ class HttpTransport:
         async with places:
             try:
                 # A redirect would carry the key to another host: it is reported, not followed.
-                async with session.request(
+                response = await session.request(
                     method,
                     url,
                     data=data,
                     timeout=limits,
                     proxy=self._proxy,
                     allow_redirects=False,
-                ) as response:
-                    return _reply(response, self._own.known(await self._read(response)))
+                )
+                return _reply(response, self._own.known(await self._read(response)))
             except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
                 raise self._unreachable(error, limits, timeout) from error
 
@@ -170,17 +170,23 @@ class HttpTransport:
         return self._pool[1], self._pool[2]
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        """The bytes count as they are when unpacked; the length that is announced is that of the packed ones."""
+        """The bytes count as they are when unpacked; the length that is announced is that of the packed ones.
+
+        Whoever has read all has given the connection back, and needs no `async with` for it.
+        """
         length = response.content_length
         if length is not None and length <= MAX_REPLY_BYTES and "Content-Encoding" not in response.headers:
-            return await response.read()
+            return await response.read()  # closes it when it fails
         kept = bytearray()
-        async for chunk in response.content.iter_any():
-            kept += chunk
-            if len(kept) > MAX_REPLY_BYTES:
-                raise ModelUnreachable(
-                    f"{self._base} sent more than {MAX_REPLY_BYTES} bytes; this is no chat-completions server"
-                )
+        try:
+            async for chunk in response.content.iter_any():
+                kept += chunk
+                if len(kept) > MAX_REPLY_BYTES:
+                    raise ModelUnreachable(
+                        f"{self._base} sent more than {MAX_REPLY_BYTES} bytes; this is no chat-completions server"
+                    )
+        finally:
+            response.release()
         return bytes(kept)
 
 

@@ -144,8 +144,10 @@ def most_tokens(messages: list[Message], body: dict[str, object], pictures: int 
     A schema counts, because servers may write it into the prompt. What images take is an estimate.
     """
     form = body.get("response_format")
-    schema = len(orjson.dumps(form)) if form is not None else 0
-    return schema + pictures * PICTURE_TOKENS + sum(_bytes(each["content"]) + _FRAME for each in messages)
+    most = len(orjson.dumps(form)) if form is not None else 0
+    for each in messages:
+        most += _bytes(each["content"]) + _FRAME
+    return most + pictures * PICTURE_TOKENS
 
 
 def _bytes(text: str) -> int:

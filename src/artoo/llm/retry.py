@@ -87,9 +87,11 @@ class Retrier:
 
 def is_transient(reply: TransportReply) -> bool:
     """True when the same request may be answered later: 408, 409, 425, 429, 5xx but 501, or no completion."""
+    if reply.status == 200 and is_completion(reply):
+        return False
     status = status_of(reply)
     if status == 200:
-        return not is_completion(reply)
+        return True
     if error_code(reply) in _HOPELESS_CODES:
         return False
     return status in _TRANSIENT or (status >= 500 and status != 501)
