@@ -49,6 +49,11 @@ class Reserve:
         self._making: asyncio.Task[Ready] | None = None
         self._dismissing: asyncio.Task[None] | None = None
 
+    @property
+    def was_used(self) -> bool:
+        """Whether anything was ever made here, or is to be."""
+        return self._make is not None
+
     def soon(self, make: Make) -> None:
         """To be made when there is a pause; the one before it was taken."""
         self._make = make

@@ -167,8 +167,10 @@ class ViewState:
 
     async def dismiss(self, layers: Iterable[str] | None = None) -> None:
         """Ends what stands by, over these layers or over all."""
-        chosen = self._reserves if layers is None else [one for one in layers if one in self._reserves]
-        await asyncio.gather(*(self._reserves[one].dismiss() for one in chosen))
+        names = self._reserves if layers is None else layers
+        chosen = [self._reserves[one] for one in names if one in self._reserves]
+        if used := [one for one in chosen if one.was_used]:
+            await asyncio.gather(*(one.dismiss() for one in used))
 
     def require_no_forks(self, parent: str) -> None:
         """Raises SandboxError while forks are open: what they see must not change below them."""
