@@ -93,12 +93,12 @@ class Seen:
 
 def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
     """What these calls and the request show."""
-    telling = [call for call in calls if not own_words(call)]
-    outputs = [part for call in telling for part in (_shown(call), call.error_output, call.reason) if part]
-    inputs = [part for call in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
-    codes = [f"{call.exit_code} {call.total_bytes} B" for call in telling]
-    counts = {len(telling), *(count for call in telling for count in _counts(call))}
-    columns = tuple(number for call in telling for number in columns_in(_shown(call), call.input))
+    telling = [(call, _shown(call)) for call in calls if not own_words(call)]
+    outputs = [part for call, shown in telling for part in (shown, call.error_output, call.reason) if part]
+    inputs = [part for call, _ in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
+    codes = [f"{call.exit_code} {call.total_bytes} B" for call, _ in telling]
+    counts = {len(telling), *(count for call, _ in telling for count in _counts(call))}
+    columns = tuple(number for call, shown in telling for number in columns_in(shown, call.input))
     return Seen((*outputs, *inputs, *codes, *request), frozenset(counts), len(outputs), columns)
 
 

@@ -53,6 +53,8 @@ class LiveEyes:
 
 def plain(seen: object) -> JsonValue:
     """What was seen as JSON values: contracts and dataclasses become objects, tuples lists."""
+    if seen is None or isinstance(seen, (str, bool, int, float)):  # mostly
+        return seen
     if isinstance(seen, BaseModel):
         return cast("JsonValue", seen.model_dump(mode="json"))
     if dataclasses.is_dataclass(seen) and not isinstance(seen, type):
