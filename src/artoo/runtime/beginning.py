@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from artoo.contracts.criteria import by_command
 from artoo.contracts.envelope import Envelope
@@ -51,11 +52,16 @@ def require_request(given: object) -> None:
         raise ConfigurationError("the request is empty; say what is wanted")
 
 
+async def _as_it_stands(home: Path, history: Sequence[Turn], project: Path) -> tuple[Turn, ...]:
+    """With what became of what earlier turns changed: a request without any needs no thread."""
+    return await asyncio.to_thread(with_what_became, home, history, project) if history else ()
+
+
 async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
     """A new task. Raises ConfigurationError for what cannot be run."""
     require_request(text)
     listed("history", history, Turn)
-    text = well_formed(text)
+    text, home = well_formed(text), shop.config.home
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     budget = shop.budget(options.budgets)
     task_id = shop.ids.new()
@@ -65,7 +71,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     behalf, mode = options.behalf or Behalf(), options.mode(shop.config.apply)
     model = behalf.model(shop.model)
     settings = replace(
-        shop.settings(options, accepted_texts(shop.config.home)),
+        shop.settings(options, accepted_texts(home)),
         brain=await model.known(Tier.BRAIN),
         tool=await model.known(Tier.TOOL),
         project=str(roots.project),
@@ -91,15 +97,15 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         text=text,
         project=str(roots.project),
         workspace=str(roots.workspace),
-        history=await asyncio.to_thread(with_what_became, shop.config.home, history, roots.project),
+        history=await _as_it_stands(home, history, roots.project),
         checks=tuple(map(by_command, options.checks)),
         returns=dict(options.returns) if options.returns is not None else None,
         images=album.images,
     )
-    lock = TaskLock(shop.config.home, task_id)
+    lock = TaskLock(home, task_id)
 
     def claim() -> None:
         lock.take()
-        album.keep(shop.config.home, task_id)
+        album.keep(home, task_id)
 
     return Begun(task, lambda: alone(task.run(opened, request, claim)), lock, view)

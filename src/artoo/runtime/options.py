@@ -38,11 +38,11 @@ class Budgets:
 
     def __post_init__(self) -> None:
         """Raises ConfigurationError for what is no number, or no amount that a task could spend."""
-        for one in fields(self):
-            value: object = getattr(self, one.name)
-            whole = one.name in ("calls", "tokens")
+        for name in self.__slots__:
+            value: object = getattr(self, name)
+            whole = name in ("calls", "tokens")
             if value is not None and not _is_amount(value, whole=whole):
-                raise ConfigurationError(f"Budgets({one.name}={value!r}): it is not {_kind(whole=whole)}")
+                raise ConfigurationError(f"Budgets({name}={value!r}): it is not {_kind(whole=whole)}")
 
     def within(self, other: Budgets) -> Budgets:
         """The narrower of both in everything."""
@@ -124,6 +124,8 @@ def check_policy_line(line: str) -> None:
 def listed(name: str, given: object, *kinds: type) -> None:
     """Raises ConfigurationError unless it is a list of these kinds: callers without a type checker learn it here,
     and not from what becomes of the single letters of a text."""
+    if given == ():  # mostly
+        return
     wanted = " or ".join(kind.__name__ for kind in kinds)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise ConfigurationError(f"{name}={given!r} must be a list of {wanted}: {name}=[{given!r}]")

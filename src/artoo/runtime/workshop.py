@@ -316,4 +316,4 @@ def _real(path: Path) -> Path:
         from artoo.contracts.changes import path_bytes  # hardly ever
 
         found = os.fsdecode(path_bytes(well_formed(found)))
-    return Path(found)
+    return path if found == text else Path(found)
