@@ -247,6 +247,22 @@ def test_an_agent_whose_folder_is_gone_has_a_way_out(run: Run, home: Path) -> No
     assert "already" in run("agent", "new", "ben").errors
 
 
+def test_nobody_writes_to_an_agent_that_is_not_there(run: Run, home: Path) -> None:
+    """Neither to one that never was nor to one whose folder is gone; the error names those there are."""
+    for name in ("ada", "ben"):
+        assert run("agent", "new", name).code == 0
+    assert run("mail", "send", "ben", "before").code == 0
+    (home / "agents" / "ben").rename(home / "aside")
+    for name in ("zoe", "ben"):
+        for words in (("hello",), ("hello", "--wait", "1")):
+            refused = run("mail", "send", name, *words)
+            assert refused.code != 0 and "known: operator, ada." in refused.errors
+    assert "folder is gone" in run("mail", "send", "ben", "hello").errors
+    assert [one["text"] for one in run("mail", "list", "--of", "ben", "--json").json] == ["before"]
+    (home / "aside").rename(home / "agents" / "ben")
+    assert run("mail", "send", "ben", "after").code == 0
+
+
 def test_a_patrol_item_that_is_wrong_is_told(run: Run, home: Path) -> None:
     """In the status at any time, and by `serve` when it comes up, a script's failure too."""
     run("agent", "new", "sam")

@@ -6,6 +6,7 @@ for one another is sent, but not waited for: the circle is broken where it would
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,9 +58,10 @@ class Asking:
         Raises MailRefused when it is not even sent.
         """
         mail = self._mailbox.letter(sender, recipient, text, priority=priority, requires_reply=True)
+        gone = await self._mailbox.gone()
         end = self._clock.monotonic() + seconds
         mark = await self._wake.mark(sender)
-        cycle = await self._database.write(lambda writing: _pose(writing, mail, seconds))
+        cycle = await self._database.write(lambda writing: _pose(writing, mail, seconds, gone))
         if cycle:
             return Reply(fallback, missed="cycle", cycle=cycle)
         try:
@@ -98,15 +100,15 @@ def circle(reading: Reading, sender: str, recipient: str) -> tuple[str, ...]:
     return ()
 
 
-def _pose(writing: Writing, mail: Mail, seconds: float) -> tuple[str, ...]:
+def _pose(writing: Writing, mail: Mail, seconds: float, gone: Collection[str]) -> tuple[str, ...]:
     """Sends the question and begins to wait, or, where that would close a circle, reports it and returns it."""
     writing.alone("waits")
     cycle = circle(writing, mail.sender, mail.recipient)
     if cycle:
-        post(writing, mail.model_copy(update={"requires_reply": False}))
+        post(writing, mail.model_copy(update={"requires_reply": False}), gone)
         _report(writing, mail, "cycle", cycle)
         return cycle
-    post(writing, mail)
+    post(writing, mail, gone)
     writing.run(
         "INSERT INTO waits (mail, waiting, recipient, holder, until_us) VALUES (?, ?, ?, ?, ?)",
         (mail.id, mail.sender, mail.recipient, writing.holder, writing.steady_us + seconds_us(seconds)),

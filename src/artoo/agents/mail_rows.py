@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from artoo.agents.steady import moment
@@ -27,6 +28,9 @@ MOST_UNREAD, MOST_WAITING = 1_000, 1_000
 
 PICK_UP_US = 60_000_000
 """µs after a wait's end within which its owner picks up a reply; then it is a letter like any other."""
+
+_MOST_NAMED = 20
+"""Names in an error."""
 
 _ADDRESSES = "(SELECT name FROM agents UNION ALL SELECT name FROM foreign_agents) AS addresses"
 
@@ -101,12 +105,31 @@ def held_mail(reading: Reading, claim: MailClaim) -> Mail:
     return mail_of(row)
 
 
-def check_address(reading: Reading, name: str, what: str) -> None:
-    """Raises MailRefused unless `name` is the operator, an agent, or a foreign agent that can be written to."""
+def check_address(reading: Reading, name: str, what: str, gone: Collection[str] = ()) -> None:
+    """Raises MailRefused unless `name` is the operator, an agent, or a foreign agent that can be written to.
+
+    `gone`: names that the error does not propose.
+    """
     if name == OPERATOR or reading.one(f"SELECT 1 FROM {_ADDRESSES} WHERE name = ?", (name,)) is not None:
         return
-    known = [str(row["name"]) for row in reading.all(f"SELECT name FROM {_ADDRESSES} ORDER BY name LIMIT 20")]
-    raise MailRefused(f"Nobody is called {name!r}, so there is no {what}; known: {', '.join([OPERATOR, *known])}.")
+    raise MailRefused(f"Nobody is called {name!r}, so there is no {what}; {_known(reading, gone)}.")
+
+
+def check_recipient(reading: Reading, name: str, gone: Collection[str] = ()) -> None:
+    """Raises MailRefused unless somebody reads letters to `name`, or will. `gone`: agents whose folders are not
+    there any more."""
+    if name in gone:
+        raise MailRefused(
+            f"Nobody reads letters to {name}, whose folder is gone (artoo agent list says what can be done);"
+            f" {_known(reading, gone)}."
+        )
+    check_address(reading, name, "recipient", gone)
+
+
+def _known(reading: Reading, gone: Collection[str]) -> str:
+    rows = reading.all(f"SELECT name FROM {_ADDRESSES} ORDER BY name LIMIT ?", (_MOST_NAMED + len(gone),))
+    names = [str(row["name"]) for row in rows if row["name"] not in gone]
+    return f"known: {', '.join([OPERATOR, *names[:_MOST_NAMED]])}"
 
 
 def check_reader(reading: Reading, name: str) -> None:
@@ -119,10 +142,13 @@ def check_reader(reading: Reading, name: str) -> None:
         raise ActorRefused(f"Agent {name} may not read mail: {idle}.")
 
 
-def post(writing: Writing, mail: Mail) -> None:
-    """Accepts a letter into its sender's outbox and, while there is room, delivers it. Raises MailRefused."""
+def post(writing: Writing, mail: Mail, gone: Collection[str] = ()) -> None:
+    """Accepts a letter into its sender's outbox and, while there is room, delivers it. Raises MailRefused.
+
+    `gone`: see `check_recipient`.
+    """
     check_address(writing, mail.sender, "sender")
-    check_address(writing, mail.recipient, "recipient")
+    check_recipient(writing, mail.recipient, gone)
     waiting = writing.count("SELECT count(*) FROM mails WHERE sender = ? AND partition = 'outbox'", (mail.sender,))
     if waiting >= MOST_WAITING:
         raise MailRefused(

@@ -9,7 +9,7 @@ with; a process that dies in between gives it back (`recover`). To answer is to 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
 
 from artoo.agents.database import Database
@@ -51,12 +51,22 @@ _ACTOR = re.compile(r"[a-z][a-z0-9_:-]{0,63}")
 class Mailbox:
     """All letters of a home. Raises MailRefused, ClaimLost or ActorRefused, and then nothing has changed."""
 
-    def __init__(self, database: Database, clock: Clock, ids: Ids, *, keep_days: int = 90) -> None:
-        """`keep_days`: how long letters stay in the archive."""
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        ids: Ids,
+        *,
+        keep_days: int = 90,
+        missing: Callable[[], Awaitable[Collection[str]]] | None = None,
+    ) -> None:
+        """`keep_days`: how long letters stay in the archive. `missing`: agents that are registered, but not there
+        any more; nobody would read what is sent to them."""
         self._database = database
         self._clock = clock
         self._ids = ids
         self._kept = timedelta(days=keep_days)
+        self._missing = missing
 
     async def send(
         self,
@@ -73,6 +83,7 @@ class Mailbox:
         `mail_id`: a name of the caller's choice; sent a second time under it, the letter is still sent once.
         """
         mail = self.letter(sender, recipient, text, priority=priority, in_reply_to=in_reply_to, mail_id=mail_id)
+        gone = await self.gone()
 
         def work(writing: Writing) -> Mail:
             if mail_id is not None:
@@ -80,7 +91,7 @@ class Mailbox:
             known = writing.one("SELECT * FROM mails WHERE id = ?", (mail.id,))
             if known is not None:
                 return mail_of(known)
-            post(writing, mail)
+            post(writing, mail, gone)
             return mail
 
         return await self._database.write(work)
@@ -117,6 +128,10 @@ class Mailbox:
             in_reply_to=in_reply_to,
             sent_at=self._clock.now(),
         )
+
+    async def gone(self) -> Collection[str]:
+        """Agents to whom nothing can be sent, though the books know them."""
+        return () if self._missing is None else await self._missing()
 
     async def get(self, mail_id: str) -> Kept:
         """A letter and where it lies."""
@@ -189,10 +204,11 @@ class Mailbox:
         """Answers and archives, both or neither: an answer is never sent twice."""
         mail = claim.mail
         reply = self.letter(mail.recipient, mail.sender, text, priority=mail.priority, in_reply_to=mail.id)
+        gone = await self.gone()
 
         def work(writing: Writing) -> Mail:
             file_away(writing, held_mail(writing, claim), note)
-            post(writing, reply)
+            post(writing, reply, gone)
             return reply
 
         return await self._database.write(work)

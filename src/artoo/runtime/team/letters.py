@@ -64,7 +64,12 @@ class Letters:
             return await self._left_with_the_operator(text)
         silent: list[str] = []
         for asked in self.standins.ways(self.name, recipient):
-            reply = await self.asking.ask(self.name, asked, text, seconds=self.wait)
+            try:
+                reply = await self.asking.ask(self.name, asked, text, seconds=self.wait)
+            except MailRefused:
+                if asked == recipient:
+                    raise
+                continue  # who is to stand in is not there either
             if reply.missed == "cycle":
                 circle = " -> ".join((*reply.cycle, reply.cycle[0]))
                 return f"no answer is waited for: {circle} would wait for one another for ever; go on without it"

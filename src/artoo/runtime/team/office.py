@@ -8,6 +8,7 @@ import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from artoo.agents.agent_files import AgentFiles
@@ -83,7 +84,7 @@ class Office:
     @property
     def routine(self) -> Path:
         """The patrol routine of the whole home, which every agent has beside its own; it need not exist."""
-        return self.home / self.config.runtime.autonomy.heartbeat.patrol_routine
+        return _routine(self.config, self.home)
 
     async def archive(self, task_id: str, actor: str) -> None:
         """Archives a task; its work goes after that, and at the next start if that was cut off.
@@ -116,9 +117,22 @@ class Office:
 
     def folders(self) -> Found:
         """The agents on disk. Blocks."""
-        runtime = self.config.runtime
-        identity = self.home / runtime.memory.procedural.path
-        return find_agents(self.home, identity, self.routine)
+        return folders_of(self.config, self.home)
+
+
+def folders_of(config: Config, home: Path) -> Found:
+    """The agents on disk. `home`: artoo's own directory, real. Blocks."""
+    return find_agents(home, home / config.runtime.memory.procedural.path, _routine(config, home))
+
+
+def _routine(config: Config, home: Path) -> Path:
+    return home / config.runtime.autonomy.heartbeat.patrol_routine
+
+
+async def _missing(config: Config, home: Path, registry: Registry) -> frozenset[str]:
+    """Agents whose folders are gone. Only where one machine has the books: else another one may have them."""
+    there = {folder.name for folder in (await asyncio.to_thread(folders_of, config, home)).agents}
+    return frozenset(record.name for record in await registry.list() if record.name not in there)
 
 
 def trust_policies(config: Config) -> Policies:
@@ -184,7 +198,9 @@ async def open_office(
         foreign = Foreign(database, ids, policies=policies, rules=rules)
         await foreign.enter(config.a2a.colleagues)
         merges = Merges(database, policies)
-        mailbox, wake = Mailbox(database, clock, ids), Wake(database, clock)
+        registry = Registry(database)
+        missing = partial(_missing, config, home, registry) if config.store is None else None
+        mailbox, wake = Mailbox(database, clock, ids, missing=missing), Wake(database, clock)
         submissions = Submissions(home)
         exchange = None
         if config.store is not None:
@@ -197,7 +213,7 @@ async def open_office(
             merges=merges,
             mailbox=mailbox,
             asking=Asking(database, mailbox, wake, clock),
-            registry=Registry(database),
+            registry=registry,
             pulses=Pulses(database),
             wake=wake,
             submissions=submissions,
