@@ -263,6 +263,32 @@ def test_nobody_writes_to_an_agent_that_is_not_there(run: Run, home: Path) -> No
     assert run("mail", "send", "ben", "after").code == 0
 
 
+def test_an_agent_is_retired_and_taken_back(run: Run, home: Path) -> None:
+    """Its tasks are anybody's, its letters and its name are kept; nothing of it is complained about any more."""
+    for name in ("ada", "ben"):
+        assert run("agent", "new", name).code == 0
+    assert run("task", "add", "one", "--to", "ada").code == 0
+    assert run("mail", "send", "ada", "hello").code == 0
+    ended = run("agent", "retire", "ada", "--why", "no longer needed", "--json").json
+    assert ended["state"] == "retired" and len(ended["given_back"]) == 1
+    assert run("task", "list", "--json").json[0]["assignee"] is None
+    refused = run("mail", "send", "ada", "hello")
+    assert refused.code == 1 and "retired; known: operator, ben." in refused.errors
+    assert "retired" in run("task", "add", "two", "--to", "ada").errors
+    (home / "agents" / "ada").rename(home / "aside")
+    refused = run("agent", "new", "ada")
+    assert refused.code == 2 and "the name stays with its letters" in refused.errors
+    assert [one["state"] for one in run("agent", "list", "--json").json["agents"]] == ["ready", "retired"]
+    status = run("status", "--json").json
+    assert [one["name"] for one in status["agents"]] == ["ben"] and status["problems"] == []
+    assert [one["text"] for one in run("mail", "list", "--of", "ada", "--json").json] == ["hello"]
+    assert "artoo agent accept ada" in run("agent", "resume", "ada").output
+    (home / "aside").rename(home / "agents" / "ada")
+    assert run("agent", "show", "ada", "--json").json["state"] == "retired"
+    assert run("agent", "accept", "ada").code == 0
+    assert run("agent", "list", "--json").json["agents"][0]["state"] == "ready"
+
+
 def test_a_patrol_item_that_is_wrong_is_told(run: Run, home: Path) -> None:
     """In the status at any time, and by `serve` when it comes up, a script's failure too."""
     run("agent", "new", "sam")

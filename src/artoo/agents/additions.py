@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from artoo.agents.board_rows import LONGEST_NOTE, clipped, find, mover_of, queue, record_change, record_move
+from artoo.agents.board_rows import (
+    LONGEST_NOTE,
+    check_not_retired,
+    clipped,
+    find,
+    mover_of,
+    queue,
+    record_change,
+    record_move,
+)
 from artoo.agents.governance import ComplexityRule, check_complexity, ruled
 from artoo.agents.transaction import Reading, Writing, storable
 from artoo.contracts.agents import (
@@ -84,6 +93,8 @@ def check_assignee(reading: Reading, assignee: str | None) -> None:
     """Raises ActorRefused unless a task can be `assignee`'s (None: anybody's)."""
     if assignee is not None and assignee != OPERATOR and mover_of(reading, assignee).trust is None:
         raise ActorRefused(f"A task cannot be {assignee}'s; name an agent, or the operator.")
+    if assignee is not None:
+        check_not_retired(reading, assignee)
 
 
 def record(writing: Writing, task: BoardTask, change: _Kind, actor: str, detail: str) -> None:

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from artoo.agents.additions import NewTask, add_in, check_assignee, check_text, record
-from artoo.agents.board_rows import ANYBODY, add_note, find, move, moved_of, mover_of, queue, task_of
+from artoo.agents.board_rows import (
+    ANYBODY,
+    add_note,
+    check_not_retired,
+    find,
+    move,
+    moved_of,
+    mover_of,
+    queue,
+    task_of,
+)
 from artoo.agents.database import Database
 from artoo.agents.governance import (
     SEED_POLICIES,
@@ -174,6 +184,7 @@ class Board:
         def work(writing: Writing, task: BoardTask) -> None:
             check_own(task_id, mover_of(writing, actor), "who reviews a task")
             if reviewer is not None and reviewer != OPERATOR:
+                check_not_retired(writing, reviewer)
                 named = mover_of(writing, reviewer)
                 if named.trust is None or not self._policies[named.trust].can_approve:
                     raise ActorRefused(f"{reviewer} may not review: its trust level approves nothing.")

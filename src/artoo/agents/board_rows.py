@@ -111,6 +111,12 @@ def mover_of(reading: Reading, name: str) -> Mover:
     return Mover(name, TrustLevel(row["trust"]), idle)
 
 
+def check_not_retired(reading: Reading, name: str) -> None:
+    """Raises ActorRefused when this agent is retired: nothing new is its."""
+    if reading.one("SELECT 1 FROM agents WHERE name = ? AND retired", (name,)) is not None:
+        raise ActorRefused(f"{name} is retired; name another (artoo agent list).")
+
+
 def demanded(reading: Reading, policies: Policies, task: BoardTask) -> bool:
     """True when work on the task is reviewed for the sake of who handed it in: a foreign agent, trusted so far."""
     row = reading.one("SELECT trust FROM foreign_tasks WHERE board_task = ?", (task.id,))

@@ -32,7 +32,9 @@ PICK_UP_US = 60_000_000
 _MOST_NAMED = 20
 """Names in an error."""
 
-_ADDRESSES = "(SELECT name FROM agents UNION ALL SELECT name FROM foreign_agents) AS addresses"
+_ADDRESSES = (
+    "(SELECT name, retired FROM agents UNION ALL SELECT name, FALSE AS retired FROM foreign_agents) AS addresses"
+)
 
 BY_RANK = "CASE priority WHEN 'critical' THEN 0 WHEN 'standard' THEN 1 ELSE 2 END, position"
 """The order of handing over before anything grows old."""
@@ -124,10 +126,12 @@ def check_recipient(reading: Reading, name: str, gone: Collection[str] = ()) -> 
             f" {_known(reading, gone)}."
         )
     check_address(reading, name, "recipient", gone)
+    if reading.one("SELECT 1 FROM agents WHERE name = ? AND retired", (name,)) is not None:
+        raise MailRefused(f"Nobody reads letters to {name}, who is retired; {_known(reading, gone)}.")
 
 
 def _known(reading: Reading, gone: Collection[str]) -> str:
-    rows = reading.all(f"SELECT name FROM {_ADDRESSES} ORDER BY name LIMIT ?", (_MOST_NAMED + len(gone),))
+    rows = reading.all(f"SELECT name FROM {_ADDRESSES} WHERE NOT retired ORDER BY name")
     names = [str(row["name"]) for row in rows if row["name"] not in gone]
     return f"known: {', '.join([OPERATOR, *names[:_MOST_NAMED]])}"
 

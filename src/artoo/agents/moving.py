@@ -53,7 +53,8 @@ def _table(name: str, columns: str, order: str, *, steady: str = "", truths: str
 
 TABLES = (
     _table(
-        "agents", "name trust paused stopped identity_sha256 created_at_us updated_at_us", "name", truths="paused"
+        "agents", "name trust paused stopped retired identity_sha256 created_at_us updated_at_us", "name",
+        truths="paused retired",
     ),
     _table(
         "tasks",

@@ -15,23 +15,28 @@ from artoo.agents.database import Database
 from artoo.agents.folders import AgentFolder
 from artoo.agents.identity import Identity, digest, read_identity
 from artoo.agents.names import name_problem
+from artoo.agents.retiring import RETIRED, give_all_back
 from artoo.agents.steady import moment
 from artoo.agents.transaction import Reading, Row, Writing, storable
 from artoo.contracts.agents import OPERATOR, RUNTIME, AgentChanged, TrustLevel
 from artoo.contracts.errors import ActorRefused, ConfigurationError, IdentityRefused
 from artoo.contracts.roles import Role
 
-_Change = Literal["created", "trust", "paused", "resumed", "stopped", "accepted"]
+_Change = Literal["created", "trust", "paused", "resumed", "stopped", "accepted", "retired"]
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """An agent as the register has it. `stopped`: why it may not work until its identity is accepted, or empty."""
+    """An agent as the register has it. `stopped`: why it may not work until its identity is accepted, or empty.
+
+    `retired`: the operator has ended it; its name and its history stay.
+    """
 
     name: str
     trust: TrustLevel
     paused: bool
     stopped: str
+    retired: bool
     identity_sha256: str | None
     created_at: datetime
 
@@ -111,18 +116,44 @@ class Registry:
 
         return await self._change(name, change)
 
+    async def retire(self, name: str, actor: str, reason: str = "") -> tuple[str, ...]:
+        """Ends an agent: it does nothing more, and its work is given back (`retiring`); which tasks.
+
+        Its name stays with its history. May be repeated: what it has got meanwhile is given back too.
+        """
+
+        def work(writing: Writing) -> tuple[str, ...]:
+            _operators(actor, f"the end of {name}")
+            before = _found(writing, name)
+            writing.run(
+                "UPDATE agents SET retired = TRUE, stopped = ?, updated_at_us = ? WHERE name = ?",
+                (RETIRED, writing.now_us, name),
+            )
+            given = give_all_back(writing, name, actor)
+            if not before.retired or given:
+                told = f"{len(given)} tasks given back"
+                _record(writing, name, "retired", actor, f"{reason}; {told}" if reason else told)
+            return given
+
+        return await self._database.write(work)
+
     async def accept(self, folder: AgentFolder, actor: str) -> Identity:
-        """The operator has read the identity file and takes it as it is. Raises ConfigurationError: mistakes."""
+        """The operator has read the identity file and takes it as it is. Raises ConfigurationError: mistakes.
+
+        Who was retired is back, with its letters and what it knows; tasks that were given back are not its again.
+        """
         identity = await asyncio.to_thread(read_identity, folder.identity, folder.name)
 
         def change(writing: Writing, before: AgentRecord) -> None:
             _operators(actor, f"{folder.name}'s identity")
             writing.run(
-                "UPDATE agents SET identity_sha256 = ?, stopped = '' WHERE name = ?", (identity.sha256, folder.name)
+                "UPDATE agents SET identity_sha256 = ?, stopped = '', retired = FALSE WHERE name = ?",
+                (identity.sha256, folder.name),
             )
             writing.arrived(folder.name)
             before_hash = before.identity_sha256 or "none"
-            _record(writing, folder.name, "accepted", actor, f"identity {before_hash} -> {identity.sha256}")
+            back = "back from retirement; " if before.retired else ""
+            _record(writing, folder.name, "accepted", actor, f"{back}identity {before_hash} -> {identity.sha256}")
 
         await self._change(folder.name, change)
         return identity
@@ -201,6 +232,7 @@ def _record_of(row: Row) -> AgentRecord:
         trust=TrustLevel(row["trust"]),
         paused=bool(row["paused"]),
         stopped=row["stopped"],
+        retired=bool(row["retired"]),
         identity_sha256=row["identity_sha256"],
         created_at=moment(row["created_at_us"]),
     )

@@ -325,6 +325,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         " last_seen_us INTEGER NOT NULL) STRICT",
     ),
     _MESSAGES,
+    ("ALTER TABLE agents ADD COLUMN retired INTEGER NOT NULL DEFAULT 0",),
 )
 """Step n brings a file from version n to n + 1."""
 

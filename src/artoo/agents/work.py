@@ -130,7 +130,7 @@ class Work:
             task = _held(writing, claim)
             if more_asked(writing, task, claim.agent):
                 writing.run("UPDATE tasks SET run = NULL WHERE id = ?", (task.id,))
-                return _interrupted(writing, task, MORE_ASKED, actor=task.creator)
+                return interrupted(writing, task, MORE_ASKED, actor=task.creator)
             if summary:
                 writing.run(
                     "UPDATE tasks SET summary = ? WHERE id = ?", (clipped(summary, LONGEST_SUMMARY), task.id)
@@ -156,7 +156,7 @@ class Work:
             task = _held(writing, claim)
             if counted and _others_went_on(writing, task.id):
                 return _counted(writing, task, reason)
-            return _interrupted(writing, task, reason)
+            return interrupted(writing, task, reason)
 
         return await self._database.write(work)
 
@@ -271,7 +271,8 @@ def _check_outsider(task: BoardTask, mover: Mover) -> None:
         )
 
 
-def _interrupted(writing: Writing, task: BoardTask, reason: str, *, actor: str = RUNTIME) -> BoardTask:
+def interrupted(writing: Writing, task: BoardTask, reason: str, *, actor: str = RUNTIME) -> BoardTask:
+    """Stops work on a task, which may be taken up again at any time."""
     move(writing, task, BoardState.BLOCKED, actor, reason)
     writing.run("UPDATE tasks SET resumable = TRUE WHERE id = ?", (task.id,))
     queue(writing, task.id)
@@ -289,7 +290,7 @@ def _counted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
     writing.run("UPDATE tasks SET interruptions = interruptions + 1 WHERE id = ?", (task.id,))
     count = writing.count("SELECT interruptions FROM tasks WHERE id = ?", (task.id,))
     if count < MOST_INTERRUPTIONS:
-        return _interrupted(writing, task, reason)
+        return interrupted(writing, task, reason)
     add_note(writing, task, f"{RUNTIME}: {reason}, for the {count}th time")
     return move(writing, task, BoardState.FAILED, RUNTIME, f"{reason}, for the {count}th time")
 

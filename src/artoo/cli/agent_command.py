@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 _ELSEWHERE = "its folder is on another machine"
 _GONE = (
     "its folder is gone: put agents/{name} back and accept it (artoo agent accept {name}), make it anew"
-    " (artoo agent new {name}), or let it rest (artoo agent pause {name})"
+    " (artoo agent new {name}), or end it (artoo agent retire {name})"
 )
+_RETIRED = "what it left is kept; artoo agent accept {name} takes it back"
 FOLDER_GONE = "folder gone"
+RETIRED = "retired"
 _RECENT = 10
 
 
@@ -66,7 +68,12 @@ def new(
         from artoo.tools.names import check_identities
 
         check_identities(must_not)
-        known = {record.name for record in await office.registry.list()}
+        known = {record.name: record for record in await office.registry.list()}
+        if name in known and known[name].retired:
+            raise ConfigurationError(
+                f"{name} is retired, and the name stays with its letters and its work: choose another, or take it"
+                f" back (artoo agent accept {name})"
+            )
         gone = name in known and not office.machine and not folder_of(office.home, name).identity.exists()
         if name in known and not gone:
             raise ConfigurationError(f"there is an agent called {name!r} already; choose another name")
@@ -146,7 +153,25 @@ def pause(context: click.Context, name: str, why: str) -> None:
 def resume(context: click.Context, name: str) -> None:
     """End NAME's pause."""
     record = in_office(context, lambda office: office.registry.resume(name, OPERATOR))
-    click.echo(f"{name} works again." if not record.stopped else f"{name} is still stopped: {record.stopped}.")
+    stopped = f"{name} is still stopped: {record.stopped}; artoo agent accept {name} ends that."
+    click.echo(stopped if record.stopped else f"{name} works again.")
+
+
+@agent.command("retire")
+@click.argument("name")
+@click.option("--why", default="", help="For the record.")
+@as_json_option
+@click.pass_context
+def retire(context: click.Context, name: str, why: str, as_json: bool) -> None:
+    """End NAME: it does nothing more. Its tasks are anybody's; all that it left is kept, and its name with it.
+
+    What it handed in still waits for its review. `artoo agent accept NAME` takes it back.
+    """
+    given = in_office(context, lambda office: office.registry.retire(name, OPERATOR, why))
+    if as_json:
+        print_json({"name": name, "state": RETIRED, "given_back": list(given)})
+        return
+    click.echo(f"{name} is retired; {_RETIRED.format(name=name)}. Tasks that are anybody's now: {len(given)}.")
 
 
 @agent.command("accept")
@@ -194,8 +219,13 @@ async def listed(office: Office) -> tuple[list[JsonObject], list[str]]:
         if record is None:
             detail = f"read {folder.identity}, then: artoo agent accept {folder.name}"
             rows.append({"name": folder.name, "trust": None, "state": "not accepted", "detail": detail})
+        elif record.retired:
+            rows.append({**_record_object(record), "detail": _RETIRED.format(name=record.name)})
         else:
             rows.append({**_record_object(record), **await asyncio.to_thread(_altered, folder, record)})
+    retired = [record for record in records.values() if record.retired]
+    rows += [{**_record_object(record), "detail": _RETIRED.format(name=record.name)} for record in retired]
+    records = {name: record for name, record in records.items() if not record.retired}
     if office.machine:
         rows += [{**_record_object(record), "detail": record.stopped or _ELSEWHERE} for record in records.values()]
         return rows, list(found.problems)
@@ -219,7 +249,8 @@ def _altered(folder: AgentFolder, record: AgentRecord) -> JsonObject:
 
 
 def _record_object(record: AgentRecord) -> JsonObject:
-    state = "stopped" if record.stopped else "paused" if record.paused else "ready"
+    working = "stopped" if record.stopped else "paused" if record.paused else "ready"
+    state = RETIRED if record.retired else working
     return {"name": record.name, "trust": record.trust.value, "state": state, "detail": record.stopped}
 
 

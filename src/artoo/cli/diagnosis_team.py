@@ -44,22 +44,23 @@ async def team(config: Config) -> list[Finding]:
 
 async def _agents(config: Config) -> AsyncGenerator[Finding]:
     from artoo.agents.patrol_file import patrol_problems
-    from artoo.cli.agent_command import FOLDER_GONE, listed
+    from artoo.cli.agent_command import FOLDER_GONE, RETIRED, listed
     from artoo.runtime.team.office import open_office
 
     async with open_office(config) as office:
         rows, problems = await listed(office)
         folders = (await asyncio.to_thread(office.folders)).agents
+    retired = {row["name"] for row in rows if row["state"] == RETIRED}
     for row in rows:
-        if row["state"] == FOLDER_GONE:
-            continue  # told below, with what can be done
+        if row["state"] in (FOLDER_GONE, RETIRED):
+            continue  # told below, with what can be done; or nothing is to be done
         ready = row["state"] in ("ready", "paused")
         detail = str(row["state"]) + (f": {row['detail']}" if row["detail"] else "")
         remedy = "" if ready else f"read its identity, then: artoo agent accept {row['name']}"
         yield Finding(f"agent {row['name']}", State.OK if ready else State.WARN, detail, remedy)
     for problem in problems:
         yield Finding("agents", State.WARN, problem, "mend it, or remove the folder")
-    for folder in folders:
+    for folder in (one for one in folders if one.name not in retired):
         for problem in await asyncio.to_thread(patrol_problems, folder.heartbeat):
             remedy = "correct the file; a running artoo serve reads it anew"
             yield Finding(f"patrol {folder.name}", State.WARN, problem, remedy)

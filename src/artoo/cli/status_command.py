@@ -14,7 +14,7 @@ from artoo.contracts.errors import ArtooError
 from artoo.contracts.solution import Cost
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from artoo.runtime.team.office import Office
@@ -94,7 +94,7 @@ def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
 async def _status(office: Office) -> JsonObject:
     from artoo.agents.additions import MOST_TASKS
     from artoo.agents.left import left_to_operator
-    from artoo.cli.agent_command import FOLDER_GONE, listed
+    from artoo.cli.agent_command import FOLDER_GONE, RETIRED, listed
     from artoo.runtime.team.instance import serving
     from artoo.runtime.upkeep import spent_on
 
@@ -102,11 +102,15 @@ async def _status(office: Office) -> JsonObject:
     counted = Counter(task.state.value for task in tasks)
     left = await left_to_operator(office.database, office.policies)
     rows, problems = await listed(office)
-    problems += await asyncio.to_thread(_wrong_items, office)
+    problems += await asyncio.to_thread(
+        _wrong_items, office, {row["name"] for row in rows if row["state"] == RETIRED}
+    )
     gone = {row["name"] for row in rows if row["state"] == FOLDER_GONE}
     working = {task.assignee: task for task in tasks if task.state is BoardState.IN_PROGRESS}
     agents: list[JsonObject] = []
     for record in await office.registry.list():
+        if record.retired:
+            continue
         recent = await office.pulses.recent(record.name, 1)
         task = working.get(record.name)
         agents.append(
@@ -138,11 +142,12 @@ async def _status(office: Office) -> JsonObject:
     }
 
 
-def _wrong_items(office: Office) -> list[str]:
+def _wrong_items(office: Office, retired: Collection[object]) -> list[str]:
     """What is wrong with items of HEARTBEAT.md files: they are not done. Blocks."""
     from artoo.agents.patrol_file import patrol_problems
 
-    return [problem for folder in office.folders().agents for problem in patrol_problems(folder.heartbeat)]
+    folders = [folder for folder in office.folders().agents if folder.name not in retired]
+    return [problem for folder in folders for problem in patrol_problems(folder.heartbeat)]
 
 
 async def _machines(office: Office) -> list[JsonObject]:

@@ -206,7 +206,7 @@ class AgentChanged(Recorded):
     """Something about an agent changed, and who did it. `detail` says from what to what."""
 
     agent: AgentName
-    change: Literal["created", "trust", "paused", "resumed", "stopped", "accepted"]
+    change: Literal["created", "trust", "paused", "resumed", "stopped", "accepted", "retired"]
     actor: Actor
     detail: str = ""
     at: Utc

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from team_world import crew, exists, plan, settled, shell, write
 
+from artoo.agents.folders import create_agent, folder_of
 from artoo.contracts.agents import (
     OPERATOR,
     AgentChanged,
@@ -22,6 +23,7 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import ToolCalled, ToolStarted
 from artoo.runtime.resuming import log_to_resume
 from artoo.runtime.team.instance import only_instance, serving
+from artoo.runtime.team.team import UPKEEP_SECONDS
 from artoo.testing import Asked, FakeClock, too_many_requests
 from artoo.testing.replies import Scripted, with_body
 
@@ -191,9 +193,6 @@ async def test_a_missing_project_blocks(place: Path) -> None:
 
 async def test_new_agents_join(place: Path) -> None:
     """An agent that is made while the team works is recruited at the next upkeep."""
-    from artoo.agents.folders import create_agent
-    from artoo.runtime.team.team import UPKEEP_SECONDS
-
     clock = FakeClock()
     async with crew(place, counting, trust={}, clock=clock) as team:
         identity = create_agent(place / "home", "eve", role="clerk", persona="new")
@@ -208,6 +207,34 @@ async def test_new_agents_join(place: Path) -> None:
         assert "eve" in team.team.heartbeats
         (problem,) = team.team.problems
         assert "broken" in problem
+
+
+async def test_who_retires_stops_and_comes_back(place: Path) -> None:
+    """Its heart ends at the next upkeep, without a word every two minutes after; accepted, it works again."""
+    clock = FakeClock()
+    async with crew(place, counting, trust=ONE, clock=clock) as team:
+        registry = team.office.registry
+        await registry.retire("cyd", OPERATOR)
+        clock.advance(UPKEEP_SECONDS)
+
+        async def stopped() -> bool:
+            return "cyd" not in team.team.heartbeats
+
+        assert await settled(team, stopped)
+        assert not team.team.problems
+        await registry.accept(folder_of(team.office.home, "cyd"), OPERATOR)
+        clock.advance(UPKEEP_SECONDS)
+
+        async def works() -> bool:
+            return "cyd" in team.team.heartbeats
+
+        assert await settled(team, works)
+        await team.office.mailbox.send(OPERATOR, "cyd", "how many are there?")
+
+        async def answered() -> bool:
+            return bool(await team.office.mailbox.list(OPERATOR, "inbox"))
+
+        assert await settled(team, answered)
 
 
 def test_one_instance(tmp_path: Path) -> None:

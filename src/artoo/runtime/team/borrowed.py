@@ -52,6 +52,8 @@ async def borrow(home: Path, files: AgentFiles, records: Sequence[AgentRecord]) 
     agents: list[AgentFolder] = []
     problems: list[str] = []
     for record in records:
+        if record.retired:
+            continue
         copies = await files.of(record.name)
         text = copies.get(IDENTITY)
         if record.stopped:

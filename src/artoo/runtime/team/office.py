@@ -132,7 +132,9 @@ def _routine(config: Config, home: Path) -> Path:
 async def _missing(config: Config, home: Path, registry: Registry) -> frozenset[str]:
     """Agents whose folders are gone. Only where one machine has the books: else another one may have them."""
     there = {folder.name for folder in (await asyncio.to_thread(folders_of, config, home)).agents}
-    return frozenset(record.name for record in await registry.list() if record.name not in there)
+    return frozenset(
+        record.name for record in await registry.list() if not (record.retired or record.name in there)
+    )
 
 
 def trust_policies(config: Config) -> Policies:

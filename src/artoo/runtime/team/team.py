@@ -136,7 +136,12 @@ class Team:
         registered = {record.name: record for record in records}
         found = await self._found(records)
         problems = list(found.problems)
+        retired = {record.name for record in records if record.retired}
+        for name in retired:
+            self._unseat(name)
         for folder in found.agents:
+            if folder.name in retired:
+                continue
             if folder.name not in registered:
                 problems.append(
                     f"agent {folder.name} is not accepted yet: read {folder.identity}, then"
@@ -184,7 +189,7 @@ class Team:
         return None if taken else f"agent {name} is at work on another machine"
 
     def _unseat(self, name: str) -> None:
-        """Ends the heart of an agent that beats on another machine by now: this one was away for too long."""
+        """Ends the heart of an agent that is retired, or beats on another machine by now: this one was away."""
         heartbeat = self.heartbeats.pop(name, None)
         if heartbeat is not None:
             heartbeat.stop()
