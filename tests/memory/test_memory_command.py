@@ -113,6 +113,19 @@ def test_query(home: Path) -> None:
     assert [rule["id"] for rule in found["rules"]] == ["id-4"]
 
 
+def test_a_program_as_a_target_is_shortened(home: Path) -> None:
+    """A tool is held by what it was given, such as a program: one line shows where it begins, JSON all."""
+    program = "import csv\n" + "print(sum(int(row['price']) for row in rows))\n" * 20
+    environment = open_environment(home / "memory")
+    entries = [megram(number, Pair("tool:python", f"path:{program}"), -1.0) for number in (7, 8)]
+    change(environment, lambda ledger: [ledger.add(entry) for entry in entries])
+    environment.close()
+    named = next(line for line in ok(home).splitlines() if "tool:python" in line)
+    assert "path:import csv print(sum(int(row['price'])" in named and len(named) < 180
+    strongest = json.loads(ok(home, "--json"))["strongest"].values()
+    assert f"path:{program}" in [each["entity"] for entries in strongest for each in entries]
+
+
 def test_explain(home: Path) -> None:
     """Explaining names every megram's share; the shares add up to the potentials; the plot is drawn."""
     found = json.loads(ok(home, "explain", *FIND, "--json"))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from artoo.cli.printable import one_line
 from artoo.contracts.memory import DreamReport, MemoryAction, MemoryChange, Potentials, SOPRecord
+from artoo.contracts.shortened import shortened
 from artoo.ports.memory_books import Explanation, Findings, Overview
 
 LEVEL_NAMES = {"C": "common sense", "K": "knowledge", "M": "megrams"}
@@ -28,6 +29,8 @@ ADVICE = {
 }
 PLOT_HEIGHT = 9
 CONTENT_WIDTH = 60
+NAME_WIDTH = 120
+"""Of a pair. A target can be a whole program or command, since a tool is held by what it was given."""
 
 JsonObject = dict[str, object]
 
@@ -193,11 +196,16 @@ def _show_strongest(console: Console, action: MemoryAction, entries: Sequence[Po
     console.print(Text(f"\n{ADVICE[action]}", style=f"bold {COLOURS[action]}"))
     for entry in entries:
         sums = f"{entry.attention:8.2f} {entry.decision:+8.2f}"
-        console.print(Text(f"  {sums}  {one_line(entry.space)}  {one_line(entry.entity)}"))
+        console.print(Text(f"  {sums}  {_named(entry)}"))
+
+
+def _named(about: Potentials | MemoryChange) -> str:
+    """A pair on one line; `--json` has it whole."""
+    return f"{one_line(about.space)}  {shortened(one_line(about.entity), NAME_WIDTH)}"
 
 
 def _print_potentials(console: Console, live: Potentials) -> None:
-    console.print(Text(f"{one_line(live.space)}  {one_line(live.entity)}", style="bold"))
+    console.print(Text(_named(live), style="bold"))
     line = f"attention {live.attention:.3f}  decision {live.decision:+.3f}  {ADVICE[live.action]}"
     console.print(Text(line, style=COLOURS[live.action]))
 
@@ -228,5 +236,4 @@ def _print_report(console: Console, report: DreamReport) -> None:
     )
     for word, changes in named:
         for change in changes:
-            where = f"{one_line(change.space)}  {one_line(change.entity)}"
-            console.print(Text(f"  {word} {change.megram_id}  {where}: {one_line(change.reason)}"))
+            console.print(Text(f"  {word} {change.megram_id}  {_named(change)}: {one_line(change.reason)}"))
