@@ -155,6 +155,7 @@ def test_equal_cost_gradient_ignores_cost(d: float, p: float, before: float, now
     [
         ({"alpha": 1.5}, "alpha"),
         ({"lambda_": -0.1}, "lambda"),
+        ({"w1": 0.7}, r"w1 \+ w2"),
         ({"time_budget_ms": 0}, "time_budget_ms"),
         ({"max_retries": -1}, "max_retries"),
         ({"kill_after": 0}, "kill_after"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,11 @@ from artoo.lab.catalogue import EXPERIMENTS, experiment
 from artoo.lab.cells import in_both_worlds
 from artoo.lab.conducting import Order, Piece, Ran, conduct, conduct_all, run_piece
 from artoo.lab.experiment import Claim, Finding, Outcome
+from artoo.lab.experiments import sensitivity
 from artoo.lab.laws import Arm, Law
 from artoo.lab.report import RESULTS, SUMMARY, keep, page, state_claims
 from artoo.lab.teams import Learnt
+from artoo.runtime.config import Control
 
 ROOT = Path(__file__).parents[2]
 
@@ -138,6 +140,13 @@ def test_the_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     assert main(["lab", "run", "nothing"]) == 2
     assert main(["lab", "report", "nothing", "--out", str(tmp_path / "out")]) == 2
     assert not (tmp_path / "out").exists()
+
+
+def test_every_value_of_the_sensitivity_is_one_that_a_person_can_set() -> None:
+    """A value that the configuration refuses says nothing about the law that it runs."""
+    for h in sensitivity.VALUES.values():
+        numbers = {name.rstrip("_"): value for name, value in asdict(h).items()}
+        assert Control.model_validate(numbers).hyperparameters() == h
 
 
 def test_the_pages_are_of_the_experiments_that_there_are() -> None:

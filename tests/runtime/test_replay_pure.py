@@ -274,6 +274,7 @@ def test_a_smaller_time_budget_stops_earlier() -> None:
         ("δ=nan", "delta must be between 0 and 1"),
         ("zeta=1", "beta, lambda, w1"),
         ("δ=7", "delta must be between 0 and 1"),
+        ("w1=.9", r"w1 \+ w2 must be at most 1"),
         ("gradient=steep", "paper or equal_cost"),
     ],
 )

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+MOST_COST = 1 + 1e-9
+"""The most that w₁ + w₂ may be: 1, with room for the rounding of a sum."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
     """Weights and thresholds. Defaults are v0.8's.
 
     alpha, beta, lambda_: weights of D, P and Ω in the loss.
-    w1, w2: shares of replans and time in Ω.
+    w1, w2: shares of replans and time in Ω; together at most 1, so that Ω stays in [0, 1].
     epsilon: |∇L| below this is a plateau. delta: D at or below this can be a success.
     rho: P above this is a wrong approach. theta: Ω at or above this ends the task.
     time_budget_ms: milliseconds. max_replans, max_retries: counts (retries 2 = 3 attempts).
@@ -43,6 +46,8 @@ class Hyperparameters:
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name.rstrip('_')} must be between 0 and 1, not {value}")
+        if self.w1 + self.w2 > MOST_COST:
+            raise ValueError(f"w1 + w2 must be at most 1, or Ω leaves [0, 1]; they are {self.w1} and {self.w2}")
         if self.time_budget_ms <= 0:
             raise ValueError(f"time_budget_ms must be positive, not {self.time_budget_ms}")
         for name in ("max_replans", "max_retries", "exhausted_after"):

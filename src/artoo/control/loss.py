@@ -29,7 +29,7 @@ class CriterionGap:
 
 @dataclass(frozen=True, slots=True)
 class LossTerms:
-    """D and P in [0, 1], Ω in [0, w₁ + w₂]: at most 1 with every configuration that is accepted."""
+    """D, P and Ω, each in [0, 1]."""
 
     distance: float
     implausibility: float
@@ -51,7 +51,6 @@ def implausibility(logical: int, environmental: int) -> float:
 def resource_cost(replans: int, elapsed_ms: float, h: Hyperparameters) -> float:
     """Ω = w₁·min(1, replans/max_replans) + w₂·min(1, elapsed/budget), in [0, w₁ + w₂].
 
-    A configuration may not set w₁ + w₂ above 1; an experiment may, and then β·(1 − Ω) can fall below 0.
     With max_replans 0 every replan is one too many, so its share is full from the first.
     """
     replan_share = min(1.0, replans / h.max_replans) if h.max_replans else float(replans > 0)

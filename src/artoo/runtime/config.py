@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
-from artoo.control.hyperparameters import Hyperparameters
+from artoo.control.hyperparameters import MOST_COST, Hyperparameters
 from artoo.runtime.config_foreign import ForeignAgents
 from artoo.runtime.config_seed import AgentRuntime
 from artoo.runtime.home import default_home
@@ -130,7 +130,7 @@ class Control(Section):
     def _weights(self) -> Control:
         for slug, own in {"": Tuned(), **self.by_type}.items():
             w1 = self.w1 if own.w1 is None else own.w1
-            if w1 + (self.w2 if own.w2 is None else own.w2) > 1 + 1e-9:
+            if w1 + (self.w2 if own.w2 is None else own.w2) > MOST_COST:
                 place = f"by_type.{slug}: " if slug else ""
                 raise ValueError(f"{place}w1 + w2 must be at most 1, or Ω leaves [0, 1]")
         return self

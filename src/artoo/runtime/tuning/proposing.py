@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from artoo.control.hyperparameters import Hyperparameters
+from artoo.control.hyperparameters import MOST_COST, Hyperparameters
 from artoo.runtime.tuning.records import Record
 from artoo.runtime.tuning.values import LEAST_KNOWN, Evidence, Law, Value
 
@@ -139,13 +139,11 @@ def _said(type_: str, records: Sequence[Record], h: Hyperparameters, worth: floa
 
 def others(h: Hyperparameters) -> Iterator[tuple[str, float | int, Hyperparameters]]:
     """The numbers with one of them changed, each change once."""
+    room = {"w1": MOST_COST - h.w2, "w2": MOST_COST - h.w1}
     for name, values in VALUES.items():
         for value in values:
-            if value == getattr(h, name):
-                continue
-            changed = replace(h, **{name: value})  # pyright: ignore[reportArgumentType]
-            if changed.w1 + changed.w2 <= 1 + 1e-9:
-                yield name, value, changed
+            if value != getattr(h, name) and value <= room.get(name, value):
+                yield name, value, replace(h, **{name: value})  # pyright: ignore[reportArgumentType]
 
 
 def _distinct(tried: Sequence[_Tried], present: Law, h: Hyperparameters) -> list[_Tried]:
