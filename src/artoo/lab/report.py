@@ -73,7 +73,8 @@ def page(ran: Ran) -> str:
         "[the lab's design](../design/lab.md).",
         *_how(about),
         f"{ran.tasks} {about.unit} a cell{' at most' if about.data else ''}, seed {ran.seed}; "
-        f"`artoo lab run {ran.name}{_given(about)}{_sized(ran)}` makes the same figures again.",
+        f"`artoo lab run {ran.name}{_given(about)}{_sized(ran)}` makes the same figures again with the same artoo. "
+        "Another version asks and waits otherwise, which moves some of them within their intervals.",
         "## Claims, and what came out",
         "What would refute a claim stood in the code before the run.",
         *(

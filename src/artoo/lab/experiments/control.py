@@ -247,8 +247,8 @@ def _equal_table(world: str, name: str, law: Sequence[Trace], compared: Comparis
     everybody = range(len(law))
     note = (
         f"It solves {100 * mean(solved(law), everybody):.1f} % at {mean(calls(law), everybody):.1f} calls a "
-        "job. Each other arm is read where it makes as many calls, between two numbers of replans by a "
-        "straight line."
+        "job. Each other arm is read where it makes as many calls: between two numbers of replans, or nothing and "
+        "its first end, by a straight line. One that never makes as many is read at its most."
     )
     columns = ("against", "law − it: points solved at equal calls", "calls saved at equal solved")
     lines_ = [

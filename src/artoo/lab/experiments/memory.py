@@ -78,7 +78,7 @@ def judge(rows: Rows) -> Outcome:
             FALSE_RULES,
             false <= MOST_FALSE,
             f"{false:.2f} false rules in 100 jobs, of {sum(each.promoted for each in everything)} rules made in "
-            f"{len(everything)} jobs",
+            f"{len(everything)} jobs; those about a kind of request alone name no tool and cannot be false",
         ),
         Finding(UNLEARNT, stale <= MOST_TASKS, f"{stale:.1f} jobs on average"),
         Finding(

@@ -70,7 +70,8 @@ def judge(rows: Rows) -> Outcome:
     columns = ("subtasks", "messages", "N·(N − 1)", "seconds, even", "seconds, uneven", "model calls")
     note = (
         "Messages are all that was on the stream, records for the log included. N·(N − 1) is what one round of "
-        "everybody telling everybody would take; it is computed, not run."
+        "everybody telling everybody would take; it is computed, not run. The exponent is below 1 because a task "
+        "has messages of its own, which more subtasks share."
     )
     picture = lines("Messages by subtasks", "subtasks", "messages", _message_lines(even))
     return Outcome(
