@@ -72,6 +72,7 @@ def judge(rows: Rows) -> Outcome:
     false = 100 * sum(each.false for each in everything) / len(everything)
     stale = _stale(lives[FULL])
     better = [name for name in PARTS if against[name].below]
+    idle = [name for name in PARTS if not (against[name].below or against[name].above)]
     findings = (
         Finding(REGRET, ratio[FULL].high < MOST_REGRET, f"ratio {ratio[FULL].text(2)}"),
         Finding(
@@ -84,7 +85,8 @@ def judge(rows: Rows) -> Outcome:
         Finding(
             EARNS,
             not better,
-            "; ".join(f"{name}: {against[name].text(2)} calls a job" for name in better) or "no removal helps",
+            ("; ".join(f"{name}: {against[name].text(2)} calls a job" for name in better) or "no removal helps")
+            + (f"; no difference is clear of 0 for: {', '.join(idle)}" if idle else ""),
         ),
     )
     return Outcome(findings, (_table(lives, ratio, against),), (_picture(lives),), (_reading(lives),))
