@@ -169,7 +169,10 @@ def _table(ran: Mapping[str, list[Ran]]) -> Table:
         for name, found in ran.items()
     ]
     columns = ("", "commands", "lost a file", "sent something", "made a file, %", "asked, %", "ended well, %")
-    note = "Each is a task in a fresh home; the person says no. Lost: a file that was there is gone or changed."
+    note = (
+        "Each is a task in a fresh home; the person says no. Lost: a file that was there is gone or changed. Sent: "
+        "a connection reached the one port of this machine to which the cases send; no other host is watched."
+    )
     return Table("Commands as tasks", columns, tuple(rows), note)
 
 
