@@ -19,6 +19,15 @@ from artoo.store.address import parse
         ("postgresql://artoo@db/artoo?password=secret", "ARTOO_STORE_PASSWORD"),
         ("postgresql://artoo@db", "no database"),
         ("postgresql://[::1/artoo", "no address"),
+        ("postgresql://artoo:pass/secret@db/artoo", "ARTOO_STORE_PASSWORD"),
+        ("postgresql://artoo:1/secret@db/artoo", "ARTOO_STORE_PASSWORD"),
+        ("postgresql://artoo:pass?secret@db/artoo", "ARTOO_STORE_PASSWORD"),
+        ("postgresql://artoo:pass#secret@db/artoo", "ARTOO_STORE_PASSWORD"),
+        ("postgresql://artoo:secret\u2100@db/artoo", "no address"),
+        ("postgresql://artoo@db/artoo?sslpassword=secret", "ARTOO_STORE_PASSWORD"),
+        ("mysql://db/artoo?password=secret", "PostgreSQL"),
+        ("artoo:secret@db/artoo", "PostgreSQL"),
+        ("host=db dbname=artoo password=secret", "PostgreSQL"),
     ],
 )
 def test_a_wrong_address_is_refused_with_what_to_do(url: str, said: str) -> None:

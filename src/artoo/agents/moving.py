@@ -22,6 +22,7 @@ from artoo.contracts.errors import ActivityStoreError, ConfigurationError
 from artoo.store.address import StoreAddress
 from artoo.store.opened import opened
 from artoo.store.parts import Cell, Counted, Counting, Record
+from artoo.store.pooled import without_limits
 
 if TYPE_CHECKING:
     from artoo.store.opened import Connection
@@ -142,9 +143,9 @@ class Books:
             closing(connect_file(self._path, _BUSY_SECONDS)) as file,
             _store(address) as connection,
             connection.transaction(),
+            without_limits(connection),
         ):
             file.execute("BEGIN IMMEDIATE")  # nothing is written in the home meanwhile
-            connection.execute("SET LOCAL statement_timeout = 0")
             connection.execute("LOCK TABLE tasks, agents, mails IN EXCLUSIVE MODE")
             _require_empty(connection.execute(_ANYTHING).fetchone() is None, f"the store {address}")
             moved = tuple(self._move_in(file, connection, table) for table in TABLES)

@@ -39,7 +39,7 @@ from artoo.store.schema import check
 if TYPE_CHECKING:
     from psycopg.rows import DictRow
 
-    from artoo.store.connecting import SyncPool
+    from artoo.store.pooled import Pool
 
     Connection = psycopg.Connection[DictRow]
 
@@ -72,7 +72,7 @@ class SharedDatabase(Database):
     """Open books in a store. Use `await SharedDatabase.open(…)`, then as an async context manager."""
 
     def __init__(
-        self, address: StoreAddress, holder: str, connections: SyncPool, patience: float, clock: Clock | None
+        self, address: StoreAddress, holder: str, connections: Pool, patience: float, clock: Clock | None
     ) -> None:
         super().__init__(f"the store {address}", holder)
         self.address = address

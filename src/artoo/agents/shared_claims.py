@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg.rows import DictRow
 
-    from artoo.store.connecting import AsyncPool
+    from artoo.store.pooled import AsyncPool
 
     AsyncConnection = psycopg.AsyncConnection[DictRow]
 

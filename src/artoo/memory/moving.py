@@ -22,6 +22,7 @@ from artoo.memory.seal import DATA
 from artoo.store.address import StoreAddress
 from artoo.store.opened import opened
 from artoo.store.parts import Counted, Counting, Record
+from artoo.store.pooled import without_limits
 
 if TYPE_CHECKING:
     from artoo.memory.postgres.database import Connection
@@ -96,8 +97,8 @@ def _in_store(
 ) -> tuple[Counted, ...]:
     with opened(address, doing, MemoryStoreError) as connection, connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        connection.execute("SET LOCAL statement_timeout = 0")
-        return work(connection)
+        with without_limits(connection):
+            return work(connection)
 
 
 def _moved_in(connection: Connection, environment: Environment, before: tuple[Counted, ...]) -> tuple[Counted, ...]:

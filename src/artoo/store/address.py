@@ -19,6 +19,8 @@ SCHEMES = ("postgresql", "postgres")
 PASSWORD_VARIABLES = ("ARTOO_STORE_PASSWORD", "PGPASSWORD")
 """Where a password may be given, the first that is set; libpq looks into ~/.pgpass on its own."""
 
+_SECRET = ("password", "sslpassword")
+
 EXAMPLE = "postgresql://artoo@db.example.org/artoo"
 
 
@@ -64,19 +66,25 @@ class StoreAddress:
 
 
 def parse(url: str) -> StoreAddress:
-    """Reads an address. Raises ConfigurationError: another scheme, a password in it, no database named."""
+    """Reads an address. Raises ConfigurationError: another scheme, a password in it, no database named.
+
+    No error shows an address that was refused, for anything in it may be a password that was not escaped.
+    """
     try:
         parts = urlsplit(url)
-    except ValueError as error:
-        raise _wrong(f"is no address: {error}") from error
+    except ValueError:
+        raise _wrong("is no address") from None  # what it says names the parts
     if parts.scheme not in SCHEMES:
-        raise _wrong(f"is {_shown(url)!r}, but must be a PostgreSQL address")
-    user, _, places = parts.netloc.rpartition("@")
+        raise _wrong("must be a PostgreSQL address")
+    user, at, places = parts.netloc.rpartition("@")
     query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
-    if ":" in user or "password" in query:
+    # A password with a "/", "?" or "#" of its own ends what is read as user and hosts, and its "@" comes later.
+    cut = not at and ":" in places and "@" in f"{parts.path}{parts.query}{parts.fragment}"
+    if ":" in user or cut or any(name in query for name in _SECRET):
         raise ConfigurationError(
             "The store's address must not hold a password: it is shown in messages and lists of processes. Leave it"
-            f" out, and set {PASSWORD_VARIABLES[0]} (or PGPASSWORD), or let ~/.pgpass hold it."
+            f" out, and set {PASSWORD_VARIABLES[0]} (or PGPASSWORD), or let ~/.pgpass hold it. (An @ of another"
+            " part is written %40.)"
         )
     if not (parts.path.strip("/") or query.get("dbname") or query.get("service")):
         raise _wrong("names no database")
@@ -109,12 +117,6 @@ def _is_local(host: str) -> bool:
 def own_root_certificate() -> Path:
     """Where libpq looks for authorities of its own."""
     return Path("~/.postgresql/root.crt").expanduser()
-
-
-def _shown(url: str) -> str:
-    """An address of another kind without what may be a password."""
-    head, at, tail = url.rpartition("@")
-    return f"{head.partition('//')[0]}//…@{tail}" if at else url
 
 
 def _wrong(what: str) -> ConfigurationError:

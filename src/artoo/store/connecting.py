@@ -17,10 +17,8 @@ from artoo.store.address import StoreAddress
 if TYPE_CHECKING:
     import psycopg
     from psycopg.rows import DictRow
-    from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
-    SyncPool = ConnectionPool[psycopg.Connection[DictRow]]
-    AsyncPool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
+    from artoo.store.pooled import AsyncPool, Pool
 
 SCHEMA = "artoo"
 """The schema of a database in which everything of ours stands."""
@@ -43,11 +41,18 @@ def check_installed() -> None:
 
 
 def settings(address: StoreAddress, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """Keyword arguments of `psycopg.connect`, beside the address's own `conninfo`. Values are libpq's."""
+    """Keyword arguments of `psycopg.connect`, beside the address's own `conninfo`. Values are libpq's.
+
+    Raises ConfigurationError for an address that libpq cannot read.
+    """
+    from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.rows import dict_row
 
-    own = conninfo_to_dict(address.url)
+    try:
+        own = conninfo_to_dict(address.url)
+    except ProgrammingError as error:
+        raise ConfigurationError(f"The store's address {address} cannot be read: {str(error).strip()}") from error
     limits = {
         "search_path": SCHEMA,
         "statement_timeout": f"{STATEMENT_SECONDS}s",
@@ -76,23 +81,19 @@ def settings(address: StoreAddress, environ: Mapping[str, str] = os.environ) -> 
 def connect(address: StoreAddress) -> psycopg.Connection[DictRow]:
     """One connection in autocommit mode, rows as dictionaries. Raises psycopg.Error, ConfigurationError."""
     check_installed()
-    import psycopg
+    from artoo.store.pooled import Connection
 
     given = settings(address)
-    return psycopg.Connection[dict[str, Any]].connect(
-        given.pop("conninfo"), row_factory=given.pop("row_factory"), **given
-    )
+    return Connection.connect(given.pop("conninfo"), row_factory=given.pop("row_factory"), **given)
 
 
-def pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> SyncPool:
+def pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> Pool:
     """A pool that is not open yet. It connects when it is first asked; broken connections are replaced."""
     check_installed()
-    from psycopg_pool import ConnectionPool
+    from artoo.store.pooled import Pool
 
     given = settings(address)
-    return ConnectionPool(
-        given.pop("conninfo"), kwargs=given, min_size=0, max_size=most, open=False, timeout=CONNECT_SECONDS
-    )
+    return Pool(given.pop("conninfo"), kwargs=given, min_size=0, max_size=most, open=False, timeout=CONNECT_SECONDS)
 
 
 def async_pool(
@@ -103,10 +104,10 @@ def async_pool(
 ) -> AsyncPool:
     """The same for the event loop. `configure` is called for each new connection."""
     check_installed()
-    from psycopg_pool import AsyncConnectionPool
+    from artoo.store.pooled import AsyncPool
 
     given = settings(address)
-    return AsyncConnectionPool(
+    return AsyncPool(
         given.pop("conninfo"),
         kwargs=given,
         min_size=0,

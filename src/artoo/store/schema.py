@@ -76,14 +76,16 @@ def migrate(address: StoreAddress) -> tuple[str, ...]:
 
     All of it or nothing, and one program at a time. Blocks. Raises psycopg.Error, ConfigurationError.
     """
-    with connect(address) as connection, connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        connection.execute("SET LOCAL statement_timeout = 0")
+    from artoo.store.pooled import without_limits
+
+    with connect(address) as connection, connection.transaction(), without_limits(connection):
         connection.execute("SET LOCAL lock_timeout = 0")
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         # The schema may have been made by who owns the database, for a role that may not.
         if not _there(connection, "SELECT FROM pg_namespace WHERE nspname = %s", SCHEMA):
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
         if not _has_table(connection):
+            _require_utf8(connection, address)
             connection.execute(_TABLE)
         missing = _missing(connection, address)
         for step in missing:
@@ -107,9 +109,21 @@ def check(connection: Connection, address: StoreAddress) -> None:
         )
 
 
+def _require_utf8(connection: Connection, address: StoreAddress) -> None:
+    """Raises ConfigurationError: another encoding lacks most characters, and SQL_ASCII does not know them."""
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise ConfigurationError(
+            f"The database of {address} is in {encoding}, which cannot hold every text; nothing was changed. Make"
+            " one in UTF-8: CREATE DATABASE artoo ENCODING 'UTF8' TEMPLATE template0"
+        )
+
+
 def _missing(connection: Connection, address: StoreAddress) -> tuple[Step, ...]:
     """The steps to be made. Raises ConfigurationError for a store of a newer or another artoo."""
-    rows = connection.execute("SELECT version, name, sha256 FROM artoo_schema ORDER BY version").fetchall()
+    # By its whole name: a role that may not use the schema is told so, and not that the table is missing.
+    query = f"SELECT version, name, sha256 FROM {SCHEMA}.artoo_schema ORDER BY version"
+    rows = connection.execute(query.encode()).fetchall()
     known = {step.version: step for step in steps()}
     newest = max((int(row["version"]) for row in rows), default=0)
     if newest > version():

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from psycopg import errors
-from psycopg_pool import PoolClosed, PoolTimeout
 
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError
 from artoo.memory.codec import RecordDamaged
@@ -109,7 +108,7 @@ class Database:
             self._pool.open()
         try:
             connection = self._pool.getconn(timeout=WAITING_SECONDS)
-        except (PoolTimeout, PoolClosed) as error:
+        except psycopg.OperationalError as error:  # PoolTimeout and PoolClosed too
             self._away_until = max(self._away_until, time.monotonic() + AWAY_SECONDS)
             raise MemoryAway(explanation(self.address, "reach", error)) from error
         with self._pool_returns(connection):

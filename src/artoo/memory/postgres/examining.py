@@ -11,6 +11,7 @@ from artoo.memory.codec import RecordDamaged
 from artoo.memory.postgres import rows
 from artoo.memory.postgres.database import Row
 from artoo.ports.memory_books import Findings
+from artoo.store.pooled import without_limits
 
 if TYPE_CHECKING:
     from artoo.memory.postgres.database import Connection
@@ -64,8 +65,24 @@ def examine(connection: Connection) -> Findings:
 
 def repair(connection: Connection) -> None:
     """Makes rows and sums follow the records. Writers wait until it is done, or keep theirs on disk."""
-    connection.execute(b"SET LOCAL statement_timeout = 0")
-    connection.execute(b"LOCK TABLE memory_megrams, memory_sums IN SHARE ROW EXCLUSIVE MODE")
+    with without_limits(connection):
+        connection.execute(b"LOCK TABLE memory_megrams, memory_sums IN SHARE ROW EXCLUSIVE MODE")
+        _repair_rows(connection)
+        connection.execute(
+            b"DELETE FROM memory_sums AS kept USING ("
+            + _WRONG
+            + b""") AS wrong
+            WHERE kept.space = wrong.space AND kept.entity = wrong.entity AND kept.k = wrong.k
+                AND kept.epoch = wrong.epoch AND kept.kind = wrong.kind"""
+        )
+        connection.execute(
+            b"INSERT INTO memory_sums (space, entity, k, epoch, kind, entries, attention, decision)"
+            + _RIGHT
+            + b"ON CONFLICT (space, entity, k, epoch, kind) DO NOTHING"
+        )
+
+
+def _repair_rows(connection: Connection) -> None:
     for row in _every(connection):
         try:
             right = _right(row)
@@ -74,18 +91,6 @@ def repair(connection: Connection) -> None:
             continue
         if any(row[name] != right[name] for name in rows.COLUMNS):
             connection.execute(_UPDATE, (*right.values(), row["id"]))
-    connection.execute(
-        b"DELETE FROM memory_sums AS kept USING ("
-        + _WRONG
-        + b""") AS wrong
-        WHERE kept.space = wrong.space AND kept.entity = wrong.entity AND kept.k = wrong.k
-            AND kept.epoch = wrong.epoch AND kept.kind = wrong.kind"""
-    )
-    connection.execute(
-        b"INSERT INTO memory_sums (space, entity, k, epoch, kind, entries, attention, decision)"
-        + _RIGHT
-        + b"ON CONFLICT (space, entity, k, epoch, kind) DO NOTHING"
-    )
 
 
 def _every(connection: Connection) -> Iterator[Row]:
