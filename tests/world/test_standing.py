@@ -244,6 +244,35 @@ async def test_who_is_cancelled_while_it_is_made_leaves_nothing(
     assert not waiting() and not stages(world)
 
 
+def test_it_ends_with_the_loop(world: World) -> None:
+    """A view that nobody closed, because who should have was interrupted, leaves no process and no directory."""
+    require_tier("bubblewrap")
+    world.artoo_home.mkdir(mode=0o700)
+
+    async def left() -> None:
+        sandbox = first("bubblewrap", world.artoo_home).build((world.artoo_home / "stage",))
+        await bash(views_in(sandbox, world.artoo_home)("task-1", world.roots), "true")
+        await one_stands_by()
+
+    asyncio.run(left())
+    assert not waiting() and not stages(world)
+
+
+async def test_a_closing_that_is_cut_leaves_it_to_who_ends(
+    on_disk: View, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is cancelled while it closes a view loses nothing: the next one closes what stands by."""
+    monkeypatch.setattr(reserve, "_PAUSE_SECONDS", 0.0)
+    await bash(on_disk, "true")
+    await asyncio.sleep(0.002)
+    closing = asyncio.create_task(on_disk.close())
+    await asyncio.sleep(0.001)
+    closing.cancel()
+    await asyncio.wait({closing})
+    await on_disk.close()
+    assert not waiting() and not stages(world)
+
+
 _KILLED = """
 import asyncio, sys
 from view_victim import a_view

@@ -38,6 +38,47 @@ class Ready:
 Make = Callable[[], Coroutine[Any, Any, Ready]]
 
 
+class _Held:
+    """One that is made, and held until it is taken, nobody has wanted it for long, or the loop ends.
+
+    It is a task that holds it: whoever ends the loop ends its tasks first, so that nothing is left of it then.
+    """
+
+    def __init__(self, make: Make) -> None:
+        self._ready: Ready | None = None
+        self._made = asyncio.Event()
+        self._taken = asyncio.Event()
+        self._task = asyncio.create_task(self._hold(make))
+        self._task.add_done_callback(lambda _: self._made.set())  # it may be cancelled before it begins
+
+    async def _hold(self, make: Make) -> None:
+        try:
+            self._ready = await make()
+            self._made.set()
+            async with asyncio.timeout(_LONGEST_SECONDS):
+                await self._taken.wait()
+        except TimeoutError:
+            pass
+        except (SandboxError, OSError) as problem:  # the command that comes meets the same, and says so
+            logger.info("no sandbox stands by: %s", problem)
+        finally:
+            ready, self._ready = self._ready, None
+            if ready is not None:
+                await ready.dismiss()
+
+    async def take(self) -> Ready | None:
+        """It, as soon as it is made, or nothing once nothing is left of it. Who is cancelled here leaves it."""
+        await self._made.wait()
+        ready, self._ready = self._ready, None
+        if ready is not None:
+            self._taken.set()
+            return ready
+        await asyncio.wait({self._task})
+        if not self._task.cancelled():
+            self._task.result()  # raises what no machine is to blame for
+        return None
+
+
 class Reserve:
     """At most one sandbox, for one layer. While one may be there, nobody may change the layer: whoever will takes
     or dismisses it before. Used in one event loop.
@@ -46,8 +87,7 @@ class Reserve:
     def __init__(self) -> None:
         self._make: Make | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._making: asyncio.Task[Ready] | None = None
-        self._dismissing: asyncio.Task[None] | None = None
+        self._held: _Held | None = None
 
     @property
     def was_used(self) -> bool:
@@ -65,31 +105,19 @@ class Reserve:
             self._timer = asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._begin, self._make)
 
     def _begin(self, make: Make) -> None:
-        self._making = asyncio.create_task(make())
-        self._timer = asyncio.get_running_loop().call_later(_LONGEST_SECONDS, self._expire)
-
-    def _expire(self) -> None:
-        self._dismissing = asyncio.create_task(self.dismiss())
+        self._held = _Held(make)
 
     async def take(self) -> Ready | None:
         """What there is, as soon as it is made; it is the caller's now."""
         if self._timer is not None:
             self._timer.cancel()
-        dismissing = self._dismissing
-        if dismissing is not None and dismissing is not asyncio.current_task():
-            await asyncio.wait({dismissing})
-        making = self._making
-        if making is None:
+        held = self._held
+        if held is None:
             return None
-        await asyncio.wait({making})  # who is cancelled here leaves it
-        if self._making is not making or making.cancelled():  # somebody else was quicker; the loop ends
-            return None
-        self._making = None
-        problem = making.exception()
-        if not isinstance(problem, SandboxError | OSError):
-            return making.result()  # raises what no machine is to blame for
-        logger.info("no sandbox stands by: %s", problem)  # the command that comes meets the same, and says so
-        return None
+        ready = await held.take()
+        if self._held is held:
+            self._held = None
+        return ready
 
     async def dismiss(self) -> None:
         """Ends what there is, and what is about to be made."""
