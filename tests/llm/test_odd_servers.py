@@ -11,7 +11,7 @@ from ssl import PROTOCOL_TLS_SERVER, SSLContext
 
 import pytest
 
-from artoo.contracts.errors import ConfigurationError, ModelUnreachable
+from artoo.contracts.errors import ConfigurationError, ModelRefused, ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.client import EndpointModel
 from artoo.llm.http import HttpTransport, proxy_for
@@ -155,3 +155,74 @@ def test_a_request_never_goes_around_a_proxy(monkeypatch: pytest.MonkeyPatch, na
     with pytest.raises(ConfigurationError, match="NO_PROXY") as caught:
         proxy_for("https://model.example/v1")
     assert "hidden" not in str(caught.value)
+
+
+def _events(*chunks: str, end: str = "data: [DONE]\n\n") -> bytes:
+    return ("".join(f"data: {chunk}\r\n\r\n" for chunk in chunks) + end).encode()
+
+
+_STREAM = b"Content-Type: text/event-stream; charset=utf-8\r\n"
+
+
+async def test_a_stream_that_nobody_asked_for_is_read():
+    """Its pieces are one answer, with its tokens: a server that always streams is not asked in vain."""
+    body = _events(
+        '{"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}',
+        '{"choices":[{"index":0,"delta":{"content":"{\\"tool\\":\\"shell\\","}}]}',
+        ": a comment, which is no event",
+        '{"choices":[{"index":1,"delta":{"content":"another"}}]}',
+        '{"choices":[{"index":0,"delta":{"content":"\\"command\\":\\"ls\\"}"},"finish_reason":"stop"}]}',
+        '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5}}',
+    ).replace(b"data: : a", b": a")
+    async with answering(body, head=_STREAM) as (model, server):
+        answer = await model.ask(question())
+    assert (answer.value.command, server.requests) == ("ls", 1)
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (7, 5)
+
+
+async def test_a_streamed_call_of_a_tool_is_read():
+    """Its arguments come in pieces too."""
+    call = '{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"%s"}}]}}]}'
+    pieces = (call % '{\\"tool\\":\\"shell\\",', call % '\\"command\\":\\"ls\\"}')
+    async with answering(_events(*pieces), head=_STREAM) as (model, _):
+        assert (await model.ask(question())).value.command == "ls"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        _events('{"choices":[{"delta":{"content":"{\\"tool\\":"}}]}', end=""),
+        _events('{"choices":[{"delta":{"content":', '{"choices":[{"delta":{"content":"x"}}]}'),
+        _events('{"something":"else"}'),
+        b"",
+    ],
+)
+async def test_half_a_stream_is_no_answer(body: bytes):
+    """One that was cut, or that says something else, is asked again, and the error says what came."""
+    async with answering(body, head=_STREAM) as (model, server):
+        with pytest.raises(ModelUnreachable, match="no chat completion, but text/event-stream"):
+            await model.ask(question())
+        assert server.requests == 2
+
+
+async def test_an_error_in_a_stream_is_the_servers():
+    """What a stream says went wrong is what the person reads."""
+    async with answering(_events('{"error":{"message":"out of cards","code":503}}'), head=_STREAM) as (model, _):
+        with pytest.raises(ModelUnreachable, match=r"HTTP 503.*out of cards"):
+            await model.ask(question())
+
+
+async def test_a_page_instead_of_an_answer_is_named():
+    """A login page of a proxy is no completion, and the error says what came."""
+    async with answering(b"<html>log in</html>", head=b"Content-Type: text/html\r\n") as (model, _):
+        with pytest.raises(ModelUnreachable, match=r"no chat completion, but text/html.*log in"):
+            await model.ask(question())
+
+
+async def test_when_to_come_back_is_said():
+    """A server that asks for a longer wait than there is time is asked once."""
+    body = b'{"error":{"code":429,"message":"daily limit"}}'
+    async with answering(body, head=b"Retry-After: 7200\r\n") as (model, server):
+        with pytest.raises(ModelRefused, match=r"HTTP 429.*daily limit; it asks to be asked again in 7200 s, at "):
+            await model.ask(question())
+        assert server.requests == 1

@@ -74,8 +74,8 @@ async def test_waits_grow_with_jitter():
     [
         ({"retry_after": "20"}, 20, 20.5),
         ({"retry_after": "Thu, 01 Jan 2026 00:00:20 GMT"}, 20, 20.5),
-        ({"retry_after": "86400"}, 60, 60.5),
-        ({"retry_after": "Thu, 01 Jan 2026 09:00:00 GMT"}, 60, 60.5),
+        ({"retry_after": "300"}, 300, 300.5),
+        ({"retry_after": "Thu, 01 Jan 2026 00:09:00 GMT"}, 540, 540.5),
         ({"retry_after": "Wed, 31 Dec 2025 09:00:00 GMT"}, 0, 0.5),
         ({"retry_after_ms": "250", "retry_after": "9"}, 0.25, 0.75),
         ({"retry_after": "soon"}, 0.25, 0.5),
@@ -83,11 +83,29 @@ async def test_waits_grow_with_jitter():
         ({}, 0.25, 0.5),
     ],
 )
-async def test_retry_after_is_honoured_and_capped(headers: dict[str, str], least: float, most: float):
-    """Seconds, dates and milliseconds: never earlier than asked, a little later, never later than the cap."""
+async def test_retry_after_is_honoured(headers: dict[str, str], least: float, most: float):
+    """Seconds, dates and milliseconds: never earlier than asked, a little later, however long that is."""
     clock, server = FakeClock(auto_advance=True), Server(reply(429, None, **headers), reply(200))
     await Retrier(RetryPolicy(), clock, Random(2)).send(server.post)
     assert least <= clock.slept[0] <= most
+
+
+@pytest.mark.parametrize("asked", ["3600", "Thu, 01 Jan 2026 01:00:00 GMT"])
+async def test_what_would_come_too_late_is_not_waited_for(asked: str):
+    """A wait beyond the time that there is ends it at once, and the error can say when to come back."""
+    clock, server = FakeClock(auto_advance=True), Server(reply(429, None, retry_after=asked), reply(200))
+    retrier = Retrier(RetryPolicy(), clock, Random(2))
+    result = await retrier.send(server.post)
+    assert (result.status, server.counted, clock.slept) == (429, 1, [])
+    assert retrier.comes_back(result).endswith("in 3600 s, at 2026-01-01 01:00:00 UTC")
+    assert retrier.comes_back(reply(429)) == retrier.comes_back(reply(200, None, retry_after=asked)) == ""
+
+
+async def test_a_long_wait_is_said(caplog: pytest.LogCaptureFixture):
+    """Who looks on learns why nothing happens for minutes."""
+    clock, server = FakeClock(auto_advance=True), Server(reply(503, None, retry_after="240"), reply(200))
+    await Retrier(RetryPolicy(), clock, Random(2)).send(server.post)
+    assert "asks to wait; it is asked again in 240 s" in caplog.text
 
 
 async def test_attempts_are_bounded():

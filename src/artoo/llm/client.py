@@ -24,7 +24,7 @@ from artoo.contracts.errors import (
 )
 from artoo.contracts.events import Usage
 from artoo.llm.budget import Demand, Meter, Unmetered
-from artoo.llm.completion import Completion, completion_of, error_of, status_of
+from artoo.llm.completion import Completion, completion_of, error_of, kind_of, status_of
 from artoo.llm.dialect import Dialect, DialectMemory, NoDialectMemory, Wire
 from artoo.llm.reading import Unreadable, read_answer
 from artoo.llm.request import (
@@ -274,16 +274,14 @@ class EndpointModel:
     def _failed(self, reply: TransportReply, question: Question[T]) -> NoReturn:
         """Raises what a reply without a completion means."""
         status = status_of(reply)
-        where, said = self._transport.name, error_of(reply)
+        where, said, later = self._transport.name, error_of(reply), self._retrier.comes_back(reply)
         if status == 200 or (is_transient(reply) and status >= 500):
+            came = f"HTTP {status}" if status != 200 else f"no chat completion, but {kind_of(reply)}"
             raise ModelUnreachable(
-                f"{where} did not answer ({f'HTTP {status}' if status != 200 else 'no chat completion'}): {said}; "
-                "check the server and its log",
-                transient=True,
+                f"{where} did not answer ({came}): {said}{later}; check the server and its log", transient=True
             )
-        raise ModelRefused(
-            f"{where} refused the request (HTTP {status}): {said}{_hint(reply, said, question)}", status=status
-        )
+        hint = later or _hint(reply, said, question)
+        raise ModelRefused(f"{where} refused the request (HTTP {status}): {said}{hint}", status=status)
 
     async def _identify(self) -> None:
         """Asks once which server this is; only llama.cpp matters, for its grammars. No answer means another."""

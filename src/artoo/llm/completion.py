@@ -78,6 +78,11 @@ def error_of(reply: TransportReply) -> str:
     return " ".join(text.split())[:500]
 
 
+def kind_of(reply: TransportReply) -> str:
+    """What the server calls what it sent, for a person."""
+    return reply.headers.get("content-type", "").strip()[:100] or "an answer without a content type"
+
+
 def status_of(reply: TransportReply) -> int:
     """The HTTP status, or the one that a gateway hid in the body of a 200 (`{"error": {"code": 429}}`)."""
     body = reply.body

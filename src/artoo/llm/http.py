@@ -21,6 +21,7 @@ from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.address import normalise_base_url
 from artoo.llm.jsontext import read_leniently
+from artoo.llm.streamed import CONTENT_TYPE, completion_in
 from artoo.llm.transport import Json, TransportReply
 from artoo.redaction import Redactor
 
@@ -200,8 +201,9 @@ def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:
     try:
         body: Json = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        # A whole answer is paid for: one byte that is no UTF-8 is no reason to ask again.
-        body = cast("Json", read_leniently(raw))
+        # A whole answer is paid for: one byte that is no UTF-8, or a stream, is no reason to ask again.
+        streamed = response.content_type == CONTENT_TYPE
+        body = completion_in(raw) if streamed else cast("Json", read_leniently(raw))
     if body is None:
         text = raw[:_ERROR_TEXT_KEPT].decode(errors="replace")
         return TransportReply(response.status, headers, None, text)

@@ -1,14 +1,15 @@
 """Trying again, bounded in attempts and in time.
 
 Written here and not taken from `stamina`: its waiting and its time limit use the machine's clock alone, so tests
-and replay could not bring their own, and a wait that a server asked for gets no jitter and no cap.
+and replay could not bring their own, and a wait that a server asked for gets no jitter and no bound.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from random import Random
 
@@ -17,6 +18,11 @@ from artoo.llm.completion import error_code, is_completion, status_of
 from artoo.llm.transport import TransportReply
 from artoo.ports.clock import Clock
 
+logger = logging.getLogger(__name__)
+
+_LONG_SECONDS = 15.0
+"""A wait that a person is told of."""
+_MOST_SECONDS = 1e9
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
@@ -27,7 +33,7 @@ class RetryPolicy:
     given all of these, where they are more.
 
     Waits double from `first_wait` up to `longest_wait`, each drawn from the upper half of its span (jitter). A
-    wait that the server asks for replaces ours, up to `longest_asked_wait`.
+    wait that the server asks for replaces ours; when it would end after `total`, nothing is sent again.
     """
 
     attempts: int = 4
@@ -35,7 +41,6 @@ class RetryPolicy:
     per_call: float = 300.0
     first_wait: float = 0.5
     longest_wait: float = 15.0
-    longest_asked_wait: float = 60.0
 
 
 class Retrier:
@@ -71,6 +76,8 @@ class Retrier:
         seconds = self._seconds(attempt, reply)
         if self._clock.monotonic() + seconds >= end:
             return False
+        if seconds > _LONG_SECONDS:
+            logger.warning("the model's server asks to wait; it is asked again in %.0f s", seconds)
         await self._clock.sleep(seconds)
         return True
 
@@ -81,8 +88,18 @@ class Retrier:
         asked = asked_wait(reply, self._clock.now()) if reply is not None else None
         if asked is None:
             return own
-        # Not earlier than asked for, within our bound; a little later, so that parallel calls do not come at once.
-        return min(asked, policy.longest_asked_wait) + min(own, 0.5)
+        # Not earlier than asked for: many servers count what comes too early. A little later, so that parallel
+        # calls do not come at once.
+        return asked + min(own, 0.5)
+
+    def comes_back(self, reply: TransportReply) -> str:
+        """For a person: when the server wants to be asked again; empty when it does not say."""
+        now = self._clock.now()
+        asked = asked_wait(reply, now) if is_transient(reply) else None
+        if not asked:
+            return ""
+        when = now + timedelta(seconds=min(asked, _MOST_SECONDS))
+        return f"; it asks to be asked again in {asked:.0f} s, at {when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def is_transient(reply: TransportReply) -> bool:
@@ -120,4 +137,4 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if 0 <= value < 1e9 else None
+    return value if 0 <= value < _MOST_SECONDS else None
