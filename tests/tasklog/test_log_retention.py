@@ -25,8 +25,13 @@ NOW = time.time()
 MUCH = 1 << 40
 
 
-async def logged(home: Path, name: str, *, days: float, ended: bool = True, size: int = 0) -> Path:
-    """The log of a task that was last written `days` ago; `size` bytes of blobs beside it."""
+async def logged(
+    home: Path, name: str, *, days: float, ended: bool = True, size: int = 0, looked: float | None = 5
+) -> Path:
+    """The log of a task that was last written `days` ago; `size` bytes of blobs beside it.
+
+    It was found too old `looked` days ago; None: nobody has looked.
+    """
     envelopes = task(name)
     await write(home, envelopes if ended else envelopes[:-1])
     directory = task_directory(home, name)
@@ -36,6 +41,10 @@ async def logged(home: Path, name: str, *, days: float, ended: bool = True, size
     written = NOW - days * DAY
     for path in directory.rglob("*"):
         os.utime(path, (written, written))
+    for mark in ("old", "cut") if looked is not None else ():
+        (directory / mark).touch()
+        seen = NOW - (looked or 0) * DAY
+        os.utime(directory / mark, (seen, seen))
     return directory
 
 
@@ -51,6 +60,34 @@ async def test_old_logs_go_by_age(tmp_path: Path) -> None:
     assert (forgotten.logs, forgotten.finished) == (1, True)
     assert forgotten.bytes > 1_000
     assert left(tmp_path) == {"new"}
+
+
+async def test_a_clock_that_is_wrong_for_a_while_loses_nothing(tmp_path: Path) -> None:
+    """Years ahead everything is too old, at every start of two days; when the clock is right again all is there."""
+    for number in range(3):
+        await logged(tmp_path, f"t{number}", days=number, ended=number > 0, size=1_000, looked=None)
+    ahead = NOW + 10 * 365 * DAY
+    for later in (0.0, 0.5, 1.0, 2.0):
+        assert forget_logs(tmp_path, KeepLogs(30, MUCH), ahead + later * DAY) == Forgotten()
+    assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW + DAY) == Forgotten()
+    assert forget_logs(tmp_path, KeepLogs(30, MUCH), ahead + 4 * DAY) == Forgotten()
+    assert forget_logs(tmp_path, KeepLogs(30, MUCH), ahead + 7 * DAY).logs == 3
+
+
+async def test_a_clock_that_is_wrong_leaves_what_could_be_resumed(tmp_path: Path) -> None:
+    """What was cut off yesterday does not go for room because the clock says years."""
+    await logged(tmp_path, "cut", days=1, ended=False, size=1_000, looked=None)
+    await logged(tmp_path, "ended", days=1, size=1_000, looked=None)
+    forget_logs(tmp_path, KeepLogs(30, 1), NOW + 10 * 365 * DAY)
+    assert left(tmp_path) == {"cut"}
+
+
+async def test_what_is_old_goes_days_after_it_was_seen(tmp_path: Path) -> None:
+    """The first look at it removes nothing; one three days later does."""
+    await logged(tmp_path, "old", days=31, looked=None)
+    assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW).logs == 0
+    assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW + 2.9 * DAY).logs == 0
+    assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW + 3.1 * DAY).logs == 1
 
 
 async def test_the_oldest_go_for_room(tmp_path: Path) -> None:

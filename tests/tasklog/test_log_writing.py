@@ -126,6 +126,29 @@ async def test_a_full_part_is_followed_by_the_next(tmp_path: Path) -> None:
     assert read(tmp_path) == messages
 
 
+async def test_all_of_a_log_is_durable_when_its_task_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Earlier parts, what lines and requests point to, and the names of them all: a power cut leaves no hole."""
+    synced, real = set[str](), os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.add(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    directory = task_directory(tmp_path, TASK)
+    (directory / "images").mkdir(parents=True)
+    (directory / "images" / ("0" * 64)).write_bytes(b"x")
+    messages = [message(call(str(number) * 900), number) for number in range(1, 9)]
+    await write(tmp_path, messages, limits=LogLimits(part=2_000, inline=800))
+    assert not synced
+    await write(tmp_path, [message(final(), 30)], limits=LogLimits(part=2_000, inline=800))
+    there = {str(path) for path in directory.rglob("*") if path.name != "lock"}
+    assert len(parts_of(directory)) > 1 and len(there) > 10
+    assert there | {str(directory), str(directory.parent)} <= synced
+
+
 async def test_a_message_larger_than_a_part_is_kept(tmp_path: Path) -> None:
     """A part holds at least one message."""
     messages = [message(call("x" * 5_000), 1), message(call("y"), 2)]

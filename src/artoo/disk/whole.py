@@ -67,6 +67,20 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
+def sync_files(directory: Path) -> None:
+    """Makes the files that lie in a directory durable, and then their names. Blocks. Raises OSError."""
+    for entry in os.scandir(directory):
+        if not entry.is_file(follow_symlinks=False):
+            continue
+        with suppress(FileNotFoundError):
+            descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+    sync_directory(directory)
+
+
 def _mode_of(path: Path) -> int:
     with suppress(FileNotFoundError):
         return stat.S_IMODE(path.stat().st_mode)

@@ -14,6 +14,7 @@ import orjson
 
 from artoo.contracts import codec
 from artoo.contracts.envelope import Envelope
+from artoo.disk.whole import sync_directory, sync_files
 from artoo.redaction import Redactor
 from artoo.tasklog.blobs import BlobStore
 from artoo.tasklog.layout import GAP_KEY, HEADER_KEY, LOG_VERSION, LogLimits, part_path, parts_of
@@ -101,10 +102,16 @@ class TaskFile:
         self.reason = reason
 
     def sync(self) -> None:
-        """Asks the disk to keep what was written (fsync): once a task, at its end."""
+        """Asks the disk to keep the whole log (fsync): once a task, at its end.
+
+        Earlier parts and what the lines point to as well: of a log with a hole nothing can be said.
+        """
         if self._descriptor is not None:
             try:
-                os.fsync(self._descriptor)
+                for folder in (self._directory / "blobs", self._directory / "images", self._directory):
+                    if folder.is_dir():
+                        sync_files(folder)
+                sync_directory(self._directory.parent)
             except OSError as error:
                 logger.warning("task %s: its log may not survive a power cut: %s", self._task_id, error)
 

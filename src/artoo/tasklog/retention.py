@@ -2,6 +2,10 @@
 
 A log that is still needed stays, whatever its size: of a task that runs, and of one that was cut off lately and
 could be resumed. A log goes whole or not at all: it is renamed first, so no reader meets half of one.
+
+None goes for its age that was not too old at an earlier look, days ago, too: a clock that is wrong for a while
+loses nothing. That look is a file in the log's directory (`old`, `cut`), which goes when a later look finds it
+too young.
 """
 
 from __future__ import annotations
@@ -25,10 +29,13 @@ RESUMABLE_DAYS = 14.0
 """How long a task that did not end keeps its log although room is needed."""
 UNTOUCHED_SECONDS = 3_600.0
 """What was written this lately never goes for room: somebody is about to read it."""
+NOTICE_SECONDS = 3 * DAY_SECONDS
+"""Between the look that first finds a log too old and the one that removes it."""
 MOST_SECONDS = 2.0
 """A start that finds a great many old logs leaves the rest to the next one."""
 
 _GOING = ".going-"
+_OLD, _CUT = "old", "cut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +75,9 @@ def forget_logs(home: Path, keep: KeepLogs, now: float | None = None) -> Forgott
     for log in logs:
         if time.monotonic() > ends:
             return Forgotten(len(removed), freed, finished=False, names=tuple(removed))
-        old = log.written < moment - keep.days * DAY_SECONDS
-        if not old and (total <= keep.total_bytes or _needed(log, moment)):
+        old = _long_over(log, _OLD, keep.days, moment)
+        resumable = not _long_over(log, _CUT, RESUMABLE_DAYS, moment)
+        if not old and (total <= keep.total_bytes or _needed(log, moment, resumable)):
             continue
         if _remove(home, log):
             total -= log.size
@@ -106,10 +114,21 @@ def _measured(directory: Path) -> _Log:
     return _Log(directory, written, size)
 
 
-def _needed(log: _Log, now: float) -> bool:
+def _long_over(log: _Log, mark: str, days: float, now: float) -> bool:
+    """Whether so many days are over, and were so at a look that is days ago by the clock, too."""
+    path = log.directory / mark
+    if log.written >= now - days * DAY_SECONDS:
+        path.unlink(missing_ok=True)
+        return False
+    if not path.exists():
+        path.touch(mode=0o600)
+        os.utime(path, (now, now))
+    return path.stat().st_mtime + NOTICE_SECONDS <= now
+
+
+def _needed(log: _Log, now: float, resumable: bool) -> bool:
     """Whether a log that is not old may not go for room."""
-    age = now - log.written
-    return age < UNTOUCHED_SECONDS or (age < RESUMABLE_DAYS * DAY_SECONDS and not has_ended(log.directory))
+    return now - log.written < UNTOUCHED_SECONDS or (resumable and not has_ended(log.directory))
 
 
 def _remove(home: Path, log: _Log) -> bool:
