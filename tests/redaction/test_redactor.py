@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
 import shutil
 import subprocess
 from typing import Any, cast
@@ -166,9 +168,6 @@ def test_hostile_text_is_redacted_in_one_pass(piece: str) -> None:
 @pytest.mark.parametrize("offset", range(3))
 def test_a_known_value_in_hex_or_base64_is_found_across_line_ends(offset: int) -> None:
     """As `xxd -p`, `od -An -tx1` and `base64` write it, in plain text and in a JSON string."""
-    import base64
-    import json
-
     secret = "sk-Zq81mPx0Lw7vTt3nB5cYdR2e"
     raw = b"x" * offset + secret.encode() + b"tail"
     pairs = raw.hex(" ").split()
@@ -233,6 +232,17 @@ DUMPS = [
     "od -tx4",
     "od -tx1z",
     "fold -w 8 | cat -n",
+    "rev | fold -w 8 | cat -n",
+    "od -td4",
+    "od -tu8",
+    "od -tx8 --endian=big",
+    "xxd -b | cut -c 1-64",
+    "base64 | cat -n",
+    "base64 -w 20 | nl",
+    "base64 -w 8 | cat -n",
+    "base64 -w 16 | sed 's/^/line: /'",
+    "base64 -w 24 | tr -- +/ -_ | sed 's/^/| /;s/$/ |/'",
+    "base32 -w 16 | sed 's/^/> /'",
 ]
 
 
@@ -248,7 +258,7 @@ def test_a_known_value_is_found_in_the_columns_of_a_dump(secret: str, command: s
         dump = subprocess.run(["sh", "-c", command], input=file, capture_output=True, check=True).stdout.decode()
         for text in written_as(dump):
             redacted = Redactor([secret]).known(text.encode()).decode()
-            assert MARK in redacted, redacted
+            assert redacted != text  # a mark, or noughts where numbers may be JSON's
             if text is not dump:
                 json.loads(redacted)
             again = Redactor([secret]).known(redacted.encode()).decode()
@@ -262,6 +272,13 @@ def undump(command: str, text: str) -> bytes:
     if command not in ("xxd", "xxd -g 1"):
         return b""
     return subprocess.run(["xxd", "-r"], input=text.encode(), capture_output=True, check=True).stdout
+
+
+def test_base64_in_numbered_lines_that_is_no_known_value_is_left_alone() -> None:
+    """It shares some letters with each: only what goes on where a piece ended is one."""
+    lines = base64.b64encode(random.Random(7).randbytes(100_000)).decode()
+    text = "\n".join(f"{at:6}\t{lines[at : at + 76]}" for at in range(0, len(lines), 76)).encode()
+    assert Redactor(SECRETS).known(text) is text
 
 
 def test_bytes_as_numbers_of_json_stay_numbers_of_json() -> None:
@@ -281,7 +298,10 @@ def test_words_and_numbers_of_a_known_value_that_are_not_the_most_of_it_are_left
     assert redactor.known(line) is line
 
 
-@pytest.mark.parametrize("piece", ["sk-Zq81m ", "736b 2d5a ", "dR2esk-Z", "Zq81 mPx0 ", "736b\n0000 2d5a\n"])
+@pytest.mark.parametrize(
+    "piece",
+    ["sk-Zq81m ", "736b 2d5a ", "dR2esk-Z", "Zq81 mPx0 ", "736b\n0000 2d5a\n", "c2stWnE4MW1Q\n7 ", "sk-Z\n"],
+)
 def test_pieces_of_a_known_value_without_end_are_read_in_linear_time(piece: str) -> None:
     """A quadratic search would not finish this test."""
     text = (piece * (200_000 // len(piece))).encode()

@@ -1,14 +1,24 @@
-"""Known values in columns: what `xxd`, `hexdump` and `od` show, a few letters a line and other things between.
+"""Known values in columns: what `xxd`, `od` or `base64 | cat -n` show, few letters a line and other things between.
 
-No format is known here. A text is read as letters, and as numbers in base 16, 10 and 8, those of several bytes in
-both orders; pieces of a value that go on where the one before ended, with little between them, are the value.
+No format is known here. A text is read as letters, among which a value stands as it is, backwards, in base64 or in
+base32, and as numbers in base 2, 8, 10 and 16, those of several bytes in both orders; pieces of a value that go on
+where the one before ended, with little between them, are the value.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from artoo.redaction.coded import SHORTEST, in_groups
+
+if TYPE_CHECKING:
+    from ahocorasick_rs import BytesAhoCorasick
 
 _ESCAPE = re.compile(rb"\\{1,7}(?:u[0-9A-Fa-f]{4}|[^0-9])", re.DOTALL)
 _NUMBER = re.compile(rb"(?<![0-9A-Za-z])(?:0?[xX])?([0-9A-Fa-f]{2,256})(?![0-9A-Za-z])")
@@ -16,15 +26,23 @@ _DIGITS = bytes(97 if chr(one) in "0123456789abcdefx" else 32 for one in range(2
 _RUN = b"a" * 16
 """So many digits with nothing but blanks and the like between them: no line of a dump has fewer."""
 _LOWER = bytes(range(256)).lower()
+_NO_LETTERS = bytes(one for one in range(256) if not chr(one).isascii() or not chr(one).isalpha())
 _BYTES_OF_OCTAL = {3: 1, 6: 2, 11: 4, 22: 8}
 """How many bytes a number with so many octal digits has: `od` writes them all."""
-SHORTEST = 10
-"""Of a value that is looked for otherwise than as it is: the letters of a word stand in many texts."""
+_BYTES_OF_DECIMAL = {**dict.fromkeys(range(1, 4), 1), 4: 2, 5: 2, **dict.fromkeys(range(6, 11), 4)}
+"""A longer number has eight bytes, or as many as it needs."""
 
 _PIECE = 4
 _BETWEEN_LETTERS, _BETWEEN_NUMBERS = 96, 32
 """The most that lies between two pieces: the other columns of a line with 32 bytes."""
 
+_WINDOW = 8
+"""So many letters of a value, wherever in it, may be a piece of it in a column."""
+_STRIDE = 4
+"""A piece of eleven letters holds one of the windows that begin so far apart."""
+_LEAST_BARE = 12
+
+Order = Literal["big", "little"]
 Span = tuple[int, int]
 
 
@@ -35,15 +53,74 @@ def most_left(length: int) -> int:
 
 @dataclass(slots=True)
 class _Reading:
-    """What a text says when it is read in one way, and where each byte of that stands in it."""
+    """What a text says when it is read in one way. `begins`: where in `said` each run of it does, one that stands
+    together in the text, and `runs` where that is and how many bytes it says."""
 
     gap: int
+    order: Order = "big"
+    whole: bool = False
+    """Whether no byte of a run has a place of its own in the text: a decimal number of several bytes."""
     said: bytearray = field(default_factory=bytearray)
-    places: list[Span] = field(default_factory=list[Span])
+    begins: list[int] = field(default_factory=list[int])
+    runs: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
 
-    def add(self, said: bytes, places: Iterable[Span]) -> None:
+    def add(self, said: bytes, start: int, end: int) -> None:
+        self.begins.append(len(self.said))
+        self.runs.append((start, end, len(said)))
         self.said += said
-        self.places += places
+
+    def place(self, number: int) -> Span:
+        """Where the byte with that number stands in the text."""
+        run = bisect_right(self.begins, number) - 1
+        start, end, count = self.runs[run]
+        if self.whole:
+            return start, end
+        width, at = (end - start) // count, number - self.begins[run]
+        first = start + width * (at if self.order == "big" else count - 1 - at)
+        return first, first + width
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is looked for. `windows` and `bare` are hints that some of it may stand in columns: pieces of a text's
+    small letters without blanks, and of these without what is no letter: numbers of lines, and marks of a quote."""
+
+    letters: tuple[bytes, ...]
+    numbers: tuple[bytes, ...]
+    windows: tuple[bytes, ...]
+    bare: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, secrets: Iterable[bytes], blanks: bytes) -> Columns:
+        """`blanks` are bytes that may stand between any two letters."""
+        whole = tuple(sorted(one for one in secrets if len(one) >= SHORTEST))
+        plain = dict.fromkeys(_small(one, blanks) for one in whole)
+        other = dict.fromkeys(
+            _small(form, blanks) for one in whole for form in (one[::-1], *in_groups(one)) if form not in plain
+        )
+        windows = {part for one in plain for part in _windows(one, 1)}
+        windows.update(part for one in other for part in _windows(one, _STRIDE))
+        bare = {part for one in (*plain, *other) for part in _windows_of_bare(bare_letters(one))}
+        return cls((*plain, *other), whole, tuple(sorted(windows)), tuple(sorted(bare)))
+
+
+def _small(text: bytes, blanks: bytes) -> bytes:
+    return text.translate(_LOWER, blanks)
+
+
+def _windows(folded: bytes, stride: int) -> Iterable[bytes]:
+    size = min(_WINDOW, len(folded) // 2)
+    return (folded[at : at + size] for at in range(0, len(folded) - size + 1, stride)) if size > 3 else ()
+
+
+def _windows_of_bare(folded: bytes) -> Iterable[bytes]:
+    """So far apart that three fifths of it hold one."""
+    return _windows(folded, max(1, most_left(len(folded)) - _WINDOW)) if len(folded) >= _LEAST_BARE else ()
+
+
+def bare_letters(folded: bytes) -> bytes:
+    """Without whatever is no letter: what numbers of lines, arrows and bars leave of it."""
+    return folded.translate(None, _NO_LETTERS)
 
 
 def may_show_numbers(folded: bytes) -> bool:
@@ -51,18 +128,14 @@ def may_show_numbers(folded: bytes) -> bool:
     return _RUN in folded.translate(_DIGITS, b",;:")
 
 
-def in_columns(text: bytes, secrets: Iterable[bytes], blanks: bytes, ignored: re.Pattern[bytes]) -> list[Span]:
-    """Where pieces of `secrets` stand in `text` that together are most of one. In order, apart from each other.
+def in_columns(text: bytes, sought: Columns, blanks: bytes, ignored: re.Pattern[bytes]) -> list[Span]:
+    """Where pieces of what is `sought` stand in `text` that together are most of it. In order, apart.
 
     `blanks` are bytes that may stand between any two letters, `ignored` what nobody sees.
     """
     plain = ignored.sub(_blank, _ESCAPE.sub(_blank, text))
-    letters, numbers = _letters(plain, blanks), _numbers(plain)
-    found: set[Span] = set()
-    for secret in secrets:
-        small = secret.translate(_LOWER, blanks)
-        for reading, sought in ((letters, small), *((one, secret) for one in numbers)):
-            found.update(reading.places[number] for number in _chains(reading, sought))
+    readings = [(_letters(plain, blanks), sought.letters), *((one, sought.numbers) for one in _numbers(plain))]
+    found = {reading.place(number) for reading, forms in readings for number in _chains(reading, forms)}
     return _together(text, sorted(found))
 
 
@@ -71,55 +144,78 @@ def _blank(match: re.Match[bytes]) -> bytes:
 
 
 def _letters(text: bytes, blanks: bytes) -> _Reading:
-    read = _Reading(_BETWEEN_LETTERS, bytearray(text.translate(_LOWER, blanks)))
-    read.places += ((place, place + 1) for place, one in enumerate(text) if one not in blanks)
+    read = _Reading(_BETWEEN_LETTERS)
+    for run in re.finditer(rb"[^%b]+" % re.escape(blanks), text.translate(_LOWER)):
+        read.add(run[0], *run.span())
     return read
 
 
-def _numbers(text: bytes) -> tuple[_Reading, ...]:
-    straight, reversed_, octal, decimal = readings = tuple(_Reading(_BETWEEN_NUMBERS) for _ in range(4))
+def _numbers(text: bytes) -> Iterable[_Reading]:
+    readings: dict[tuple[int, Order], _Reading] = {}
+    orders: tuple[Order, ...] = ("big", "little")
+    for base in (2, 8, 10, 16):
+        readings |= {(base, order): _Reading(_BETWEEN_NUMBERS, order, base in (8, 10)) for order in orders}
     for match in _NUMBER.finditer(text):
-        digits, span = match[1], match.span(1)
-        if len(digits) % 2 == 0:
-            value = bytes.fromhex(digits.decode())
-            pairs = [(place, place + 2) for place in range(*span, 2)]
-            straight.add(value, pairs)
-            reversed_.add(value[::-1], pairs[::-1])
-        if digits.isdigit():
-            most = _BYTES_OF_OCTAL.get(len(digits), 0)
-            if most and not digits.translate(None, b"01234567"):
-                _add(octal, int(digits, 8), most, span)
-            if len(digits) <= 5:
-                _add(decimal, int(digits), 1 if len(digits) <= 3 else 2, span)
-    return readings
+        digits, (start, end) = match[1], match.span(1)
+        for base, count in _as_numbers(digits):
+            value = int(digits, base)
+            if base == 10 and count > 2 and text[start - 1 : start] == b"-":
+                value = (1 << 8 * count) - value  # as a processor keeps it, and `od -td4` shows it
+            if 0 <= value < 1 << 8 * count:
+                big = value.to_bytes(count, "big")
+                readings[base, "big"].add(big, start, end)
+                readings[base, "little"].add(big[::-1], start, end)
+    return readings.values()
 
 
-def _add(reading: _Reading, value: int, count: int, span: Span) -> None:
-    if value < 1 << 8 * count:
-        reading.add(value.to_bytes(count, "little"), [span] * count)
+def _as_numbers(digits: bytes) -> Iterator[tuple[int, int]]:
+    """In which bases these may be a number, and of how many bytes."""
+    length = len(digits)
+    if length % 2 == 0:
+        yield 16, length // 2
+    if digits.isdigit():
+        if length in _BYTES_OF_OCTAL and not digits.translate(None, b"01234567"):
+            yield 8, _BYTES_OF_OCTAL[length]
+        yield 10, _BYTES_OF_DECIMAL.get(length) or max(8, (int(digits).bit_length() + 7) // 8)
+        if length % 8 == 0 and not digits.translate(None, b"01"):
+            yield 2, length // 8
 
 
-def _chains(reading: _Reading, secret: bytes) -> set[int]:
-    """The numbers of all bytes that belong to pieces of `secret`: at least three fifths of it."""
-    said, gap, length = reading.said, reading.gap, len(secret)
-    least, found = most_left(length), set[int]()
-    if min(len(said), length) < least:
-        return found
-    backwards, sought = said[::-1], secret[::-1]
-    for first in range(length - _PIECE + 1):
-        seed = secret[first : first + _PIECE]
-        place = said.find(seed)
-        while place >= 0:
-            after = [] if place in found else _onward(said, secret, place, first, gap)
-            if after:
-                before = _onward(backwards, sought, len(said) - place, length - first, gap)
-                if len(after) + len(before) >= least:
-                    found.update(after, (len(said) - 1 - one for one in before))
-            place = said.find(seed, place + 1)
+def _chains(reading: _Reading, forms: tuple[bytes, ...]) -> set[int]:
+    """The numbers of all bytes that belong to pieces of one of `forms`: at least three fifths of it."""
+    said, gap, found = bytes(reading.said), reading.gap, set[int]()
+    seeds, whose = _seeds(forms)
+    backwards = b""
+    tried: dict[int, dict[int, int]] = defaultdict(dict)
+    for number, place, _ in seeds.find_matches_as_indexes(said, overlapping=True) if whose else ():
+        for form, first in whose[number]:
+            # What goes on from the seed before this one was tried with it.
+            latest, tried[form][place - first] = tried[form].get(place - first), place
+            if latest == place - 1 or place in found:
+                continue
+            secret = forms[form]
+            after = _onward(said, secret, place, first, gap)
+            backwards = backwards or said[::-1]
+            before = _onward(backwards, secret[::-1], len(said) - place, len(secret) - first, gap)
+            if len(after) + len(before) >= most_left(len(secret)):
+                found.update(after, (len(said) - 1 - one for one in before))
     return found
 
 
-def _onward(said: bytearray, secret: bytes, place: int, at: int, gap: int) -> list[int]:
+@lru_cache(maxsize=16)
+def _seeds(forms: tuple[bytes, ...]) -> tuple[BytesAhoCorasick, list[list[tuple[int, int]]]]:
+    """A search for every piece of `forms`, and of which of them each is one, from which letter on."""
+    from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+    whose: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+    for number, form in enumerate(forms):
+        for first in range(len(form) - _PIECE + 1):
+            whose[form[first : first + _PIECE]].append((number, first))
+    search = BytesAhoCorasick(list(whose), implementation=Implementation.ContiguousNFA)
+    return search, list(whose.values())
+
+
+def _onward(said: bytes, secret: bytes, place: int, at: int, gap: int) -> list[int]:
     """The numbers of the bytes that go on with `secret` from its letter `at`, from `place` on."""
     found: list[int] = []
     while at < len(secret):

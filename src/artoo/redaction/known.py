@@ -1,13 +1,12 @@
 """Values that are known to be secret: taken out however they are written.
 
-As they are, in a JSON string, in an address, in base64 or hex, in other letters' case, backwards, pulled apart by
-blanks, line ends and what nobody sees, or in the columns of a dump: whoever wants a key to pass writes it
+As they are, in a JSON string, in an address, in hex, base64 or base32, in other letters' case, backwards, pulled
+apart by blanks, line ends and what nobody sees, or in the columns of a dump: whoever wants a key to pass writes it
 differently.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Iterable
@@ -16,15 +15,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from artoo.redaction.columns import SHORTEST, in_columns, may_show_numbers, most_left
+from artoo.redaction.coded import SHORTEST, in_groups, in_hex
+from artoo.redaction.columns import Columns, bare_letters, in_columns, may_show_numbers, most_left
 
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
 _SHORTEST = 6
-_WINDOW = 8
-"""So many letters of a value, wherever in it, may be a piece of it in a column."""
-
+_FEW = 1000
+"""Forms for which the quickest search is worth its making: that takes 10 ms for a thousand, and is larger than a
+processor's cache for some thousands."""
 _DROPPED = b" \t\r\n\\\"'"
 _LOWER = bytes(range(256)).lower()
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})|\\{1,7}u00([0-9A-Fa-f]{2})")
@@ -51,13 +51,12 @@ _BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt]|%b|%b)*" % (_UNSEEN, _UNSEEN_ESCAPED)
 @dataclass(frozen=True, slots=True)
 class Known:
     """`exact` forms, longest first, and `loose` ones: folded. `written` are these unfolded, in the same order: what
-    finds them in a text as it is written. Behind them in `loose` are windows: hints that one of `whole` may stand
-    in columns."""
+    finds them in a text as it is written. Behind them in `loose` are the windows of `columns`."""
 
     exact: tuple[bytes, ...]
     loose: tuple[bytes, ...]
     written: tuple[str, ...]
-    whole: tuple[bytes, ...]
+    columns: Columns
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Known:
@@ -69,9 +68,8 @@ class Known:
         folded = ((_folded(one.encode("utf-8", "surrogatepass")), one) for one in loose)
         longest = sorted(folded, key=lambda pair: (len(pair[0]), pair), reverse=True)
         forms, written = tuple(one for one, _ in longest), tuple(one for _, one in longest)
-        whole = tuple(sorted(one.encode("utf-8", "surrogatepass") for one in long if len(one) >= SHORTEST))
-        windows = {part for one in whole for part in _windows(_folded(one))}
-        return cls(tuple(sorted(exact, key=len, reverse=True)), (*forms, *sorted(windows)), written, whole)
+        columns = Columns.of((one.encode("utf-8", "surrogatepass") for one in long), _DROPPED)
+        return cls(tuple(sorted(exact, key=len, reverse=True)), (*forms, *columns.windows), written, columns)
 
     def may_be_in(self, text: bytes) -> bool:
         """Whether any of them may stand in `text`."""
@@ -94,10 +92,11 @@ class Known:
     def _hints(self, folded: bytes) -> list[int]:
         """Which loose forms stand there; a number above theirs: one may stand in columns."""
         found = _found(self.loose, folded)
-        return [*found, len(self.written)] if may_show_numbers(folded) else found
+        in_lines = may_show_numbers(folded) or _found(self.columns.bare, bare_letters(folded))
+        return [*found, len(self.written)] if in_lines else found
 
     def _out_of_columns(self, text: bytes, mark: bytes) -> bytes:
-        spans = in_columns(text, self.whole, _DROPPED, _IGNORED)
+        spans = in_columns(text, self.columns, _DROPPED, _IGNORED)
         for start, end in reversed(spans):
             # One number may be JSON's own, which no word can stand for.
             text = text[:start] + (b"0" if text[start:end].isdigit() else mark) + text[end:]
@@ -116,7 +115,8 @@ def _search(forms: tuple[bytes, ...]) -> BytesAhoCorasick:
     """Imported by the first text and not by whoever opens a log: it takes 2 ms."""
     from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-    return BytesAhoCorasick(forms, implementation=Implementation.DFA)
+    kind = Implementation.DFA if len(forms) <= _FEW else Implementation.ContiguousNFA
+    return BytesAhoCorasick(forms, implementation=kind)
 
 
 def _parts(secret: str) -> Iterable[str]:
@@ -126,29 +126,18 @@ def _parts(secret: str) -> Iterable[str]:
         yield from (secret, secret[:most], secret[-most:])
 
 
-def _windows(folded: bytes) -> Iterable[bytes]:
-    size = min(_WINDOW, len(folded) // 2)
-    return (folded[at : at + size] for at in range(len(folded) - size + 1)) if size > 3 else ()
-
-
 def _forms(secret: str) -> Iterable[bytes]:
     """Ways of writing it that change its letters, or that JSON makes of it."""
     raw = secret.encode("utf-8", "surrogatepass")
-    yield from (raw, json.dumps(secret)[1:-1].encode(), quote(raw, safe="").encode(), raw.hex().encode())
+    yield from (raw, json.dumps(secret)[1:-1].encode(), quote(raw, safe="").encode(), in_hex(raw))
     yield from _coded(secret)
 
 
 def _coded(secret: str) -> Iterable[bytes]:
-    """In hex and in base64: `xxd -p`, `od -An -tx1` and `base64` break their lines or set bytes apart."""
+    """`xxd -p`, `od -An -tx1` and `base64` break their lines or set bytes apart."""
     raw = secret.encode("utf-8", "surrogatepass")
-    if len(raw) < SHORTEST:
-        return
-    yield raw.hex().encode()
-    for offset in range(3):
-        # What stands before it decides the grouping; the letters at the ends belong to its neighbours as well.
-        coded = base64.b64encode(bytes(offset) + raw)
-        inner = coded[(0, 2, 3)[offset] : len(coded) // 4 * 4 - (4 if (offset + len(raw)) % 3 else 0)]
-        yield from (inner, inner.translate(bytes.maketrans(b"+/", b"-_")))
+    if len(raw) >= SHORTEST:
+        yield from (in_hex(raw), *in_groups(raw))
 
 
 def _folded(text: bytes) -> bytes:
