@@ -27,7 +27,7 @@ SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 
 def path_of(route: Route) -> str:
     """An address of this route."""
-    named = {"{task}": TASK, "{number:int}": "0", "{name}": "page.js", "{letter}": "x", "{proposal}": "x"}
+    named = {"{task}": TASK, "{number}": "0", "{name}": "page.js", "{letter}": "x", "{proposal}": "x"}
     path = route.path
     for name, value in named.items():
         path = path.replace(name, value)
@@ -174,6 +174,16 @@ async def test_no_path_leads_out(tmp_path: Path) -> None:
                 assert answer.status in (400, 404) and "hidden words" not in await answer.text(), path
         status, _ = await page.post("/language", ("language", "zh"), ("back", "//evil.example/"))
         assert status == 200
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "9" * 30, "-1", "1e9", "%C2%B2", "%D9%A1"])
+async def test_what_is_no_events_number_has_no_page(tmp_path: Path, number: str) -> None:
+    """However it is written: no error of the server's, and no traceback on its terminal."""
+    Writer(tmp_path).say(opening())
+    async with page_of(tmp_path) as page:
+        url = URL(f"{page.address}/tasks/{TASK}/events/{number}", encoded=True)
+        async with page.client.get(url) as answer:
+            assert answer.status == 404
 
 
 async def test_nothing_that_is_said_becomes_markup(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ ROUTES = (
     Route("/tasks/{task}", tasks.task),
     Route("/tasks/{task}/rows", tasks.rows),
     Route("/tasks/{task}/stream", tasks.stream),
-    Route("/tasks/{task}/events/{number:int}", tasks.event),
+    Route("/tasks/{task}/events/{number}", tasks.event),
     Route("/tasks/{task}/stop", tasks.stop, methods=["POST"]),
     Route("/tasks/{task}/answer", tasks.answer, methods=["POST"]),
     Route("/tasks/{task}/difference", differences.difference),
