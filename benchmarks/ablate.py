@@ -146,7 +146,7 @@ class Series:
 def assurance(said: Path) -> str:
     """What the result says of itself, in the last line that artoo printed; "" when it printed none."""
     try:
-        last = json.loads(said.read_text().splitlines()[-1])
+        last = json.loads(said.read_text(encoding="utf-8").splitlines()[-1])
     except (OSError, IndexError, ValueError):
         return ""
     return str(cast("dict[str, object]", last).get("assurance", "")) if isinstance(last, dict) else ""
@@ -154,7 +154,7 @@ def assurance(said: Path) -> str:
 
 def read(records: Path) -> list[Ran]:
     """The tasks of a run; none when there is no such file."""
-    lines = records.read_text().splitlines() if records.exists() else []
+    lines = records.read_text(encoding="utf-8").splitlines() if records.exists() else []
     return [ran_of(cast("dict[str, object]", json.loads(line))) for line in lines]
 
 

@@ -225,7 +225,7 @@ def running_time() -> Callable[[], float]:
     schedstat = Path("/proc/thread-self/schedstat")
     if not schedstat.exists():
         return time.perf_counter
-    return lambda: time.perf_counter() - int(schedstat.read_text().split()[1]) / 1e9
+    return lambda: time.perf_counter() - int(schedstat.read_text(encoding="utf-8").split()[1]) / 1e9
 
 
 def one_round(directory: Path, messages: int, paced: int) -> dict[str, float]:

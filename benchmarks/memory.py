@@ -273,7 +273,7 @@ async def query_times(memory: SharedMemory, until: Callable[[int], bool]) -> lis
 
 def anonymous_megabytes() -> float:
     """Memory of this process that is not the mapped file."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) / 1024
     return math.nan

@@ -212,7 +212,7 @@ async def browser(events: int) -> Figures:
 
 def resident_mb(process: int) -> float:
     """Resident memory of a process."""
-    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    pages = int(Path(f"/proc/{process}/statm").read_text(encoding="utf-8").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 

@@ -38,7 +38,7 @@ def test_init_never_overwrites_unasked(home: Path, capsys: pytest.CaptureFixture
 
 def test_init_says_when_it_cannot_write(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A home that is a file is an error of configuration."""
-    home.write_text("in the way")
+    home.write_text("in the way", encoding="utf-8")
     assert main(["init"]) == 2
     assert str(home) in capsys.readouterr().err
 

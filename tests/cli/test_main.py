@@ -146,7 +146,9 @@ def test_a_mistake_of_ours_is_not_hidden(
     assert main(["do something"]) == 1
     said = capsys.readouterr().err
     assert "Traceback" not in said and said.startswith("artoo: a defect in artoo, ExceptionGroup")
-    assert "ZeroDivisionError" in Path(said.partition("stands in ")[2].partition(";")[0]).read_text()
+    assert "ZeroDivisionError" in Path(said.partition("stands in ")[2].partition(";")[0]).read_text(
+        encoding="utf-8"
+    )
 
 
 def test_what_fails_on_the_way_is_a_line_as_well(
@@ -168,7 +170,7 @@ def test_what_fails_on_the_way_is_a_line_as_well(
     warning, defect, error = capsys.readouterr().err.splitlines()
     assert warning == "that is odd" and error == "artoo: known"
     assert defect.startswith("the dialogue failed (a defect in artoo, ValueError: ")
-    assert "go_on" in Path(defect.partition("stands in ")[2].partition(";")[0]).read_text()
+    assert "go_on" in Path(defect.partition("stands in ")[2].partition(";")[0]).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["../x", "A", "", "a b", "x" * 65, "é", "-x", "a\u3164"])

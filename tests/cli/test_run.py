@@ -212,7 +212,9 @@ def test_events_are_the_whole_stream(monkeypatch: pytest.MonkeyPatch, capsys: py
 def test_the_request_may_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """`-` reads the request, however many lines it has."""
     runtime = play(monkeypatch, "accepted")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("第一行\nsecond line\n".encode())))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO("第一行\nsecond line\n".encode()), encoding="utf-8")
+    )
     assert main(["run", "-"]) == 0
     assert runtime.requests[0][0] == "第一行\nsecond line"
 
@@ -221,7 +223,7 @@ def test_the_request_may_come_from_standard_input(monkeypatch: pytest.MonkeyPatc
 def test_unusable_standard_input_is_a_usage_error(given: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing, bytes that are no text, and a request without end are refused."""
     runtime = play(monkeypatch, "accepted")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), encoding="utf-8"))
     assert main(["run", "-"]) == 2
     assert runtime.requests == []
 

@@ -70,7 +70,7 @@ def held(tasks: int, seconds: float) -> Held:
 
 def _own_memory() -> int:
     status = Path("/proc/self/status")
-    lines = status.read_text().splitlines() if status.exists() else []
+    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
     return next((int(line.split()[1]) * 1_024 for line in lines if line.startswith("RssAnon:")), 0)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.machine import FILE, machine_name
-from artoo.runtime.projects import Projects, remote_name
+from artoo.runtime.projects import Projects, project_name, remote_name
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,15 @@ from artoo.runtime.projects import Projects, remote_name
 def test_a_remote_is_named_by_host_and_path(url: str, name: str) -> None:
     """However it was cloned, and without user, password or port; what is no other machine's has no name."""
     assert remote_name(url) == name
+
+
+def test_an_address_that_is_no_text_is_a_projects_all_the_same(tmp_path: Path) -> None:
+    """Git keeps whatever bytes a path has: they ended the server that asked for the project's name."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    subprocess.run(
+        ["git", "-C", str(tmp_path), "remote", "add", "origin", b"git@example.org:h\xe9.git"], check=True
+    )
+    assert project_name(tmp_path).startswith("example.org/h")
 
 
 def test_a_declared_project_is_found_and_another_is_not(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def delete_note(name: str) -> str:
 @server.tool()
 def note(text: str) -> str:
     """Keeps a note."""
-    with Path(os.environ["NOTES"]).open("a") as file:
+    with Path(os.environ["NOTES"]).open("a", encoding="utf-8") as file:
         file.write(text + "\n")
     return "kept"
 

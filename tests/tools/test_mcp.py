@@ -194,7 +194,7 @@ def _children() -> list[str]:
     for task in Path("/proc/self/task").iterdir():
         for child in (task / "children").read_text().split():
             with suppress(OSError):
-                lines.append(Path(f"/proc/{child}/cmdline").read_text().replace("\0", " "))
+                lines.append(Path(f"/proc/{child}/cmdline").read_text(encoding="utf-8").replace("\0", " "))
     return [line for line in lines if str(PROGRAM) in line]
 
 

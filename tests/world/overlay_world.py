@@ -54,7 +54,9 @@ def snapshot(root: Path) -> list[list[str]]:
                 found.append([str(path), "link", str(path.readlink())])
             else:
                 found.append(
-                    [str(path), "directory", ""] if path.is_dir() else [str(path), "file", path.read_text()]
+                    [str(path), "directory", ""]
+                    if path.is_dir()
+                    else [str(path), "file", path.read_text(encoding="utf-8")]
                 )
     return sorted(found)
 

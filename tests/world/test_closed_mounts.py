@@ -57,7 +57,7 @@ def test_the_hidden_part_is_closed_by_every_name(tier: str, world: World, tmp_pa
         secret = [str(place / name) for place in (world.home, *places) for name in hidden]
         secret += [str(tmp_path / "part/credentials"), str(world.home / "deep/key")]
         plain = [str(place / "docs/a") for place in places]
-        assert all(Path(one).read_text().startswith("CANARY") for one in (*secret, *plain))
+        assert all(Path(one).read_text(encoding="utf-8").startswith("CANARY") for one in (*secret, *plain))
         seen = readable(sandbox, world, [*secret, *plain])
         assert seen <= set(plain) and str(world.home / "mnt/home/docs/a") in seen
         assert all(is_closed(world, Path(one)) for one in secret)

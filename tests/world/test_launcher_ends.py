@@ -38,8 +38,8 @@ def wait_for(path: Path) -> int:
     """The process that is about to be late."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
-        if path.exists() and path.read_text():
-            return int(path.read_text())
+        if path.exists() and path.read_text(encoding="utf-8"):
+            return int(path.read_text(encoding="utf-8"))
         time.sleep(0.01)
     raise AssertionError("nobody was late")
 

@@ -56,7 +56,7 @@ def replaced(path: Path, text: str = MINE) -> None:
 def rewritten(path: Path) -> None:
     """In place, of the same length, and with the old times."""
     was = path.stat()
-    path.write_text("X" * was.st_size)
+    path.write_text("X" * was.st_size, encoding="utf-8")
     os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
 
 

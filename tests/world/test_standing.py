@@ -37,7 +37,7 @@ def waiting(below: int | None = None) -> set[int]:
     for pid in descendants(os.getpid() if below is None else below):
         try:
             is_entry = os.readlink(f"/proc/{pid}/exe").startswith(f"/memfd:{entry.NAME}")
-            if is_entry and "unix" in Path(f"/proc/{pid}/wchan").read_text():
+            if is_entry and "unix" in Path(f"/proc/{pid}/wchan").read_text(encoding="utf-8"):
                 found.add(pid)
         except OSError:  # it is gone
             continue

@@ -15,7 +15,7 @@ POLL_SECONDS = 0.2
 def try_lock(path: Path) -> Generator[bool]:
     """Takes the lock if it is free, without waiting; yields whether it did, and lets go of it at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -67,7 +67,8 @@ def project_name(path: Path) -> str:
         found = subprocess.run(
             [git, "-C", str(path), "config", "--local", "--get", "remote.origin.url"],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",  # a path may be bytes that are no text
             timeout=_GIT_SECONDS,
             check=False,
         )

@@ -110,7 +110,7 @@ def _is_marked(group: Path) -> bool:
 
 def _listed(path: Path) -> frozenset[str]:
     try:
-        return frozenset(path.read_text().split())
+        return frozenset(path.read_text(encoding="utf-8").split())
     except OSError:
         return frozenset()
 
@@ -125,7 +125,7 @@ def _unlimited(group: Path) -> bool:
 
 def _first_word(path: Path) -> str:
     try:
-        return (path.read_text().split() or [""])[0]
+        return (path.read_text(encoding="utf-8").split() or [""])[0]
     except OSError:
         return ""
 

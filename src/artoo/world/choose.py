@@ -173,7 +173,7 @@ def _identity(key: str, stage_homes: tuple[Path, ...]) -> _Remembered:
     boot = Path("/proc/sys/kernel/random/boot_id")
     return _Remembered(
         format=_FORMAT,
-        boot=boot.read_text().strip() if boot.exists() else "",
+        boot=boot.read_text(encoding="utf-8").strip() if boot.exists() else "",
         kernel=platform.release(),
         user=os.geteuid(),
         python=f"{sys.executable} {platform.python_version()} {find_program('bwrap')}",

@@ -143,7 +143,7 @@ def _enter_namespaces() -> None:
     uid, gid = os.geteuid(), os.getegid()
     _check(_LIBC.unshare(_NEW_NAMESPACES | 0x02000000), "unshare (user namespaces)")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-        with open(f"/proc/self/{name}", "w") as file:
+        with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:
             file.write(text)
 
 

@@ -78,7 +78,9 @@ def lay_git_extract(roots: Roots, scratch: Path, seen_at: str) -> dict[str, str]
     place = scratch / EXTRACT
     try:
         place.unlink(missing_ok=True)
-        with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as file:
+        with open(
+            os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w", encoding="utf-8"
+        ) as file:
             file.writelines(kept)
     except OSError:  # something else stands there: then git has no name for commits, and says so
         return {}

@@ -80,6 +80,6 @@ def explain(tier: TierName, problem: str, sysctls: Path = Path("/proc/sys")) -> 
 
 def _value(path: Path) -> str | None:
     try:
-        return path.read_text().strip()
+        return path.read_text(encoding="utf-8").strip()
     except OSError:  # this kernel has no such switch
         return None

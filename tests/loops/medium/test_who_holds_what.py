@@ -15,7 +15,7 @@ ROOMS = sorted(Path(str(medium.__file__)).parent.glob("*.py"))
 @pytest.mark.parametrize("module", ROOMS, ids=lambda path: path.stem)
 def test_the_medium_loop_knows_tools_by_description_alone(module: Path) -> None:
     """No role of the medium loop, R2 and R7 among them, so much as names what runs a tool."""
-    tree = ast.parse(module.read_text())
+    tree = ast.parse(module.read_text(encoding="utf-8"))
     named = {
         alias.name
         for node in ast.walk(tree)
