@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, cast
 
+import pytest
+from acp.exceptions import RequestError
 from hosting import Place
 from malformed import malformed
 from raw_client import Raw, raw_client, where
 
+from artoo.protocols.acp.open_sessions import directory
 from artoo.protocols.standard_streams import LONGEST_LINE
 
 HELLO = {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {"protocolVersion": 1}}
@@ -60,6 +64,9 @@ async def test_two_hundred_requests_with_wrong_parameters(place: Place) -> None:
         ("session/new", {"cwd": "relative", "mcpServers": []}),
         ("session/new", {"cwd": "/nowhere/at/all", "mcpServers": []}),
         ("session/load", {"cwd": str(place.project), "mcpServers": [], "sessionId": "../../etc/passwd"}),
+        ("session/new", {"cwd": "/half a \ud83d", "mcpServers": []}),
+        ("session/new", {"cwd": "/a\0b", "mcpServers": []}),
+        ("session/new", {"cwd": "/x" * 40_000, "mcpServers": []}),
         ("session/load", {"cwd": str(place.project), "mcpServers": []}),
         ("session/prompt", {"sessionId": "nobody", "prompt": [{"type": "text", "text": "run: touch made"}]}),
         ("session/prompt", {"sessionId": "nobody", "prompt": "run: touch made"}),
@@ -78,6 +85,40 @@ async def test_two_hundred_requests_with_wrong_parameters(place: Place) -> None:
             method, params = wrong[number % len(wrong)]
             assert await refused(client, number, method, params), (method, params)
     assert not list(place.home.glob("tasks/*"))
+
+
+def test_one_place_is_one_however_an_editor_writes_it(tmp_path: Path) -> None:
+    """A link, a slash too many, dots: where a session works is the place itself."""
+    real = tmp_path / "real"
+    (real / "below").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(real)
+    written = (
+        f"{real}/",
+        f"{tmp_path}/link",
+        f"{tmp_path}//link/.",
+        f"{real}/below/..",
+        f"{tmp_path}/link/below/..",
+    )
+    assert {directory(one) for one in written} == {real.resolve()}
+
+
+@pytest.mark.parametrize(
+    ("cwd", "said"),
+    [
+        ("here", "not the absolute path"),
+        ("/nowhere/at/all", "does not exist"),
+        ("/etc/passwd", "is not a directory"),
+        ("/etc/passwd/below", "cannot be looked at"),
+        ("/half a \ud83d", "cannot be looked at"),
+        ("/a\0b", "cannot be looked at"),
+        ("/" + "x" * 5_000, "cannot be looked at"),
+    ],
+)
+def test_what_is_wrong_with_a_place_is_said(cwd: str, said: str) -> None:
+    """As an error of the parameters, each with its own reason."""
+    with pytest.raises(RequestError, match=said) as refusal:
+        directory(cwd)
+    assert refusal.value.code == -32_602
 
 
 async def test_prompts_that_cannot_be_read(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -88,8 +89,16 @@ class OpenSessions:
 
 
 def directory(cwd: str) -> Path:
-    """Where a session works. Raises RequestError."""
-    path = Path(cwd)
-    if not path.is_absolute() or not path.is_dir():
-        raise RequestError(INVALID_PARAMS, f"cwd {cwd[:1_000]!r} is not the absolute path of a directory")
+    """Where a session works: one place, however it is written. Raises RequestError."""
+    shown = f"cwd {cwd[:1_000]!r}"
+    if not Path(cwd).is_absolute():
+        raise RequestError(INVALID_PARAMS, f"{shown} is not the absolute path of a directory")
+    try:
+        path = Path(os.path.realpath(cwd, strict=True))
+    except FileNotFoundError as error:
+        raise RequestError(INVALID_PARAMS, f"{shown} does not exist") from error
+    except (OSError, ValueError) as error:  # a loop of links, a closed directory, half a character
+        raise RequestError(INVALID_PARAMS, f"{shown} cannot be looked at: {error}") from error
+    if not path.is_dir():
+        raise RequestError(INVALID_PARAMS, f"{shown} is not a directory")
     return path
