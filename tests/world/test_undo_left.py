@@ -282,7 +282,7 @@ def test_a_part_that_was_put_back_is_told(world: World) -> None:
     settle(world, lambda project: (project / "a").write_text("one\n"))
     settle(world, lambda project: (project / "a").write_text("two\n"))
     first = next(records(world.artoo_home / "undo"))
-    for image in Path(first.image(0)).parent.iterdir():
+    for image in Path(first.images.at(0)).parent.iterdir():
         image.unlink()
     assert refused(world) == {"a": "only its last change was put back: its old content is no longer kept"}
     assert (world.project / "a").read_text() == "one\n"
