@@ -136,6 +136,47 @@ async def test_a_later_part_is_shown_the_files_as_they_are_when_it_goes_on(world
     assert "a.txt (12 B)" in asked.user
 
 
+def one_step(command: str) -> Answering:
+    """A step that looks, and no other for a long time."""
+    steps = iter([shell(command, final=False)])
+    return lambda _: next(steps, slow(shell("true"), LONG))
+
+
+async def test_a_part_goes_on_with_the_files_as_they_are(world: World) -> None:
+    """After its first answer too, which changed nothing itself; the log of that leads the way back once more."""
+    world.file("a.txt", "x\ny\n")
+    script: Script = {"Plan": ONE, "ExecutorStep": one_step("wc -l < a.txt")}
+    stop = once(ToolCalled, lambda artoo: artoo.interrupt())
+    first = await world.play(COUNT, script, during=stop)  # pyright: ignore[reportArgumentType]
+    assert first.result.stopped_by == "interrupted"
+    world.file("a.txt", "x\nquite new\n")
+    seen: list[str] = []
+    again = {"ExecutorStep": one_step("wc -c < a.txt")}
+    async with ScriptedServer(again) as server, world.artoo(server.base_url) as artoo:
+        async for envelope in artoo.stream_resumed():
+            if isinstance(envelope.payload, ModelCalled):
+                seen.append(envelope.payload.user)
+            elif isinstance(envelope.payload, ToolCalled):
+                artoo.interrupt()
+    assert "a.txt (12 B)" in seen[-1]
+    world.file("a.txt", "x\nand once more\n")
+    ended = await go_on(world, {"ExecutorStep": shell("cat a.txt")})
+    (asked,) = ended.asked("ExecutorStep")
+    assert "a.txt (16 B)" in asked.user and ended.directive == "accept"
+
+
+async def test_a_part_that_had_no_answer_is_shown_the_files_as_they_are(world: World) -> None:
+    """What the plan had seen of them is from before the interruption."""
+    world.file("a.txt", "x\ny\n")
+    script: Script = {"Plan": ONE, "ExecutorStep": slow(shell("true"), LONG)}
+    stop = once(SubTask, lambda artoo: artoo.interrupt())
+    await world.play(COUNT, script, during=stop)  # pyright: ignore[reportArgumentType]
+    world.file("a.txt", "x\nquite new\n")
+    ended = await go_on(world, {"ExecutorStep": shell("wc -l < a.txt")})
+    (asked,) = ended.asked("ExecutorStep")
+    assert "a.txt (12 B)" in asked.user
+
+
 async def test_a_task_can_be_interrupted_again_and_again(world: World) -> None:
     """A resumed task that is interrupted can be resumed; its log replays, dropped parts and all."""
     await interrupted(world)

@@ -34,3 +34,11 @@ class SurroundingsSource(Protocol):
     async def look(self, request: str) -> Surroundings:
         """What is there that matters for `request`. Never raises."""
         ...
+
+
+class LastingSurroundings(SurroundingsSource, Protocol):
+    """The same for who keeps what was seen."""
+
+    async def went_on(self) -> bool:
+        """Whether the task was stopped since the last look, and goes on now: what was seen may be so no more."""
+        ...

@@ -33,6 +33,10 @@ class Eyes(Protocol):
         """What is seen, of type `kind`, after it is on the stream. Raises MemoryStoreError as memory does."""
         ...
 
+    async def went_on(self) -> bool:
+        """Whether the task was stopped since the last look, and goes on now."""
+        ...
+
 
 class LiveEyes:
     """Looks, and says through the role's port what it saw."""
@@ -49,6 +53,10 @@ class LiveEyes:
             raise
         self._port.publish(Observed(source=source, question=question, answer=plain(seen)))
         return seen
+
+    async def went_on(self) -> bool:
+        """See Eyes."""
+        return False
 
 
 def plain(seen: object) -> JsonValue:
@@ -114,6 +122,10 @@ class WatchedSurroundings:
     async def look(self, request: str) -> Surroundings:
         """See SurroundingsSource."""
         return await self.eyes.look(Source.SURROUNDINGS, request, Surroundings, lambda: self.inner.look(request))
+
+    async def went_on(self) -> bool:
+        """See LastingSurroundings."""
+        return await self.eyes.went_on()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

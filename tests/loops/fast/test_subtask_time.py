@@ -66,6 +66,9 @@ class NothingHere:
     async def look(self, request: str) -> Surroundings:
         return Surroundings()
 
+    async def went_on(self) -> bool:
+        return False
+
 
 async def attempts(
     monkeypatch: pytest.MonkeyPatch, model: SlowModel, count: int, deadline: datetime | None = None

@@ -32,7 +32,7 @@ from artoo.loops.tool_text import (
     tool_segments,
 )
 from artoo.ports.bus import Port
-from artoo.ports.surroundings import SurroundingsSource
+from artoo.ports.surroundings import LastingSurroundings
 from artoo.ports.tools import Departure, Ticket, Toolbox, ToolSpec
 from artoo.ports.waiting import under_limit
 from artoo.prompts.segments import Segment
@@ -130,7 +130,7 @@ class Executor:
     asker: Asker
     toolbox: Toolbox
     limits: ExecutorLimits
-    surroundings: SurroundingsSource
+    surroundings: LastingSurroundings
     heuristics: Heuristics = field(default_factory=Heuristics)
     project: str = ""
     unasked: frozenset[ChangeClass] = ApplyMode.NEW.unasked
@@ -293,10 +293,10 @@ class Executor:
         )
 
     async def _listing(self, work: _Work) -> str:
-        """What is on disk, looked at again when a call has changed something."""
+        """What is on disk, looked at again when a call has changed something, or somebody may have meanwhile."""
         if not self.heuristics.listing:
             return ""
-        if work.stale:
+        if work.stale or await self.surroundings.went_on():
             work.stale = False
             seen = await self.surroundings.look(work.subtask.intent)
             here = "your subtask" if seen.earlier else "this task"

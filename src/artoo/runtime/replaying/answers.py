@@ -103,6 +103,7 @@ class RecordedEyes:
         self._speaker = speaker
         self._port = port
         self._beyond = LiveEyes(port)
+        self._told = False
 
     async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
         """See Eyes."""
@@ -115,6 +116,17 @@ class RecordedEyes:
         if seen.error is not None:
             raise MemoryStoreError(seen.error)
         return read_back(kind, seen.answer)
+
+    async def went_on(self) -> bool:
+        """See Eyes. Where the log has a look before the next question, its task had been stopped there too."""
+        conductor, before = self._conductor, self._told
+        if not conductor.live:
+            first = conductor.recording.looks_first(self._speaker, Source.SURROUNDINGS, "ExecutorStep")
+            if first is not None:
+                return first
+            await conductor.until_live(self._speaker, "a question, or a look before it")
+        self._told = True
+        return not before
 
 
 def read_back(kind: type[T], answer: object) -> T:

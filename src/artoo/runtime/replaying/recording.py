@@ -25,6 +25,9 @@ T = TypeVar("T")
 Speaker = tuple[Role, str | None]
 """A role, and the subtask that it belongs to if it belongs to one."""
 
+Numbered = deque[tuple[int, T]]
+"""Answers, each with its place in the log."""
+
 _OPPOSING = frozenset({MegramState.FEEDBACK, MegramState.DISSONANCE})
 
 
@@ -47,8 +50,8 @@ class Recording:
     stream: Sequence[Envelope]
     opened: TaskOpened
     request: UserRequest
-    models: dict[tuple[Speaker, str], deque[ModelCalled]]
-    sights: dict[tuple[Speaker, Source], deque[Observed]]
+    models: dict[tuple[Speaker, str], Numbered[ModelCalled]]
+    sights: dict[tuple[Speaker, Source], Numbered[Observed]]
     calls: dict[str, Call]
     subtask_ids: deque[str]
     megram_ids: deque[str]
@@ -73,6 +76,13 @@ class Recording:
         """What this speaker sees when it looks there next."""
         return _next(self.sights.get((speaker, source)))
 
+    def looks_first(self, speaker: Speaker, source: Source, contract: str) -> bool | None:
+        """Whether this speaker looks there before its next question of this contract; None: it does neither."""
+        sights, models = self.sights.get((speaker, source)), self.models.get((speaker, contract))
+        if not sights:
+            return False if models else None
+        return not models or sights[0][0] < models[0][0]
+
 
 def read_recording(log: Iterable[Envelope | Gap], dropped: Sequence[str] = ()) -> Recording:
     """Takes a log apart. `dropped` are messages that do not stand besides those that the log itself names.
@@ -85,8 +95,8 @@ def read_recording(log: Iterable[Envelope | Gap], dropped: Sequence[str] = ()) -
     return Recording(messages, stream, *_beginning(stream), *_answers(stream), *_identifiers(stream))
 
 
-def _next(answers: deque[T] | None) -> T | None:
-    return answers.popleft() if answers else None
+def _next(answers: Numbered[T] | None) -> T | None:
+    return answers.popleft()[1] if answers else None
 
 
 def _whole(log: Iterable[Envelope | Gap]) -> list[Envelope]:
@@ -118,20 +128,20 @@ def _beginning(stream: Sequence[Envelope]) -> tuple[TaskOpened, UserRequest]:
 def _answers(
     stream: Sequence[Envelope],
 ) -> tuple[
-    dict[tuple[Speaker, str], deque[ModelCalled]],
-    dict[tuple[Speaker, Source], deque[Observed]],
+    dict[tuple[Speaker, str], Numbered[ModelCalled]],
+    dict[tuple[Speaker, Source], Numbered[Observed]],
     dict[str, Call],
 ]:
-    models: defaultdict[tuple[Speaker, str], deque[ModelCalled]] = defaultdict(deque)
-    sights: defaultdict[tuple[Speaker, Source], deque[Observed]] = defaultdict(deque)
+    models: defaultdict[tuple[Speaker, str], Numbered[ModelCalled]] = defaultdict(deque)
+    sights: defaultdict[tuple[Speaker, Source], Numbered[Observed]] = defaultdict(deque)
     calls: defaultdict[str, Call] = defaultdict(Call)
-    for envelope in stream:
+    for number, envelope in enumerate(stream):
         speaker = (envelope.sender, envelope.subtask_id)
         match envelope.payload:
             case ModelCalled() as called:
-                models[speaker, called.contract].append(called)
+                models[speaker, called.contract].append((number, called))
             case Observed() as observed:
-                sights[speaker, observed.source].append(observed)
+                sights[speaker, observed.source].append((number, observed))
             case ToolStarted() as started:
                 calls[started.act].started.append(started)
             case ToolCalled() as ended:
