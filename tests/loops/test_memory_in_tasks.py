@@ -283,3 +283,17 @@ async def test_a_drafted_pair_that_memory_avoids_is_refused(world: World) -> Non
     ended = await world.play(COUNT, script, tools=[flaky])
     assert "flaky on old.csv, which failed on it before" in ended.asked("Plan")[1].user
     assert ended.directive == "accept"
+
+
+@pytest.mark.parametrize("named", ["a.txt", "./a.txt"])
+async def test_one_objection_to_a_pair_is_enough(world: World, named: str) -> None:
+    """What memory has forbidden from the start is not objected to a second time by its balance."""
+    world.file("a.txt", "x\n")
+    await remember(world, *[megram(Pair("tool:flaky", f"path:{world.project}/a.txt"), -1.0) for _ in range(2)])
+    script = {
+        "Plan": [plan(subtask(f"ask about {named}", tool="flaky")), plan(subtask("count", tool="shell"))],
+        "ExecutorStep": shell("wc -l < a.txt"),
+    }
+    ended = await world.play(COUNT, script, tools=[flaky])
+    refused = ended.asked("Plan")[1].user.partition("Your last plan was refused:")[2]
+    assert refused.count("subtask 1") == 1 and "'a.txt' with flaky, which failed before" in refused

@@ -52,14 +52,19 @@ class Counsel:
         return advice_from(_named(found, named), specs, worked)
 
     async def on_draft(
-        self, subtasks: Sequence[PlannedSubTask], cause: Envelope
+        self, subtasks: Sequence[PlannedSubTask], forbidden: Sequence[tuple[str, str]], cause: Envelope
     ) -> tuple[list[str], tuple[Caution, ...]]:
-        """What speaks against the (tool, target) pairs that a draft names: objections, and what to ask about."""
+        """What speaks against the (tool, target) pairs that a draft names: objections, and what to ask about.
+
+        What is `forbidden` anyhow needs no second objection.
+        """
+        refused_anyhow = {(identity.partition(":")[0], target) for identity, target in forbidden}
         named = [
             (number, micro_pair(each.tool, target))
             for number, each in enumerate(subtasks, 1)
             if each.tool is not None
             for target in mentions(each.intent)
+            if (each.tool, target) not in refused_anyhow
         ]
         if self.recall is None or not named:
             return [], ()

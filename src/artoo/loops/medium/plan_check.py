@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.plan import PlannedSubTask
+from artoo.loops.medium.advice import mentions
 
 _WORD = re.compile(r"\w+")
 NEARLY_SAME = 0.9
@@ -51,8 +52,8 @@ def objections(
     found = [] if task_criteria else [_NO_CRITERIA]
     for number, subtask in enumerate(subtasks, 1):
         for identity, target in forbidden:
-            named = target and subtask.tool in (identity, identity.partition(":")[0])
-            if named and _mentions(subtask.intent, target):
+            used = target and subtask.tool in (identity, identity.partition(":")[0])
+            if used and (target in mentions(subtask.intent) or _mentions(subtask.intent, target)):
                 found.append(f"subtask {number} uses {target!r} with {identity}, which failed before")
     if any(map(fingerprint(subtasks).is_nearly, tried)):
         found.append("the plan is nearly the same as one that failed; use another kind of tool or another method")

@@ -158,7 +158,7 @@ class Planner:
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
         tried = task.tried if must_differ and not replaced else ()  # a plan may be right, and its check not
         found = objections(subtasks, criteria, this.must_not.targets, tried)
-        against, cautions = await self.counsel.on_draft(subtasks, cause)
+        against, cautions = await self.counsel.on_draft(subtasks, this.must_not.targets, cause)
         if found or against:
             return None, [*found, *against]
         task.tried.append(fingerprint(subtasks))
