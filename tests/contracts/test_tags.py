@@ -79,6 +79,7 @@ def test_pairs() -> None:
     assert micro_pair("shell:find", "/tmp/a b") == ("tool:shell:find", "path:/tmp/a b")
     assert tool_pair("glob") == ("tool:glob", "env:local")
     assert thing_pair("The Budget.xlsx") == ("thing:the_budget_xlsx", "env:local")
+    assert thing_pair("The Budget.xlsx", "/home/x/shop") == ("thing:the_budget_xlsx@/home/x/shop", "env:local")
     assert tool_of(micro_pair("shell:find", "/tmp")) == "shell:find"
     assert target_of(micro_pair("shell:find", "/tmp")) == "/tmp"
     kind = kind_pair("glob", "Sort my mail")

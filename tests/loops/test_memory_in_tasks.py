@@ -228,7 +228,7 @@ async def test_where_a_thing_was_found_is_known_when_it_is_missing(world: World)
     script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": shell("wc -l < archive/data.csv")}
     first = await world.play(request, script)
     (found,) = [each for each in first.all(MemoryWritten) if each.level is Level.KNOWLEDGE]
-    assert (found.space, found.entity) == thing_pair("data.csv") and found.k == 0.2
+    assert (found.space, found.entity) == thing_pair("data.csv", str(world.project)) and found.k == 0.2
     (world.project / "archive" / "data.csv").rename(world.project.parent / "data.csv")
     missing: Script = {
         "Plan": plan(subtask("count", matches(r"\d"), tool="shell")),
@@ -239,6 +239,10 @@ async def test_where_a_thing_was_found_is_known_when_it_is_missing(world: World)
     assert second.result.stopped_by == "missing_input"
     place = f"data.csv was found at {world.project}/archive/data.csv (remembered; check it first)"
     assert place in second.asked("Plan")[0].user
+    elsewhere = world.project.parent / "other"
+    elsewhere.mkdir()
+    third = await world.play(request, missing, options=replace(world.options(), project=elsewhere))
+    assert "was found at" not in third.asked("Plan")[0].user
 
 
 async def test_what_was_not_there_says_nothing_of_the_kind_of_request(world: World) -> None:

@@ -4,7 +4,7 @@
     micro   tool:<identity>  / path:<target>    one per blocked or matched pair, where it was (see `placed`)
     wide    tool:<identity>  / env:local        the same lesson beyond one target
     kind    tool:<identity>  / intent:<slug>    the same lesson for one kind of request
-    thing   thing:<slug>     / env:local        where a named thing was found (level K)
+    thing   thing:<slug>     / env:local        where a named thing was found (level K; see there)
 
 Writer and reader both call these functions; nothing else builds a tag.
 """
@@ -119,9 +119,11 @@ def pair_named(text: str) -> Pair:
     return macro_pair(text)
 
 
-def thing_pair(name: str) -> Pair:
-    """The pair under which it is kept where a named thing was found."""
-    return Pair(f"thing:{slug(name)}", LOCAL)
+def thing_pair(name: str, project: str = "") -> Pair:
+    """The pair under which it is kept where a named thing was found: in a project, or (empty) outside of it. What
+    one project has of that name says nothing about another.
+    """
+    return Pair(_bounded(f"thing:{slug(name)}{'@' if project else ''}{project}"), LOCAL)
 
 
 def doubt_pair(intent: str) -> Pair:

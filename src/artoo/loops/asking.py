@@ -27,7 +27,6 @@ from artoo.prompts.segments import Segment, assemble
 
 T = TypeVar("T", bound=BaseModel)
 
-
 _SHOWN = "Attached images, shown after these words: {names}"
 _NOT_SHOWN = "Attached images, which you are not shown: {names}"
 

@@ -8,7 +8,7 @@ from heapq import nlargest
 from itertools import islice
 
 from artoo.contracts.memory import Megram, MegramState, MemoryAction, Potentials
-from artoo.contracts.tags import LOCAL, Pair, is_wide, kind_of
+from artoo.contracts.tags import LOCAL, Pair, is_wide, kind_of, tool_of
 from artoo.control.potentials import Sums, classify
 from artoo.memory import codec, keys
 from artoo.memory.accumulators import decode as decode_row
@@ -125,12 +125,12 @@ def named(transaction: Transaction, prefix: bytes, limit: int) -> list[Megram]:
 
 
 def exploits(transaction: Transaction, macro: Pair, now_us: int, limit: int) -> list[Potentials]:
-    """The pairs that worked for the intent of `macro` and whose evidence says Exploit, macro pairs left out."""
+    """The pairs of tools that worked for the intent of `macro` and whose evidence says Exploit."""
     found: list[Potentials] = []
     prefix = keys.worked(macro.space.removeprefix("intent:"), b"")
     for key in islice(keys_under(transaction, prefix), limit):
         pair = pair_of(transaction, key[len(prefix) :])
-        if pair is None or pair.space.startswith("intent:") or told_by_kind(transaction, pair, macro, now_us):
+        if pair is None or tool_of(pair) is None or told_by_kind(transaction, pair, macro, now_us):
             continue
         live = potentials(transaction, pair, now_us)
         if live.action is MemoryAction.EXPLOIT:

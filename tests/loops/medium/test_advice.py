@@ -46,7 +46,7 @@ def test_what_is_asked_before_planning() -> None:
     tools on named files, missing things.
     """
     met = [tool_pair("shell:find"), tool_pair("gone_tool"), tool_pair("glob")]
-    asked = pairs_of((GLOB, SHELL), met, [micro_pair("glob", "*.x")], "count a.txt", ["d/lost.csv"])
+    asked = pairs_of((GLOB, SHELL), met, [micro_pair("glob", "*.x")], "count a.txt", [thing_pair("lost.csv")])
     assert asked == (
         *(of(name, "count a.txt") for name in ("glob", "shell", "shell:find") for of in (kind_pair, _as_such)),
         micro_pair("glob", "*.x"),
@@ -110,6 +110,20 @@ def test_a_rule_for_a_kind_of_request_binds_it() -> None:
     ruled = entry(kind_pair("shell", "count lines"), "no shell for this", rule=True, bad=0.0)
     advice = advice_from(Calibration(must_not=(ruled,)), SPECS)
     assert advice.must_not.tools == ("shell",) and advice.forbid == ("no shell for this",)
+
+
+def test_what_a_rule_was_made_of_is_not_told_below_it() -> None:
+    """Neither a recommendation nor a warning; of another pair it is told."""
+    pair, other = kind_pair("glob", "count lines"), kind_pair("shell:grep", "count lines")
+    good = (
+        entry(pair, "glob first", rule=True),
+        entry(pair, "worked for: count", good=2.0),
+        entry(other, "worked"),
+    )
+    assert advice_from(Calibration(should_prefer=good), SPECS).prefer == ("glob first", "shell:grep: worked")
+    bad = (entry(pair, "no glob", rule=True), entry(pair, "no match", bad=0.85), entry(other, "no match", bad=0.85))
+    advice = advice_from(Calibration(must_not=bad), SPECS)
+    assert (advice.forbid, advice.care) == (("no glob",), ("shell:grep: no match",))
 
 
 def test_the_last_hands_stay() -> None:

@@ -243,7 +243,8 @@ def test_a_named_thing_found_elsewhere_is_knowledge(made: ToolCall, place: str |
         assert found == []
         return
     (lesson,) = found
-    assert (lesson.pair, lesson.level, lesson.stimulus.k) == (thing_pair("data.csv"), Level.KNOWLEDGE, 0.2)
+    where = "/p" if place.startswith("/p/") else ""
+    assert (lesson.pair, lesson.level, lesson.stimulus.k) == (thing_pair("data.csv", where), Level.KNOWLEDGE, 0.2)
     assert lesson.content == f"data.csv was found at {place}"
 
 

@@ -23,7 +23,6 @@ from artoo.contracts.tags import (
     kind_pair,
     micro_pair,
     target_of,
-    thing_pair,
     tool_of,
     tool_pair,
 )
@@ -66,18 +65,17 @@ class Advice:
 
 
 def pairs_of(
-    specs: Sequence[ToolSpec], met: Iterable[Pair], worked: Iterable[Pair], text: str, missing: Iterable[str]
+    specs: Sequence[ToolSpec], met: Iterable[Pair], worked: Iterable[Pair], text: str, things: Iterable[Pair]
 ) -> tuple[Pair, ...]:
     """What to ask memory before planning `text`: every tool on offer and each program of it that was `met` before,
     for this kind of request and as such; each tool on each thing that the text names, what `worked` for such a
-    request, and where `missing` things were.
+    request, and where missing `things` were.
     """
     offered = {spec.name for spec in specs}
     programs = [name for pair in met if (name := tool_of(pair) or "").partition(":")[0] in offered]
     tools = dict.fromkeys((*(spec.name for spec in specs), *programs))
     about = (pair for name in tools for pair in (kind_pair(name, text), tool_pair(name)))
     micro = (micro_pair(spec.name, name) for spec in specs for name in mentions(text))
-    things = (thing_pair(posixpath.basename(name)) for name in missing)
     return tuple(dict.fromkeys((*about, *worked, *micro, *things)))
 
 
@@ -94,7 +92,7 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
     A lesson counts only where it was learnt: for the same target or kind of request, or as a rule. What was learnt
     of a tool as such counts for the person's own tools, which do one thing. One bad experience with what runs or
     reads anything says nothing about the next use; for the same kind of request it is a warning, and several bind.
-    Something that reads and something that writes always stays.
+    Something that reads and something that writes always stays. What a rule was made of is not told beside it.
     """
     own = frozenset(spec.name for spec in specs if spec.special)
     bad = [(entry, tool_of(entry.pair) or "", target_of(entry.pair)) for entry in found.must_not]
@@ -109,12 +107,17 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
         or (entry.rule_id is not None and not tool)
     ]
     loose = [entry for entry in found.must_not if entry not in bound]
+    ruled = {entry.pair for entry in (*found.should_prefer, *found.must_not) if entry.rule_id is not None}
+
+    def told(entries: Sequence[CalibrationEntry]) -> list[CalibrationEntry]:
+        return [entry for entry in entries if entry.rule_id is not None or entry.pair not in ruled]
+
     return Advice(
         must_not=MustNot(tools=blocked, targets=targets),
         cautions=tuple(caution for entry in found.caution if (caution := caution_of(entry.pair)) is not None),
-        prefer=_lines(_said(found.should_prefer, own, worked, good=True), found.hypotheses),
+        prefer=_lines(_said(told(found.should_prefer), own, worked, good=True), found.hypotheses),
         forbid=_lines(entry.content for entry in bound if entry.rule_id is not None),
-        care=_lines(_said([*loose, *found.caution], own, worked)),
+        care=_lines(_said(told([*loose, *found.caution]), own, worked)),
         known=_lines(f"{place} (remembered; check it first)" for place in found.known),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Calibration, CalibrationEntry, MemoryAction, MemoryRead, Potentials
 from artoo.contracts.plan import Caution, PlannedSubTask
-from artoo.contracts.tags import Pair, macro_pair, micro_pair, placed, target_of
+from artoo.contracts.tags import Pair, macro_pair, micro_pair, placed, target_of, thing_pair
 from artoo.loops.medium.advice import Advice, advice_from, caution_of, in_words, mentions, pairs_of
 from artoo.ports.bus import Port
 from artoo.ports.recall import Recall
@@ -40,7 +41,9 @@ class Counsel:
         try:
             good = [entry.pair for entry in await self.recall.alternatives(intent)]
             worked = [pair for pair in good if target_of(pair) is None]  # files of other requests are no advice
-            pairs = pairs_of(specs, await self.recall.tool_pairs(), worked, intent, missing[:_MOST_MISSING])
+            names = [posixpath.basename(name) for name in missing[:_MOST_MISSING]]
+            things = [thing_pair(name, place) for name in names for place in (self.project, "")]
+            pairs = pairs_of(specs, await self.recall.tool_pairs(), worked, intent, things)
             named = {placed(pair, self.project): pair for pair in pairs}
             found = await self.recall.calibrate(intent, tuple(named))
         except MemoryStoreError as error:

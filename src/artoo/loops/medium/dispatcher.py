@@ -17,7 +17,6 @@ from artoo.ports.joining import Joining
 _FED_CHARACTERS = 1_500
 """Of each earlier output, head and tail, in a later subtask's context."""
 
-
 SHARE = 0.9
 """Of the time to a plan's deadline, what its groups of subtasks may use together."""
 

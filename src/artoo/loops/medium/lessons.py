@@ -116,9 +116,9 @@ def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], proje
     for name in dict.fromkeys(names):
         place = next((place for call in calls if (place := _place_in(call, name)) is not None), None)
         if place is not None:
-            where = place if place.startswith(("/", "~")) else posixpath.join(project, place)
-            told = f"{name} was found at {posixpath.normpath(where)}"
-            pair = thing_pair(posixpath.basename(name))
+            where = place if place.startswith("~") else posixpath.normpath(posixpath.join(project, place))
+            told = f"{name} was found at {where}"
+            pair = thing_pair(posixpath.basename(name), project if where.startswith(f"{project}/") else "")
             lessons.append(Lesson(pair, MegramState.FOUND, KNOWLEDGE, told, Level.KNOWLEDGE))
     return lessons
 

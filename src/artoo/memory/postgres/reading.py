@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from artoo.contracts.memory import Megram, MemoryAction, Potentials
-from artoo.contracts.tags import LOCAL, Pair, is_wide, kind_of
+from artoo.contracts.tags import LOCAL, Pair, is_wide, kind_of, tool_of
 from artoo.control.potentials import Sums, classify
 from artoo.memory import keys
 from artoo.memory.accumulators import recomputed
@@ -128,7 +128,7 @@ def sums(connection: Connection, pairs: Sequence[Pair], now_us: int, *, direct: 
 
 
 def worked(connection: Connection, macro: Pair, now_us: int, limit: int) -> list[Potentials]:
-    """Up to `limit` pairs that worked for the intent of `macro`, macro pairs left out."""
+    """Up to `limit` pairs of tools that worked for the intent of `macro`."""
     intent = keys.escape(macro.space.removeprefix("intent:"))
     found = list(iter_rows(connection, _WORKED, (intent, limit, now_us)))
     places = {int(row["place"]): (bytes(row["space"]), bytes(row["entity"])) for row in found}
@@ -138,7 +138,7 @@ def worked(connection: Connection, macro: Pair, now_us: int, limit: int) -> list
     return [
         potentials(pair, sums)
         for (pair, sums), by_kind in zip(pairs.items(), told, strict=True)
-        if not by_kind and not pair.space.startswith("intent:")
+        if not by_kind and tool_of(pair) is not None
     ]
 
 
