@@ -1,8 +1,9 @@
 """Schema transfer (v0.8 specification, Phase 2): a tool that served similar intents is guessed for this one.
 
-What worked is a table of intents by tools. Two intents are as similar as the tools that served both
-(cosine of their rows). A tool's score for an intent that never used it is the similarity-weighted vote of the
-intents that did. A guess is a hypothesis megram: marked, weak, never evidence, and made once.
+What worked is a table of intents by tools. Two intents are as similar as the tools that served both (cosine of
+their rows). A tool's score for an intent that never used it is the similarity-weighted vote of the intents that did,
+with one more for it and one against (rule of succession): one vote alone is no certainty. A guess is a hypothesis
+megram: marked, weak, never evidence, and made once.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ async def transfer(work: Pass) -> None:
 
 
 def guesses(worked: Mapping[str, frozenset[str]]) -> list[tuple[float, str, str]]:
-    """(score in [.5, 1], intent, tool) for tools that an intent has not used, best first."""
+    """(score in [.5, 1), intent, tool) for tools that an intent has not used, best first."""
     found: list[tuple[float, str, str]] = []
     for intent, tools in worked.items():
         similar = {
@@ -48,7 +49,7 @@ def guesses(worked: Mapping[str, frozenset[str]]) -> list[tuple[float, str, str]
         }
         total = sum(similar.values())
         for tool in frozenset[str]().union(*(worked[other] for other in similar)) - tools:
-            score = sum(weight for other, weight in similar.items() if tool in worked[other]) / total
+            score = (1 + sum(weight for other, weight in similar.items() if tool in worked[other])) / (2 + total)
             if score >= LEAST_SCORE:
                 found.append((score, intent, tool))
     return sorted(found, key=lambda guess: (-guess[0], guess[1], guess[2]))
