@@ -327,9 +327,11 @@ def _used(prompt: _Request, reply: TransportReply, completion: Completion | None
         return None
     if completion is None:
         return Usage(prompt_tokens=_estimate(prompt), estimated=True)
-    counted = completion.usage or Usage()
+    counted = completion.usage or _NOTHING_USED
+    if counted.prompt_tokens and counted.completion_tokens:
+        return counted
     written = estimated_tokens(completion.text, completion.thoughts)
-    if counted.prompt_tokens and (counted.completion_tokens or not written):
+    if counted.prompt_tokens and not written:
         return counted
     return Usage(
         prompt_tokens=counted.prompt_tokens or _estimate(prompt),

@@ -58,17 +58,12 @@ _HEADINGS: dict[Segment, str] = {
     Segment.SUBTASK: "Your subtask",
     Segment.EVIDENCE: "Evidence",
 }
+_HEADS = {segment: f"{_HEADINGS[segment]}:\n" if segment in _HEADINGS else "" for segment in Segment}
 
 
 def assemble(parts: Mapping[Segment, str]) -> tuple[str, str]:
     """The system and the user message for these segments, in order, each under its heading."""
-    system: list[str] = []
-    user: list[str] = []
-    for segment in sorted(parts):
-        text = parts[segment].strip()
-        if not text:
-            continue
-        heading = _HEADINGS.get(segment)
-        block = f"{heading}:\n{text}" if heading else text
-        (system if segment <= LAST_STABLE else user).append(block)
+    told = {segment: text for segment in sorted(parts) if (text := parts[segment].strip())}
+    system = [_HEADS[segment] + text for segment, text in told.items() if segment <= LAST_STABLE]
+    user = [_HEADS[segment] + text for segment, text in told.items() if segment > LAST_STABLE]
     return "\n\n".join(system), "\n\n".join(user)

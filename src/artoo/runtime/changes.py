@@ -32,7 +32,7 @@ class Changes(Settled):
     @classmethod
     def of(cls, settled: Settled, task_id: str, config: Config) -> Self:
         """The same facts about this task, below this configuration's home."""
-        made = cls.model_construct(**dict(settled))
+        made = cls.model_construct(**vars(settled))
         made._config, made._task_id = config, task_id
         return made
 
@@ -76,4 +76,4 @@ class RunResult(FinalResult):
     def of(cls, result: FinalResult, config: Config) -> Self:
         """The same result, of a task below this configuration's home."""
         changes = Changes.of(result.changes, result.task_id, config)
-        return cls.model_construct(None, **{**dict(result), "changes": changes})
+        return cls.model_construct(None, **{**vars(result), "changes": changes})

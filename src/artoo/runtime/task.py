@@ -255,10 +255,10 @@ class TaskRun:
         await self._stage.prepared(self._user)
         await planner.run()
 
-    def _cost(self) -> Cost:
+    def _cost(self, elapsed_ms: int) -> Cost:
         """With the calls of subtasks that never came to an outcome, too."""
         calls = sum(executor.calls for executor in self._executors)
-        return self._spent().model_copy(update={"tool_calls": calls})
+        return self._spent().model_copy(update={"tool_calls": calls, "elapsed_ms": elapsed_ms})
 
     def _experience(self, port: Port) -> Experience | None:
         stage = self._stage

@@ -352,6 +352,7 @@ class Views:
         return tuple(sorted(places, key=lambda place: place.record().created_at))
 
 
+@lru_cache(maxsize=1_024)
 def _directory_name(name: str) -> str:
     return quote(name, safe="").replace(".", "%2E")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.criteria import Criterion
@@ -42,7 +42,7 @@ def objections(
     subtasks: Sequence[PlannedSubTask],
     task_criteria: Sequence[Criterion],
     forbidden: Iterable[tuple[str, str]],
-    tried: Iterable[Fingerprint] = (),
+    tried: Collection[Fingerprint] = (),
 ) -> list[str]:
     """All objections to a plan, none when it may run. `forbidden`: targets, each with what failed on it;
     `tried`: plans that this one must differ from.
@@ -55,7 +55,7 @@ def objections(
             used = target and subtask.tool in (identity, identity.partition(":")[0])
             if used and (target in mentions(subtask.intent) or _mentions(subtask.intent, target)):
                 found.append(f"subtask {number} uses {target!r} with {identity}, which failed before")
-    if any(map(fingerprint(subtasks).is_nearly, tried)):
+    if tried and any(map(fingerprint(subtasks).is_nearly, tried)):
         found.append("the plan is nearly the same as one that failed; use another kind of tool or another method")
     return found
 

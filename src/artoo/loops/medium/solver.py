@@ -88,6 +88,7 @@ class Solver:
     """Keeps the trajectory of the gap, and decides by it; the only emitter of FinalResult.
 
     `memory` None: nothing is remembered. `tuned`: the numbers for tasks of one type, by the slug of their intent.
+    `spent`: what was used, given the milliseconds that it took.
     """
 
     port: Port
@@ -95,7 +96,7 @@ class Solver:
     offered: Offered
     clock: Clock
     budget_ms: float
-    spent: Callable[[], Cost]
+    spent: Callable[[int], Cost]
     watch: Stopwatch
     trajectory: Trajectory
     memory: Experience | None = None
@@ -302,9 +303,8 @@ class Solver:
         """The end is decided; the result goes out when the gate has settled the task's difference."""
         if not task.ended:
             task.ended = True
-            cost = self.spent().model_copy(update={"elapsed_ms": round(self.watch.elapsed_ms())})
             without = (NotAgreed(what=self._not_agreed),) if self._not_agreed else ()
-            ended = {"cost": cost, "facts": (*result.facts, *without)}
+            ended = {"cost": self.spent(round(self.watch.elapsed_ms())), "facts": (*result.facts, *without)}
             result = result.model_copy(update=ended)
             task.closing = result, cause
             self.port.publish(_ending(result, task, may_ask=result.stopped_by not in _NOBODY_ASKED), cause=cause)

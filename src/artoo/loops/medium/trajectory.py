@@ -58,7 +58,8 @@ class Trajectory:
 
     def measure(self, gap: Gap, elapsed_ms: float, budget_ms: float) -> Measurement:
         """The loss of this round. `budget_ms` may be below the hyperparameter's when a deadline caps it."""
-        h = replace(self._h, time_budget_ms=max(1, round(budget_ms)))
+        whole = max(1, round(budget_ms))
+        h = self._h if whole == self._h.time_budget_ms else replace(self._h, time_budget_ms=whole)
         cost = resource_cost(self.replans, elapsed_ms, h)
         terms = LossTerms(gap.distance, gap.implausibility, cost)
         equal_cost = gradient_at_equal_cost(terms, self._previous, h)
