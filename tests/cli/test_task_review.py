@@ -269,7 +269,7 @@ def test_an_archived_tasks_work_is_swept(place: Path) -> None:
 def test_without_papers_nothing_is_approved(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A submission whose papers and files are gone is not called done."""
     task = asyncio.run(submit(place))
-    asyncio.run(_office(place, lambda office: asyncio.to_thread(office.submissions.discard, task)))
+    asyncio.run(_office(place, lambda office: asyncio.to_thread(office.submissions.discard, task, OPERATOR)))
     assert main(["task", "review", task, "approve"]) == 1
     assert "not there any more" in capsys.readouterr().err
     assert main(["task", "show", task, "--json"]) == 0

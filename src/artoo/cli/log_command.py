@@ -128,7 +128,9 @@ def show(context: click.Context, task_id: str | None, full: bool, as_json: bool)
         _print_json(log_view.story_object(story, afterwards))
         return
     language = "en" if story.result is None else story.result.language
-    since = SettledSince(afterwards, name_at(home_of(context), story.task_id), language)
+    under = "" if ended is None else ended.kept_under
+    name = name_at(home_of(context), under or story.task_id)
+    since = SettledSince(afterwards, name, language, on_board=bool(under))
     log_view.show_story(story, since, full=full)
 
 

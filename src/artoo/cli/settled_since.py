@@ -10,7 +10,7 @@ from artoo.cli.review.layout import counts_line, waiting_line
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.task_names import local_time
 from artoo.contracts.settling import is_gits
-from artoo.runtime.afterwards import Afterwards, Became
+from artoo.runtime.afterwards import Afterwards, Became, Waiting
 from artoo.words.settled import SettledWords, settled_words
 
 PATHS_SHOWN = 6
@@ -18,11 +18,13 @@ PATHS_SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class SettledSince:
-    """`name`: the beginning of the task's id that is enough for artoo's commands."""
+    """`name`: the beginning of the id that is enough for artoo's commands: of the task, or of the board's task
+    under which its changes wait (`on_board`)."""
 
     afterwards: Afterwards
     name: str
     language: str = "en"
+    on_board: bool = False
     here: Here = field(default_factory=Here)
 
     @property
@@ -49,9 +51,12 @@ class SettledSince:
             )
             what = waiting_line(waits.counts, waits.conflicts, self._review)
             yield self.words.waits.format(when=when, until=until, what=what)
-            verbs = ("diff", "discard") if waits.conflicts and not waits.counts else ("diff", "apply", "discard")
-            commands = (f"artoo {verb} {self.name}" for verb in verbs)
-            yield "  " + self._review.joint.join(commands)
+            yield "  " + self._review.joint.join(f"artoo {verb} {self.name}" for verb in self._verbs(waits))
+
+    def _verbs(self, waits: Waiting) -> tuple[str, ...]:
+        if self.on_board:
+            return ("diff", "task show")
+        return ("diff", "discard") if waits.conflicts and not waits.counts else ("diff", "apply", "discard")
 
     def _became(self, one: Became) -> str:
         sentence = {

@@ -193,6 +193,8 @@ class Settled(Contract):
     `counts` counts all. `applied` are the paths that took effect, also in an earlier life of the task (empty means
     all when the state is `applied`). `reason` says in the task's language why it waits, or why something was not
     applied. `expires_at`: seconds since the epoch (UTC) after which a pending difference may be dropped.
+    `kept_under` is the task in whose view it lies, and under whose id it is settled, where that is another: a task
+    of the board.
     """
 
     state: SettledState = "none"
@@ -205,6 +207,7 @@ class Settled(Contract):
     expires_at: float | None = None
     went_out: tuple[str, ...] = ()
     digest: str = ""
+    kept_under: str = ""
 
     @property
     def waits(self) -> bool:

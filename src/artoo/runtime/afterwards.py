@@ -99,11 +99,17 @@ class SettledBooks:
         return cls(acts, waiting)
 
     def afterwards(self, task_id: str, ended: Settled | None) -> Afterwards:
-        """What became of a task. `ended`: what its result says; None: it has not come to its end."""
+        """What became of a task. `ended`: what its result says; None: it has not come to its end.
+
+        Work on a task of the board is settled under that task's id; what of it was dropped before, under its own.
+        """
         settled = ended or Settled()
-        became = [*_at_its_end(settled), *map(_later, self.acts.get(task_id, ()))]
-        if task_id in self.waiting:
-            record = self.waiting[task_id]
+        own = self.acts.get(task_id, ())
+        name = task_id if own else settled.kept_under or task_id
+        acts = self.acts.get(name, ())
+        became = [*_at_its_end(settled), *map(_later, acts)]
+        if name in self.waiting:
+            record = self.waiting[name]
             if record is not None and not record.cut_off:
                 now = Waiting(record.counts, record.since, record.due, record.conflicts, record.reason)
                 return Afterwards(tuple(became), now)
@@ -111,7 +117,7 @@ class SettledBooks:
                 clashes = len(settled.conflicts)
                 now = Waiting(settled.counts, None, settled.expires_at, clashes, settled.reason)
                 return Afterwards(tuple(became), now)
-        elif settled.waits and not self.acts.get(task_id):
+        elif settled.waits and not acts:
             return Afterwards(tuple(became), waited=Waiting(settled.counts))
         return Afterwards(tuple(became))
 

@@ -9,9 +9,11 @@ a second one would do again. What the person has changed meanwhile cannot be gon
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from artoo.contracts.agents import BoardTask, SubmittedWork
+from artoo.contracts.agents import RUNTIME, BoardTask, SubmittedWork
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled, counts_of
 from artoo.ports.confirm import Questions
@@ -21,7 +23,8 @@ from artoo.runtime.options import RunOptions
 from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.submissions import Submissions
 from artoo.world.closing import opened
-from artoo.world.pending import DAY, PendingRecord, forget_pending
+from artoo.world.pending import DAY, PendingRecord, SettledRecord, forget_pending, note_settled
+from artoo.world.settle import discard
 from artoo.world.view_place import TRUNK, fork_name
 
 WAITS = "it waits for its review"
@@ -56,6 +59,8 @@ async def begin(
         await exchange.take_over(task, attempt.trunk)
     standing = await asyncio.to_thread(_taken_up, submissions, task)
     await attempt.trunk.drop(attempt.name)
+    if attempt.kept and task.run is not None:
+        await asyncio.to_thread(_told_dropped, submissions, task, task.run)
     return replace(attempt, view=attempt.trunk.fork(attempt.name), standing=standing, kept=False)
 
 
@@ -66,6 +71,17 @@ async def reopened(artoo: Artoo, submissions: Submissions, task: BoardTask, plac
     known = await asyncio.to_thread(submissions.view(task.id).layer_names)
     kept = any(one == layer or one.startswith(f"{layer}/") for one in known)
     return Attempt(trunk, trunk.fork(name), name, kept=kept)
+
+
+def _told_dropped(submissions: Submissions, task: BoardTask, run: str) -> None:
+    """What an earlier attempt made and never handed in is gone: its log says so from now on."""
+    with suppress(OSError):  # a line for people; the work goes on without it
+        note_settled(submissions.view(task.id).base.parent, _dropped(submissions, task, run))
+
+
+def _dropped(submissions: Submissions, task: BoardTask, task_id: str) -> SettledRecord:
+    request = submissions.asked(task.id)
+    return SettledRecord(at=time.time(), task_id=task_id, what="discarded", by=RUNTIME, request=request)
 
 
 def _taken_up(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
@@ -83,7 +99,8 @@ def _taken_up(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
         forget_pending(place)
         found = view.difference()
         if found.conflicts:
-            place.remove()
+            with suppress(OSError):  # it is gone all the same; there was no room to say so
+                discard(place, _dropped(submissions, task, task.id))
             return ()
     return tuple(change.path for change in found.changes)
 
@@ -133,6 +150,7 @@ class LeftToReview:
     """Settles the run of an attempt: nothing takes effect before its review. Implements ports.settling.Settling."""
 
     view: View
+    board_task: str
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
         """See Settling. Nobody is asked here."""
@@ -140,4 +158,4 @@ class LeftToReview:
         if not changes:
             return Settled()
         reason = "it is not handed in" if ending.directive == "abandon" else WAITS
-        return Settled(state="pending", unlisted=len(changes), reason=reason)
+        return Settled(state="pending", unlisted=len(changes), reason=reason, kept_under=self.board_task)

@@ -29,7 +29,7 @@ from artoo.agents.pulses import Pulses
 from artoo.agents.registry import Registry
 from artoo.agents.seats import Seats
 from artoo.agents.wake import Wake
-from artoo.contracts.agents import BoardState, Complexity, Priority, TrustLevel
+from artoo.contracts.agents import RUNTIME, BoardState, Complexity, Priority, TrustLevel
 from artoo.contracts.errors import SandboxError
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -92,7 +92,7 @@ class Office:
         Raises GovernanceRefused when it cannot be archived.
         """
         await self.board.archive(task_id, actor)
-        await asyncio.to_thread(self.submissions.discard, task_id)
+        await asyncio.to_thread(self.submissions.discard, task_id, actor)
 
     async def sweep(self) -> None:
         """Discards the work of archived tasks, where an earlier process was cut off after the archiving.
@@ -113,7 +113,7 @@ class Office:
 
     def _discard(self, task_id: str) -> None:
         with suppress(SandboxError):  # somebody looks at it right now
-            self.submissions.discard(task_id)
+            self.submissions.discard(task_id, RUNTIME)
 
     def folders(self) -> Found:
         """The agents on disk. Blocks."""

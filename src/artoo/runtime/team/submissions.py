@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +20,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from artoo.contracts.agents import SubmittedWork
 from artoo.contracts.base import Contract
 from artoo.disk.whole import write_durably
+from artoo.world.pending import SettledRecord
 from artoo.world.remove import remove_tree
+from artoo.world.settle import discard
 from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -110,21 +113,35 @@ class Submissions:
         except OSError:
             return ""
 
-    def discard(self, board_task: str) -> None:
-        """Forgets all papers of a task, and what is left of its view.
+    def discard(self, board_task: str, actor: str) -> None:
+        """Forgets all papers of a task, and what is left of its view; that something handed in goes, is told.
 
         Raises OSError, and SandboxError while somebody works in the view.
         """
         view = self.view(board_task)
         if view.base.is_dir():
             with view.locked(PATIENCE_SECONDS):
-                view.remove()
+                if self._handed_in(board_task):
+                    discard(view, self._line(board_task, actor))
+                else:
+                    view.remove()
         remove_tree(self._papers(board_task))
 
     def listed(self) -> tuple[str, ...]:
         """The tasks of which there are papers here."""
         names = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
         return tuple(name for name in names if not name.startswith("."))
+
+    def _handed_in(self, board_task: str) -> bool:
+        """Whether a submission of it has changed files."""
+        papers = self._papers(board_task)
+        numbers = papers.iterdir() if papers.is_dir() else ()
+        works = (Submission(place).work() for place in numbers if place.is_dir())
+        return any(work is not None and bool(work.digest) for work in works)
+
+    def _line(self, board_task: str, actor: str) -> SettledRecord:
+        request = self.asked(board_task)
+        return SettledRecord(at=time.time(), task_id=board_task, what="discarded", by=actor, request=request)
 
     def _papers(self, board_task: str) -> Path:
         return self.folder / quote(board_task, safe="").replace(".", "%2E")

@@ -140,7 +140,7 @@ async def _behalf(bench: Bench, member: Member, claim: TaskClaim, attempt: Attem
         must_not=member.must_not,
         tools=bench.mail_tools(member.name, f"{task.id}#{task.submission}"),
         view=attempt.view,
-        settling=LeftToReview(attempt.view),
+        settling=LeftToReview(attempt.view, task.id),
         kept=attempt.kept,
         tier=member.tier,
         began=began,
