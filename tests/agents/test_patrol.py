@@ -20,7 +20,7 @@ from artoo.agents.patrol import Patrol, PatrolRequest
 from artoo.agents.patrol_conditions import Every, FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
 from artoo.agents.patrol_file import MOST_ITEMS, parse_patrol, patrol_problems, read_patrol
 from artoo.agents.patrol_sights import Looking, mark_of_files
-from artoo.agents.patrol_store import MOST_REMEMBERED, ItemState, PatrolStore
+from artoo.agents.patrol_store import MOST_REMEMBERED, ItemState, PatrolStore, script_problems
 from artoo.contracts.agents import PatrolRefused, Recorded
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
 from artoo.contracts.errors import ToolError
@@ -447,6 +447,23 @@ async def test_a_script_that_fails_is_told_once_and_does_nothing(round_: Round) 
     assert "exit code 1" in told.problem and "todo" in told.problem
     (round_.home / "todo").write_text("sort the letters\n")
     assert await round_.beat(patrol) == []
+
+
+async def test_a_script_that_fails_is_found_by_who_looks_later(round_: Round) -> None:
+    """Until it works again, and by a process that began anew, too."""
+    source, team = str(round_.home / "patrol.sh"), ("ada", "bob")
+
+    async def problems() -> dict[str, tuple[str, ...]]:
+        return await script_problems(round_.database, source, team)
+
+    await round_.beat(round_.scripted("echo no such place; exit 3"))
+    ((problem, whose),) = (await problems()).items()
+    assert "exit code 3" in problem and "no such place" in problem and whose == ("ada",)
+    await round_.beat(round_.scripted("exit 4"))
+    (problem,) = await problems()
+    assert "exit code 4" in problem
+    await round_.beat(round_.scripted("true"))
+    assert await problems() == {}
 
 
 async def test_a_script_is_bounded(round_: Round) -> None:

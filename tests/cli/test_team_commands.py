@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from artoo.agents.accounts import Accounts
+from artoo.agents.patrol_store import PatrolStore
 from artoo.agents.pulse import Beat
 from artoo.cli.main import main
 from artoo.cli.serve_command import told
@@ -287,6 +288,22 @@ def test_an_agent_is_retired_and_taken_back(run: Run, home: Path) -> None:
     assert run("agent", "show", "ada", "--json").json["state"] == "retired"
     assert run("agent", "accept", "ada").code == 0
     assert run("agent", "list", "--json").json["agents"][0]["state"] == "ready"
+
+
+def test_a_routine_that_fails_is_in_the_status(run: Run, home: Path) -> None:
+    """Once, with those whose look failed; a paused agent does not look."""
+    for name in ("ada", "ben", "cyd"):
+        assert run("agent", "new", name).code == 0
+
+    async def failed() -> str:
+        async with open_office(load_config({"ARTOO_HOME": str(home)})) as office:
+            for name in ("ada", "ben", "cyd"):
+                await PatrolStore(office.database, name).note_problem(str(office.routine), "it ended with code 3")
+            return str(office.routine)
+
+    routine = asyncio.run(failed())
+    assert run("agent", "pause", "cyd").code == 0
+    assert run("status", "--json").json["problems"] == [f"{routine} (ada, ben): it ended with code 3"]
 
 
 def test_a_patrol_item_that_is_wrong_is_told(run: Run, home: Path) -> None:

@@ -166,8 +166,11 @@ class Patrol:
             text = PatrolText() if self._run is None else await printed_by(path, self._run)
             found |= {item.key: (item, f"{path}:{item.line}") for item in text.items}
             whole = whole and not text.problems
-            if self._told.get(path, ()) != text.problems:
+            if (
+                self._told.get(path) != text.problems
+            ):  # also at the first look: an earlier process may have noted one
                 self._told[path] = text.problems
+                await self._store.note_problem(str(path), "; ".join(problem.text for problem in text.problems))
                 for problem in text.problems:
                     await self._refuse(path, problem)
         self._scripted = found

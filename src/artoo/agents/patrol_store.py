@@ -8,9 +8,11 @@ from datetime import datetime
 
 from artoo.agents.database import Database
 from artoo.agents.steady import microseconds, moment
-from artoo.agents.transaction import Reading, Writing
+from artoo.agents.transaction import Reading, Writing, storable
 
 _ALL = 1_000_000
+
+_PROBLEM = "patrol problem: "
 
 MOST_REMEMBERED = 500
 """Items whose state is kept for one agent, those of its routine not counted."""
@@ -60,6 +62,17 @@ class PatrolStore:
 
         await self._database.write(work)
 
+    async def note_problem(self, source: str, problem: str) -> None:
+        """What is wrong with a routine, for who looks later (`script_problems`); empty: nothing any more."""
+        name = f"{_PROBLEM}{self._agent} {source}"
+
+        def work(writing: Writing) -> None:
+            writing.run("DELETE FROM marks WHERE name = ?", (name,))
+            if problem:
+                writing.run("INSERT INTO marks (name, value) VALUES (?, ?)", (name, storable(problem)))
+
+        await self._database.write(work)
+
     async def forget_oldest(self, kept: Collection[str]) -> None:
         """Forgets the oldest items beyond `MOST_REMEMBERED` that are not among `kept`.
 
@@ -75,3 +88,18 @@ class PatrolStore:
                 writing.run("DELETE FROM patrols WHERE agent = ? AND item = ?", (self._agent, item))
 
         await self._database.write(work)
+
+
+async def script_problems(database: Database, source: str, agents: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """What was wrong with this routine at the last look of these agents: problem → whose. Raises
+    ActivityStoreError."""
+
+    def work(reading: Reading) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for agent in sorted(agents):
+            row = reading.one("SELECT value FROM marks WHERE name = ?", (f"{_PROBLEM}{agent} {source}",))
+            if row is not None:
+                found[row["value"]] = (*found.get(row["value"], ()), agent)
+        return found
+
+    return await database.read(work)

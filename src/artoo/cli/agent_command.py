@@ -23,7 +23,7 @@ _GONE = (
 )
 _RETIRED = "what it left is kept; artoo agent accept {name} takes it back"
 FOLDER_GONE = "folder gone"
-RETIRED = "retired"
+RETIRED, READY = "retired", "ready"
 _RECENT = 10
 
 
@@ -249,7 +249,7 @@ def _altered(folder: AgentFolder, record: AgentRecord) -> JsonObject:
 
 
 def _record_object(record: AgentRecord) -> JsonObject:
-    working = "stopped" if record.stopped else "paused" if record.paused else "ready"
+    working = "stopped" if record.stopped else "paused" if record.paused else READY
     state = RETIRED if record.retired else working
     return {"name": record.name, "trust": record.trust.value, "state": state, "detail": record.stopped}
 

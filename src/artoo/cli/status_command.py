@@ -94,7 +94,8 @@ def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
 async def _status(office: Office) -> JsonObject:
     from artoo.agents.additions import MOST_TASKS
     from artoo.agents.left import left_to_operator
-    from artoo.cli.agent_command import FOLDER_GONE, RETIRED, listed
+    from artoo.agents.patrol_store import script_problems
+    from artoo.cli.agent_command import FOLDER_GONE, READY, RETIRED, listed
     from artoo.runtime.team.instance import serving
     from artoo.runtime.upkeep import spent_on
 
@@ -105,6 +106,9 @@ async def _status(office: Office) -> JsonObject:
     problems += await asyncio.to_thread(
         _wrong_items, office, {row["name"] for row in rows if row["state"] == RETIRED}
     )
+    working_agents = {str(row["name"]) for row in rows if row["state"] == READY}
+    failing = await script_problems(office.database, str(office.routine), working_agents)
+    problems += [f"{office.routine} ({', '.join(whose)}): {problem}" for problem, whose in failing.items()]
     gone = {row["name"] for row in rows if row["state"] == FOLDER_GONE}
     working = {task.assignee: task for task in tasks if task.state is BoardState.IN_PROGRESS}
     agents: list[JsonObject] = []
