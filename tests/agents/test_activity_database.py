@@ -243,7 +243,7 @@ async def test_a_clock_set_back_ends_no_claim_and_keeps_the_chain(tmp_path: Path
 async def test_records_are_published_once_in_order_and_again_only_after_a_crash(tmp_path: Path) -> None:
     """What was not published when the process died comes first at the next start, under the same name."""
     stream = Stream()
-    async with office(tmp_path, holder="first") as opened:
+    async with office(tmp_path, holder="one/1/1/1/1") as opened:
         await opened.board.add("a", OPERATOR)
         outbox = Outbox(opened.database, stream, is_dead=lambda _: False)
         published = await outbox.drain()
@@ -251,13 +251,28 @@ async def test_records_are_published_once_in_order_and_again_only_after_a_crash(
         assert await outbox.drain() == 0
         await opened.board.add("b", OPERATOR)
     later = Stream()
-    async with office(tmp_path, holder="second", team=False) as opened:
+    async with office(tmp_path, holder="two/1/1/1/1", team=False) as opened:
         living = Outbox(opened.database, later, is_dead=lambda _: False)
-        assert await living.drain() == 0, "the process that wrote it lives and publishes it itself"
+        assert await living.drain() == 0, "its home lives and publishes it itself"
         assert await Outbox(opened.database, later, is_dead=lambda _: True).drain() == 1
     moved = [record for record in (*stream.records, *later.records) if isinstance(record, TaskMoved)]
     assert [record.before for record in moved] == [None, None]
     assert len({record.event for record in moved}) == 2
+
+
+@pytest.mark.usefixtures("engine")
+async def test_what_a_command_did_comes_before_what_followed(tmp_path: Path) -> None:
+    """A task that is taken at once: first it was added, though the command that added it has not ended."""
+    stream = Stream()
+    async with (
+        office(tmp_path, holder="command", team=False) as command,
+        office(tmp_path, holder="serving") as serving,
+    ):
+        task = await command.board.add("a", OPERATOR)
+        await serving.board.work.take(task.id, "bob")
+        await Outbox(serving.database, stream, is_dead=lambda _: False).drain()
+    moved = [record.after.value for record in stream.records if isinstance(record, TaskMoved)]
+    assert moved == ["pending", "in_progress"]
 
 
 @pytest.mark.usefixtures("engine")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from artoo.agents.database import Database
+from artoo.agents.holders import machine_of
 from artoo.agents.ports import Publish
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Reading, Writing
@@ -37,7 +38,7 @@ class _Waiting(NamedTuple):
 
 
 class Outbox:
-    """Publishes what this process wrote, and what dead processes left."""
+    """Publishes what the processes of this home wrote, and what dead ones of others left."""
 
     def __init__(
         self, database: Database, publish: Publish, *, is_dead: Callable[[str], bool] | None = None
@@ -75,7 +76,9 @@ class Outbox:
 
     def _due(self, reading: Reading) -> list[_Waiting]:
         holders = {str(row["holder"]) for row in reading.all("SELECT DISTINCT holder FROM events")}
-        ours = [holder for holder in holders if holder == reading.holder or self._is_dead(holder)]
+        # One process publishes for its home: what a command has written comes before what followed from it.
+        home = machine_of(reading.holder)
+        ours = [holder for holder in holders if machine_of(holder) == home or self._is_dead(holder)]
         orphaned = reading.steady_us - seconds_us(ORPHANED_SECONDS)
         marks = ", ".join("?" * len(ours)) or "''"
         rows = reading.all(

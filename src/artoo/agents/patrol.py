@@ -166,9 +166,8 @@ class Patrol:
             text = PatrolText() if self._run is None else await printed_by(path, self._run)
             found |= {item.key: (item, f"{path}:{item.line}") for item in text.items}
             whole = whole and not text.problems
-            if (
-                self._told.get(path) != text.problems
-            ):  # also at the first look: an earlier process may have noted one
+            # At the first look too: an earlier process may have noted a problem.
+            if self._told.get(path) != text.problems:
                 self._told[path] = text.problems
                 await self._store.note_problem(str(path), "; ".join(problem.text for problem in text.problems))
                 for problem in text.problems:
