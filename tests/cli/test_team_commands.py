@@ -14,6 +14,7 @@ import pytest
 from artoo.agents.accounts import Accounts
 from artoo.agents.patrol_store import PatrolStore
 from artoo.agents.pulse import Beat
+from artoo.cli.mail_command import BOXES
 from artoo.cli.main import main
 from artoo.cli.serve_command import told
 from artoo.contracts.agents import PatrolRefused
@@ -304,6 +305,27 @@ def test_a_routine_that_fails_is_in_the_status(run: Run, home: Path) -> None:
     routine = asyncio.run(failed())
     assert run("agent", "pause", "cyd").code == 0
     assert run("status", "--json").json["problems"] == [f"{routine} (ada, ben): it ended with code 3"]
+
+
+def test_the_options_do_what_their_page_says(run: Run) -> None:
+    """The small ones of the team's commands (docs/agents.md), each seen by what it changes."""
+    assert run("agent", "new", "ada", "--skill", "search", "--skill", "two words", "--must-not", "shell").code == 0
+    shown = run("agent", "show", "ada", "--json").json
+    assert (shown["skills"], shown["must_not"]) == (["search", "two words"], ["shell"])
+    assert run("task", "add", "one", "--priority", "critical", "--json").json["priority"] == "critical"
+    second = run("task", "add", "two", "--to", "ada", "--json").json
+    assert run("task", "move", second["id"], "--priority", "background", "--json").json["priority"] == "background"
+    assert run("task", "move", second["id"], "cancelled").code == 0
+
+    def texts(*words: str) -> list[str]:
+        return [one["text"] for one in run("task", "list", *words, "--json").json]
+
+    assert texts("--agent", "ada") == ["two"] and texts("--state", "pending") == ["one"]
+    assert texts("--state", "pending", "--state", "cancelled") == ["one", "two"]
+    assert run("mail", "send", "ada", "hi", "--priority", "critical", "--json").json["priority"] == "critical"
+    boxes = {box: len(run("mail", "list", "--of", "ada", "--box", box, "--json").json) for box in BOXES}
+    assert boxes == {"inbox": 1, "outbox": 0, "archive": 0, "sent": 0}
+    assert len(run("mail", "list", "--box", "sent", "--json").json) == 1
 
 
 def test_a_patrol_item_that_is_wrong_is_told(run: Run, home: Path) -> None:
