@@ -30,8 +30,8 @@ async def open_and_close(address: StoreAddress) -> None:
         pass
 
 
-async def test_why_there_is_no_connection_is_said(store: StoreAddress) -> None:
-    """A database that is not there is named, for the books and for memory: not only that it took too long."""
+async def test_why_there_is_no_connection_is_said(store: StoreAddress, caplog: pytest.LogCaptureFixture) -> None:
+    """A database that is not there is named, for the books and for memory, and not by the driver for each try."""
     missing = parse(store.url.replace("/test_", "/missing_"))
     with pytest.raises(StoreAway, match=r'database "missing_\d+" does not exist'):
         await open_and_close(missing)
@@ -39,6 +39,7 @@ async def test_why_there_is_no_connection_is_said(store: StoreAddress) -> None:
     with pytest.raises(MemoryStoreError, match=r'database "missing_\d+" does not exist'):
         await asyncio.to_thread(database.read, lambda connection: connection.execute("SELECT 1"))
     database.close()
+    assert {record.name for record in caplog.records} == {"artoo.agents.shared"}
 
 
 async def test_a_role_without_the_schema_is_told_that(postgres: Server, store: StoreAddress) -> None:

@@ -82,8 +82,8 @@ def parse(url: str) -> StoreAddress:
     cut = not at and ":" in places and "@" in f"{parts.path}{parts.query}{parts.fragment}"
     if ":" in user or cut or any(name in query for name in _SECRET):
         raise ConfigurationError(
-            "The store's address must not hold a password: it is shown in messages and lists of processes. Leave it"
-            f" out, and set {PASSWORD_VARIABLES[0]} (or PGPASSWORD), or let ~/.pgpass hold it. (An @ of another"
+            "The store's address is shown in messages and lists of processes, and must not hold a password. Leave"
+            f" it out, and set {PASSWORD_VARIABLES[0]} (or PGPASSWORD), or let ~/.pgpass hold it. (An @ of another"
             " part is written %40.)"
         )
     if not (parts.path.strip("/") or query.get("dbname") or query.get("service")):

@@ -143,12 +143,14 @@ def _advice(error: Exception, address: StoreAddress) -> str:
             return "It took too long; look at what else the server does, and try again."
         case psycopg.OperationalError() if error.sqlstate is None and "sslmode" in address.settings():
             return (
-                "Check that it runs, can be reached and speaks TLS with a certificate of its name (`artoo store"
-                " check` says what is wrong with that); what is under way goes on, and is written when it is back."
+                "Check that it runs, can be reached, lets this user in and speaks TLS with a certificate of its"
+                " name (`artoo store check` says what is wrong with that); what is under way goes on, and is"
+                " written when it is back."
             )
         case psycopg.OperationalError():
             return (
-                "Check that it runs and can be reached; what is under way goes on, and is written when it is back."
+                "Check that it runs, can be reached and lets this user in; what is under way goes on, and is"
+                " written when it is back."
             )
         case _:
             return "Nothing was changed; please report this."

@@ -6,6 +6,7 @@ stand still, as a paused container's do, the system goes on answering, and no ti
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -77,6 +78,10 @@ class _Failures:
 
     def __init__(self) -> None:
         self.last: psycopg.Error | None = None
+        driver = logging.getLogger("psycopg")
+        if driver.level == logging.WARNING:  # as psycopg itself sets it
+            # It warns of each try, and of each connection that was lost: who asks is told that once, and why.
+            driver.setLevel(logging.ERROR)
 
     @contextmanager
     def noted(self) -> Generator[None]:
