@@ -40,7 +40,7 @@ class JsonLines:
                 await self._refuse(None, INVALID_REQUEST, f"the message is longer than {LONGEST_LINE} bytes")
                 continue
             try:
-                raw = _read(line)
+                raw = read_json(line)
             except ValueError as error:
                 await self._refuse(None, PARSE_ERROR, f"this is no JSON: {error}")
                 continue
@@ -85,7 +85,7 @@ class JsonLines:
         await self.send({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": why}})
 
 
-def _read(line: bytes) -> object:
+def read_json(line: bytes) -> object:
     """Well-formed (`well_formed_json`), so that the request is answered under its id.
 
     Raises ValueError for what is no JSON.

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from artoo.protocols.a2a.caching import CacheableCards
 from artoo.protocols.a2a.card import KEYS_PATH, REST, RPC, Signer
 from artoo.protocols.a2a.handler import BoardAgent
-from artoo.protocols.http import CALLER, BoundedBody, OwnNames, TokenRequired, given
+from artoo.protocols.http import CALLER, BoundedBody, OwnNames, TokenRequired, WellFormedBody, given
 from artoo.protocols.json_lines import PARSE_ERROR
 
 _JSON = ("application/json", "application/a2a+json")
@@ -137,5 +137,7 @@ def application(
         rest = create_rest_routes(handler, contexts, path_prefix=place + REST)
         routes += [route for route in rest if not isinstance(route, Mount)]  # tenants, which there are none of
     routes.append(Route(KEYS_PATH, keys))
-    app = BoundedBody(ReadableJson(CacheableCards(Starlette(routes=routes), cards, since)), LARGEST_BODY)
+    app = BoundedBody(
+        WellFormedBody(ReadableJson(CacheableCards(Starlette(routes=routes), cards, since))), LARGEST_BODY
+    )
     return OwnNames(TokenRequired(app, tokens, [KEYS_PATH, *cards]), names)

@@ -9,7 +9,15 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
-from artoo.protocols.http import LARGEST_BODY, TokenRequired, listening_at, own_names, serve_on
+from artoo.protocols.http import (
+    LARGEST_BODY,
+    BoundedBody,
+    TokenRequired,
+    WellFormedBody,
+    listening_at,
+    own_names,
+    serve_on,
+)
 
 TOKEN_FILE = "mcp-token"
 MOST_SESSIONS = 64
@@ -22,7 +30,8 @@ def http_app(server: MCPServer[Any], token: str | None, port: int) -> ASGIApp:
     app = server.streamable_http_app(
         transport_security=security, max_request_body_size=LARGEST_BODY, max_sessions=MOST_SESSIONS
     )
-    return app if token is None else TokenRequired(app, {"": token})
+    whole = BoundedBody(WellFormedBody(app))
+    return whole if token is None else TokenRequired(whole, {"": token})
 
 
 async def serve_http(server: MCPServer[Any], token: str | None, port: int, ready: Callable[[int], None]) -> None:
