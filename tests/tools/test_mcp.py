@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import gzip
 import json
+import logging
 import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from logging.handlers import BufferingHandler
 from pathlib import Path
 
 import httpx2
@@ -221,11 +223,23 @@ async def test_streamable_http() -> None:
 
 @pytest.mark.parametrize(
     ("headers", "body"),
-    [({"Content-Encoding": "gzip"}, gzip.compress(bytes(64 << 20))), ({}, b" " * (LARGEST_ANSWER + 1))],
-    ids=["packed", "plain"],
+    [
+        ({"Content-Encoding": "gzip"}, gzip.compress(bytes(64 << 20))),
+        ({}, b" " * (LARGEST_ANSWER + 1)),
+        ({}, b"{no JSON"),
+    ],
+    ids=["packed", "plain", "broken"],
 )
-async def test_an_answer_over_http_is_bounded(headers: dict[str, str], body: bytes) -> None:
-    """A server that answers with a packed flood, or with a plain one, is no good, and little of it is kept."""
+async def test_an_answer_over_http_is_bounded(
+    headers: dict[str, str], body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that answers with a packed flood, a plain one, or no JSON is no good, and little of it is kept.
+
+    The error of the call says so, and no traceback of the SDK stands on the terminal, where nobody set up logging.
+    """
+    terminal = BufferingHandler(1_000)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setattr(logging, "lastResort", terminal)
 
     async def answer(request: web.Request) -> web.Response:
         await request.read()
@@ -243,6 +257,7 @@ async def test_an_answer_over_http_is_bounded(headers: dict[str, str], body: byt
                 await connection.call("total", {"a": 4, "b": 5})
     finally:
         await runner.cleanup()
+    assert not [one for one in terminal.buffer if one.levelno >= logging.WARNING]
 
 
 async def _bounded_reply(response: httpx2.Response) -> bytes:

@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from artoo.contracts.errors import ToolError
@@ -31,7 +32,8 @@ MOST_COUNTED = 1_000
 """Of one server that are asked for, so that it can be said how many are not offered."""
 KEPT_OUTPUT = 256 * 1024
 """Characters of one answer that are handed on."""
-
+_LIBRARY = ("mcp.client", "mcp.shared", "client")
+"""Loggers of the SDK's client."""
 
 logger = logging.getLogger(__name__)
 
@@ -148,6 +150,7 @@ class McpConnection:
     async def _connected(self) -> AsyncGenerator[Client]:
         from mcp import Client
 
+        _quieten()
         server = self.server
         if server.url is None:
             async with Client(piped(server, self._lose), cache=None) as client:
@@ -162,6 +165,14 @@ class McpConnection:
             Client(streamable_http_client(server.url, http_client=http), cache=None) as client,
         ):
             yield client
+
+
+@cache
+def _quieten() -> None:
+    """What goes wrong is said once, by the error of the call: the SDK's tracebacks come before it, one a message,
+    on the terminal of whoever has set up no logging. Who has gets them as before."""
+    for name in _LIBRARY:
+        logging.getLogger(name).addHandler(logging.NullHandler())
 
 
 async def _listed(client: Client) -> tuple[Tool, ...]:
