@@ -379,7 +379,7 @@ async def test_what_worked_long_ago_is_taken_off_the_list(world: World) -> None:
 
 
 def test_guesses_are_votes_by_similarity() -> None:
-    """Scores are the votes of similar intents, by similarity, with the rule of succession; strangers do not vote."""
+    """Scores are votes of similar intents, by similarity, with the rule of succession; strangers do not vote."""
     worked = {
         "a": frozenset({"x", "y"}),
         "b": frozenset({"x", "y", "z"}),

@@ -1,8 +1,8 @@
 """Schema transfer (v0.8 specification, Phase 2): a tool that served similar intents is guessed for this one.
 
 What worked is a table of intents by tools. Two intents are as similar as the tools that served both (cosine of
-their rows). A tool's score for an intent that never used it is the similarity-weighted vote of the intents that did,
-with one more for it and one against (rule of succession): one vote alone is no certainty. A guess is a hypothesis
+their rows). A tool's score for an intent that never used it is the similarity-weighted vote of those that did, with
+one more for it and one against (rule of succession): one vote alone is no certainty. A guess is a hypothesis
 megram: marked, weak, never evidence, and made once.
 """
 
