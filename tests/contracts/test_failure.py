@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from artoo.contracts.execution import ToolCall
+from artoo.contracts.execution import ToolCall, identities_of
 from artoo.contracts.failure import FailureClass, failure_class
 
 
@@ -30,6 +30,7 @@ def test_a_calls_record_says_what_was_lacking(record: dict[str, object], environ
     """Cut off and kept back are the world's doing, a refusal is the call's; else the error texts say it."""
     call = ToolCall.model_validate({"tool": "shell", "identity": ("shell",)} | record)
     assert call.failure_class is (FailureClass.ENVIRONMENTAL if environmental else FailureClass.LOGICAL)
+    assert call.met_the_world == (environmental and call.status != "ok")
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,12 @@ def test_the_systems_texts_say_something_of_the_world(code: int) -> None:
 def test_a_call_that_was_made_wrongly_is_logical(code: int) -> None:
     """A directory where a file was wanted is no fault of the world."""
     assert failure_class(f"x: {os.strerror(code)}") is FailureClass.LOGICAL
+
+
+def test_the_identities_of_calls_are_told_once_in_their_order() -> None:
+    """A call may have several, and calls may share them."""
+    calls = [
+        ToolCall.model_validate({"tool": "shell", "identity": identity})
+        for identity in (("shell:cat", "shell:wc"), ("read_file",), ("shell:wc",))
+    ]
+    assert list(identities_of(calls)) == ["shell:cat", "shell:wc", "read_file"]
