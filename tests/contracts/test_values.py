@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from artoo.contracts.changes import (
     printable_path,
 )
 from artoo.contracts.errors import ModelRefused
-from artoo.contracts.execution import CallStatus, GapPoint, SubTaskOutcome, ToolCall
+from artoo.contracts.execution import CallStatus, CriterionVerdict, GapPoint, SubTaskOutcome, ToolCall
 from artoo.contracts.memory import (
     CalibrationEntry,
     Level,
@@ -214,3 +215,28 @@ def test_a_type_of_task_has_its_own_numbers() -> None:
     )
     assert opened.for_type("count_files").hyperparameters == {"delta": 0.0, "rho": 0.5}
     assert opened.for_type("write_text") is opened
+
+
+@pytest.mark.parametrize(
+    ("code", "failures", "verdict", "done"),
+    [(128, (1,), "open", False), (128, (), "open", True), (128, (1,), "pass", True), (1, (1,), "open", True)],
+)
+def test_what_only_tells_that_its_last_act_failed_is_not_done(
+    code: int, failures: tuple[int, ...], verdict: Literal["open", "pass"], done: bool
+) -> None:
+    """A test that says no may be what was wanted, and a criterion that is met is decided."""
+    call = ToolCall(tool="t", identity=("t",), status=CallStatus.ERROR, exit_code=code, output="no")
+    turned_away = call.model_copy(update={"status": CallStatus.REFUSED})
+    outcome = SubTaskOutcome(
+        subtask_id="s",
+        parent_task_id="t",
+        status="matched",
+        tool_calls=(call, turned_away),
+        failures=failures,
+        criteria_verdicts=(CriterionVerdict(criterion="c", verdict=verdict),),
+    )
+    assert outcome.done is done
+    assert not outcome.model_copy(update={"status": "failed"}).done
+    assert outcome.model_copy(update={"tool_calls": (turned_away,)}).done is (not failures or verdict == "pass")
+    assert outcome.texts == ("", "", "no", "", "", "no", "", "", "")
+    assert not any(each.of_world for each in outcome.criteria_verdicts)

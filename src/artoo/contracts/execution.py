@@ -258,6 +258,11 @@ class CriterionVerdict(Contract):
     contradicted: bool = False
     blameless: bool = False
 
+    @property
+    def of_world(self) -> bool:
+        """Whether the world is what it failed for."""
+        return self.failure_class is FailureClass.ENVIRONMENTAL
+
 
 def assurance_of(verdicts: Iterable[CriterionVerdict]) -> Assurance:
     """The assurance of the weakest of these verdicts; `unverified` when there are none."""
@@ -315,6 +320,26 @@ class SubTaskOutcome(Contract):
     hopeless: bool = False
     assurance: Assurance = Assurance.UNVERIFIED
     open: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What it shows: its output, and what its calls were given and put out. Lost work shows nothing."""
+        calls = (text for call in self.tool_calls for text in (call.input, call.output, call.error_output))
+        reasons = (call.reason or "" for call in self.tool_calls)
+        return () if self.clashed else (self.output, *calls, *reasons)
+
+    @property
+    def done(self) -> bool:
+        """Whether what it was to do is done: not where all that stands is its own word that its last act failed.
+
+        Code cannot read an honest report; the call that it names is on record. A test or a search that says no may
+        be just what was wanted.
+        """
+        ran = [number for number, call in enumerate(self.tool_calls, 1) if not call.never_ran]
+        last = ran[-1] if ran else len(self.tool_calls)
+        broken = last > 0 and last in self.failures and not self.tool_calls[last - 1].says_no
+        passed = any(verdict.verdict == "pass" for verdict in self.criteria_verdicts)
+        return self.status == "matched" and (passed or not broken)
 
     @property
     def refused(self) -> bool:

@@ -15,7 +15,6 @@ from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.recording import Observed, Source
 from artoo.contracts.roles import Role
-from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
@@ -24,6 +23,7 @@ from artoo.ports.joining import Joining
 from artoo.ports.model import Model
 from artoo.ports.recall import Recall
 from artoo.ports.remember import Remember
+from artoo.ports.stopwatch import Stopwatch
 from artoo.ports.surroundings import SurroundingsSource
 from artoo.ports.tools import Tools, ToolSpec
 from artoo.runtime.in_time import TimeLeft, in_time

@@ -28,8 +28,8 @@ from artoo.loops.medium.fan_in import (
     unfinished,
 )
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
-from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Trajectory, delivered
+from artoo.ports.stopwatch import Stopwatch
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.testing import FakeClock
 from artoo.verdicts.checks import CheckResult

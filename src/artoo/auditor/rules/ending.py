@@ -195,11 +195,11 @@ def cost_understated(task: TaskNotes, result: FinalResult, envelope: Envelope) -
 
 @on(FinalResult)
 def done_without_outcome(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
-    """An end that lists as done what no matched outcome did."""
-    matched = {each.intent for each in task.outcomes().values() if each.status == "matched"}
+    """An end that lists as done what no outcome did."""
+    done = {each.intent for each in task.outcomes().values() if each.done}
     for intent in result.done:
-        if intent not in matched:
-            yield f"{intent[:80]!r} is listed as done, and no subtask matched it"
+        if intent not in done:
+            yield f"{intent[:80]!r} is listed as done, and no subtask did it"
 
 
 RULES: tuple[Rule, ...] = (

@@ -13,6 +13,7 @@ from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import CriterionJudged, CriterionVerdict, DecidedBy, SubTaskOutcome
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import OutcomeSummary, ReplanRequest, StoppedBy
 
@@ -89,7 +90,8 @@ def task_check_disagrees(task: TaskNotes, judged: CriterionJudged, envelope: Env
     if criterion is None or criterion.check is None or _covered(verdict, outcomes):
         return
     calls = [call for outcome in outcomes for call in outcome.tool_calls]
-    again = recheck(criterion.check, merged(outcomes), calls)
+    reply = task.round.plan.reply if task.round is not None else ""
+    again = recheck(criterion.check, reply or merged(outcomes), calls)
     if again is not None and again != (verdict.verdict == "pass"):
         yield f"“{verdict.criterion}” is {verdict.verdict} by its check; made again, it says otherwise"
 
@@ -240,7 +242,10 @@ def stop_without_cause(task: TaskNotes, request: ReplanRequest, envelope: Envelo
     """A round that is stopped for a reason which neither its outcomes nor its plan give."""
     if request.stopped_by is None or task.cause_kind(envelope) == "Halt":
         return
-    hopeless = any(outcome.hopeless for outcome in request.outcomes)
+    missed = [verdict for verdict in request.task_verdicts if verdict.verdict == "fail"]
+    replied = bool(task.round is not None and task.round.plan.reply)
+    cannot = replied and all(each.failure_class is not FailureClass.LOGICAL for each in missed)
+    hopeless = cannot or any(outcome.hopeless for outcome in request.outcomes)
     refused = any(outcome.refused for outcome in request.outcomes)
     asked = task.round.plan.question if task.round is not None else ""
     grounds = {

@@ -283,10 +283,10 @@ def directive_outcomes_differ(task: TaskNotes, directive: PlanDirective, envelop
     """A directive that calls a failed subtask standing, or one with outcomes that no validator published."""
     published = task.outcomes()
     for outcome in directive.standing:
-        if outcome.status != "matched" or published.get(outcome.subtask_id) != outcome:
+        if not outcome.done or published.get(outcome.subtask_id) != outcome:
             yield f"subtask {outcome.subtask_id} does not stand as the directive says"
     for outcome in directive.failed:
-        if outcome.status != "failed" or published.get(outcome.subtask_id) != outcome:
+        if outcome.done or published.get(outcome.subtask_id) != outcome:
             yield f"subtask {outcome.subtask_id} did not fail as the directive says"
 
 

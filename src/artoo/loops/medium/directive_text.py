@@ -11,7 +11,7 @@ from itertools import islice
 
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.findings import Found
-from artoo.contracts.shortened import shortened
+from artoo.contracts.shortened import shortened, without_middle
 from artoo.contracts.solution import Directive, PlanDirective
 
 _WHAT_TO_DO = {
@@ -33,6 +33,7 @@ _BETTER = {
 }
 _UNCONFIRMED = "No two ways gave the same answer, so none stands. Work it out in another way, from the files."
 _CLASHED = "Keep the method, but let parts that change the same files follow one another (higher sequence)."
+_CANNOT = "If it cannot be done here, say that as the reply, with what was tried and what is missing: it ends so."
 _EXCERPT = 300
 _MOST_NAMED = 6
 _MOST_FAILED = 3
@@ -49,13 +50,19 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
     )
     if directive.directive is Directive.CHANGE_PATH:
         lines += _refused_by_the_world(directive)
-    lines += [f"Not met: {verdict.criterion}: {verdict.evidence[:_EXCERPT]}" for verdict in unmet[:4]]
+    lines += [
+        f"Not met: {verdict.criterion}: {without_middle(verdict.evidence, _EXCERPT)}" for verdict in unmet[:4]
+    ]
+    if any(verdict.of_world for verdict in unmet):
+        lines.append(_CANNOT)
     lines += _about_checks(directive, amendable)
     if not unmet and directive.rationale:
         lines.append(f"What is missing: {directive.rationale[:_EXCERPT]}")
     lines += [f"What worked for this request before: {each}" for each in directive.suggested_alternatives[:3]]
     lost = [each.intent for each in directive.failed if each.clashed]
     lines += [f"Its work was lost, plan it after what stands: {intent}" for intent in lost[:_MOST_NAMED]]
+    told = [each for each in directive.failed if each.status == "matched"]
+    lines += [f"Not done: {each.intent}: {each.output[:_EXCERPT]}" for each in told[:_MOST_NAMED]]
     if directive.standing:
         lines.append("Done already, plan only what is missing:")
         lines += [

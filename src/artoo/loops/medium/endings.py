@@ -214,7 +214,7 @@ def _result(
         "summary": _summary(end.merged_output, unmet, withheld, more),
         "output": end.merged_output,
         "unmet": unmet,
-        "done": tuple(outcome.intent for outcome in end.outcomes if outcome.status == "matched"),
+        "done": tuple(outcome.intent for outcome in end.outcomes if outcome.done),
         "withheld": withheld,
     }
     return standing.result.model_copy(update={**ended, **more})

@@ -10,6 +10,7 @@ from functools import partial
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CriterionJudged, CriterionVerdict, SubTaskOutcome
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.request import TaskSpec
@@ -26,6 +27,7 @@ from artoo.loops.medium.fan_in import (
     refuted,
     unfinished,
 )
+from artoo.loops.medium.gaps import verdicts_of
 from artoo.loops.medium.merging import merge
 from artoo.loops.prepared import earlier, prepared
 from artoo.loops.role import attend, listen
@@ -54,6 +56,9 @@ class MetaValidator:
     _intent: str = field(default="", init=False)
     _earlier: str = field(default="", init=False)
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
+    _before: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
+    _last: dict[str, CriterionVerdict] = field(default_factory=dict[str, CriterionVerdict], init=False)
+    """Outcomes of all rounds by their subtask, verdicts of the last one by their criterion."""
     _started: float = field(init=False)
     _fan_in: FanIn = field(init=False)
     _judging: asyncio.Task[None] | None = field(default=None, init=False)
@@ -78,8 +83,8 @@ class MetaValidator:
                 self._intent, self._images, self._earlier = spec.intent, spec.images, earlier(spec)
                 self._started = self.clock.monotonic()
             case DispatchManifest() as manifest:
-                stood = {outcome.subtask_id: outcome for outcome in self._fan_in.everything}
-                carried = tuple(stood[key] for key in manifest.carried if key in stood)
+                self._before |= {outcome.subtask_id: outcome for outcome in self._fan_in.everything}
+                carried = tuple(self._before[key] for key in manifest.carried if key in self._before)
                 self._fan_in = FanIn(manifest, carried)
                 if manifest.reply:
                     self._conclude(group, envelope)
@@ -108,6 +113,7 @@ class MetaValidator:
         verdicts = (*(known[each.text] for each in criteria), *fan_in.clash)
         for verdict in verdicts:
             self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
+        self._last = {each.criterion: each for each in reversed(verdicts_of(fan_in.everything, verdicts))}
         if fan_in.failed or any(verdict.verdict == "fail" for verdict in verdicts):
             self.port.publish(self._request(fan_in, verdicts, None, output), cause=cause)
             return
@@ -153,15 +159,20 @@ class MetaValidator:
         return output, {**unfinished(criteria, checks), **known}
 
     async def _reply(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> _Verdicts:
-        """Of an answer for which nothing on this machine was needed. It speaks of nothing here but an image."""
+        """Of an answer for which nothing more was done: it speaks of nothing here but an image and what earlier
+        rounds have shown. What the world refused them stays unmet, and ends the task.
+        """
         reply = fan_in.manifest.reply
+        checks = await self._checked(criteria, {}, fan_in, reply)
         seen = self._images if self.asker.known.images else ()
-        fact = None if seen else await own_knowledge(reply, (self._intent,), self.source, told=(self._earlier,))
+        told = (self._earlier, *(text for outcome in self._before.values() for text in outcome.texts))
+        fact = None if seen else await own_knowledge(reply, (self._intent,), self.source, told=told)
         if fact is not None:
-            return {each.text: refuted(each, fact.message) for each in criteria}
-        why = own_words_on(seen)
-        opened = {each.text: of_the_whole(left_open(each, why)) for each in criteria}
-        return opened | await self._checked(criteria, {}, fan_in, reply)
+            return {each.text: refuted(each, fact.message) for each in criteria} | checks
+        opened = {each.text: of_the_whole(left_open(each, own_words_on(seen))) for each in criteria}
+        refused = {text: of_the_whole(each) for text, each in self._last.items() if each.of_world}
+        met = {text: opened[text] for text in opened.keys() & self._last if self._last[text].verdict != "fail"}
+        return ({**unfinished(criteria, met), **refused} if refused else opened) | checks
 
     async def _of_one(
         self, fan_in: FanIn, outcome: SubTaskOutcome, criteria: Sequence[Criterion], cause: Envelope
@@ -191,11 +202,13 @@ class MetaValidator:
         output: str | None = None,
     ) -> ReplanRequest:
         outcomes = fan_in.everything
-        unmet = [verdict.criterion for verdict in verdicts if verdict.verdict == "fail"]
+        missed = [verdict for verdict in verdicts if verdict.verdict == "fail"]
+        unmet = [verdict.criterion for verdict in missed]
         unmet += [outcome.failure_reason or outcome.intent for outcome in outcomes if outcome.status == "failed"]
         if stopped_by is None and any(outcome.refused for outcome in outcomes):
             stopped_by = StoppedBy.REFUSED_BY_USER
-        if stopped_by is None and fan_in.hopeless:
+        cannot = fan_in.manifest.reply and all(each.failure_class is not FailureClass.LOGICAL for each in missed)
+        if stopped_by is None and (fan_in.hopeless or cannot):
             stopped_by = StoppedBy.MISSING_INPUT
         spent = fan_in.manifest.round > self.max_replans or stopped_by is not None
         return ReplanRequest(

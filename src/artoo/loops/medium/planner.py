@@ -142,7 +142,8 @@ class Planner:
             return None, [str(error)]
         if draft.subtasks:
             return await self._checked(task, this, draft, cause)
-        criteria = merged(task.criteria, of_person(task.spec.intent, task.spec.checks))
+        held = any(each.check is None for each in task.criteria)  # what no check can hold words to
+        criteria = task.criteria if held else merged(task.criteria, of_person(task.spec.intent, task.spec.checks))
         reply = draft.reply.strip()
         said = {"reply": reply} if reply else {"question": draft.question.strip()}
         return _plan_of(task, this, criteria, ()).model_copy(update=said), []

@@ -37,11 +37,11 @@ from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure, verdicts_of
 from artoo.loops.medium.lessons import Lessons, doubted, found_things
 from artoo.loops.medium.shaping import Schema, formed
-from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
+from artoo.ports.stopwatch import Stopwatch
 from artoo.ports.tools import Offered
 from artoo.words.language import language_of
 
@@ -247,8 +247,8 @@ class Solver:
             rationale=task.last.gap_summary,
             suggested_alternatives=still_open(alternatives, task.blocked_tools, task.blocked_targets),
             suspicious=self.trajectory.suspicious(measured),
-            standing=tuple(outcome for outcome in outcomes if outcome.status == "matched"),
-            failed=tuple(outcome for outcome in outcomes if outcome.status == "failed"),
+            standing=tuple(outcome for outcome in outcomes if outcome.done),
+            failed=tuple(outcome for outcome in outcomes if not outcome.done),
             unmet=tuple(verdict for verdict in task.last.task_verdicts if verdict.verdict == "fail"),
         )
         lessons = (*credit, *task.lessons.directed(message, intent, outcomes), *doubted(message, intent))

@@ -8,10 +8,10 @@ from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.recording import Source
 from artoo.contracts.roles import Role
-from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 from artoo.ports.model import Model
+from artoo.ports.stopwatch import Stopwatch
 from artoo.ports.tools import ToolSpec
 from artoo.runtime.in_time import TimeLeft, in_time
 from artoo.runtime.replaying.answers import RecordedEyes, RecordedIds, RecordedModel, RecordedRemember, read_back

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime
 
-from artoo.loops.medium.stopwatch import Stopwatch
 from artoo.ports.clock import Clock
+from artoo.ports.stopwatch import Stopwatch
 
 
 class ReplayClock:

@@ -1,0 +1,72 @@
+"""What a part did not do stands nowhere as done, and the planner may say that the rest cannot be done."""
+
+from __future__ import annotations
+
+from scenario import Json, Script, World, matches, moves, plan, reply, shell, subtask, write
+
+from artoo.contracts.findings import Found, Reason
+from artoo.contracts.solution import PlanDirective, StoppedBy
+from artoo.testing import Reply, with_body
+
+_REQUEST = "Write hi to a.txt, and then push main to origin."
+_PUSHED = "main was pushed to origin"
+_FAILED = "The push failed: 'origin' does not appear to be a git repository."
+_HOLDS: Json = {"text": "a.txt holds hi", "check": {"check": "file_matches", "path": "a.txt", "regex": "hi"}}
+
+
+def tells(text: str, *failures: int) -> Reply:
+    """An answer that tells of calls which failed."""
+    return with_body({"tool": "answer", "sources": list(failures), "failures": list(failures)}, text, "text")
+
+
+def script(second: Json) -> Script:
+    """Two parts, of which the second tells honestly that it failed; then `second` is the next plan."""
+    verdict = {"number": 1, "quote": "does not appear", "verdict": "fail", "failure_class": "environmental"}
+    parts = (subtask("Write hi to a.txt."), subtask("Push main to origin.", sequence=2))
+    first: Json = {"subtasks": list(parts), "task_criteria": [_HOLDS, _PUSHED]}
+    push = "echo \"fatal: 'origin' does not appear to be a git repository\" >&2; exit 128"
+    return {
+        "Plan": [first, second],
+        "ExecutorStep": [write("a.txt", "hi\n"), shell(push), tells(_FAILED, 1)],
+        "MergeReport": with_body({"sources": [1, 2], "verdicts": [verdict]}, f"a.txt holds hi. {_FAILED}", "text"),
+    }
+
+
+async def test_a_push_that_failed_is_not_told_as_done(world: World) -> None:
+    """Its own answer names its last act among its failures, and no criterion of its own was met."""
+    ended = await world.play(_REQUEST, script(reply(f"a.txt holds hi. {_FAILED} Add a remote first.")))
+    assert ended.result.done == ("Write hi to a.txt.",)
+    directive = ended.one(PlanDirective)
+    assert [each.intent for each in directive.standing] == ["Write hi to a.txt."]
+    prompt = ended.asked("Plan")[1].user
+    assert "Not done: Push main to origin.: The push failed" in prompt
+    assert "If it cannot be done here, say that as the reply" in prompt
+
+
+async def test_a_planner_says_that_the_rest_cannot_be_done(world: World) -> None:
+    """A reply does nothing: what the world refused stays unmet, what is met is not called unmet, and it ends so."""
+    said = f"a.txt holds hi. {_FAILED} Add a remote first."
+    ended = await world.play(_REQUEST, script(reply(said)))
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", StoppedBy.MISSING_INPUT)
+    assert [each.criterion for each in ended.result.unmet] == [_PUSHED]
+    assert (ended.result.output, len(ended.asked("Plan"))) == (said, 2)
+    assert ended.told.startswith("It cannot be done")
+
+
+async def test_a_reply_about_what_no_call_has_shown_is_still_refused(world: World) -> None:
+    """It is grounded by the calls of earlier rounds, and by nothing else; a check decides its own criterion."""
+    world.file("b.txt", "x\n")
+    told = {**script(reply("b.txt has 77 lines.")), "FailureReport": moves()}
+    ended = await world.play(_REQUEST, told, config=world.config(control={"max_replans": 1}))
+    (unmet,) = ended.result.unmet
+    assert (unmet.criterion, unmet.found) == (_PUSHED, Reason(found=Found.NOT_LOOKED_UP, said="b.txt"))
+
+
+async def test_a_reply_where_checks_decide_everything_is_held_to_the_request(world: World) -> None:
+    """No check reads what it says: the request itself stands open."""
+    script = {
+        "Plan": [plan(subtask("say it", matches("^42$"))), reply("42")],
+        "ExecutorStep": shell("echo 41"),
+    }
+    ended = await world.play("Say it.", script, config=world.config(control={"max_retries": 0}))
+    assert (ended.directive, ended.result.open) == ("success", ("Say it.",))
