@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scenario import World, exists, matches, plan, shell, subtask
+from scenario import World, exists, gives_up, matches, plan, shell, subtask
 
 from artoo import Artoo
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
@@ -156,6 +156,21 @@ async def test_mcp_servers_of_the_configuration(world: World) -> None:
     ended = await world.play("Add 2 and 3", script, config=world.config(mcp_servers={"notes": entry}))
     assert ended.directive == "accept"
     assert ended.calls[0].identity == ("mcp:notes:total",)
+
+
+async def test_a_no_that_is_on_record_is_not_judged(world: World) -> None:
+    """What ends for want of consent needs no judge to say that it cannot be done."""
+    entry = {"command": sys.executable, "args": [str(SERVER)]}
+    asked = Reply(json.dumps({"tool": "notes_total", "input": '{"a": 2, "b": 3}'}))
+    script = {
+        "Plan": plan(subtask("Add 2 and 3", "the sum is told")),
+        "ExecutorStep": [asked, gives_up("not agreed to")],
+    }
+    ended = await world.play(
+        "Add 2 and 3", script, confirm=Person(Consent.NO), config=world.config(mcp_servers={"notes": entry})
+    )
+    assert (ended.calls[0].withheld_by, ended.directive) == ("person", "abandon")
+    assert ended.contracts == ["Plan", "ExecutorStep", "ExecutorStep"]
 
 
 @pytest.mark.parametrize("consent", [Consent.ONCE, Consent.NO])

@@ -37,7 +37,8 @@ from artoo.verdicts import judging
 from artoo.verdicts.judging import Judged
 
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
-"""An honest report of that meets no check: a worker that is not told mends what it cannot mend."""
+_NOT_HERE = "If it cannot be done here, end with cannot."
+"""An honest report of that meets no criterion: a worker that is not told mends what it cannot mend."""
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
 """What agreement decides where every criterion is decided already."""
 
@@ -63,6 +64,8 @@ class AgentValidator:
     """The tokens that a correction has named."""
     _asked: set[str] = field(default_factory=set[str], init=False)
     """What has been asked for once, and is not again."""
+    _lacking: int = field(default=0, init=False)
+    """How many calls a judge had before it when it said that the world lacks something, and nothing was to try."""
 
     async def run(self) -> None:
         """Judges until the port closes."""
@@ -203,12 +206,16 @@ class AgentValidator:
         judged = Judged(())
         if criteria and (self.always_ask or (left and not idle)):
             judged = await self._ask_judge(subtask, result, criteria, cause)
+        if judged.failed and all(verdict.of_world for verdict in judged.failed):
+            self._lacking = 0 if judged.advice else len(result.tool_calls)
+            judged = replace(judged, advice=f"{judged.advice} {_NOT_HERE}".strip())
         if idle:
             return Judged.open(left, judging.own_words_on(subtask.images) if alone else "nothing decided it")
         return judged if left else Judged(())
 
     async def _judge_cannot(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:
-        """A small model's word ends it, and one before anything was tried; else a judge looks at the tries.
+        """A small model's word ends it, and one before anything was tried, after a person's no, or after a judge
+        that had nothing to try; else a judge looks at the tries.
 
         What holds all the same, by a check that looks at what is there, is told as it is; of what does not, the
         check's verdict stands beside the reason, for R2 may replace a check that cannot hold. That it cannot be
@@ -220,11 +227,14 @@ class AgentValidator:
         found = await judging.checked(of_world, result.output, result.tool_calls, self.source, _told(subtask))
         left = [each for each in criteria if each.text not in found]
         verdicts = judging.given_up(tuple(found.values()), left, fact)
-        if not (result.small_model or rests_on_nothing(result)):
+        refused = any(call.withheld_by == "person" for call in result.tool_calls)
+        known = refused or len(result.tool_calls) == self._lacking
+        if not (result.small_model or known or rests_on_nothing(result)):
             missed = tuple(verdict for verdict in found.values() if verdict.verdict == "fail")
             judged = await self._ask_judge(subtask, result, (CANNOT,), cause, failed=missed)
             if judged.failed:
-                return Judged(verdicts, judged.advice or judged.failed[0].evidence)
+                sent_back = replace(fact, message=judged.failed[0].evidence)
+                return Judged(judging.given_up(tuple(found.values()), left, sent_back), judged.advice)
         return Judged(verdicts, final=True, hopeless=True)
 
     async def _ask_judge(

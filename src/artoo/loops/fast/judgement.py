@@ -74,7 +74,13 @@ async def judge(
     """The judge's verdicts on these criteria, as far as their quotes are in what it was shown."""
     facts = facts_of(result, difference, beside.earlier)
     gone = _ABSENT.format(absent=beside.absent) if beside.absent else ""
-    seen = (beside.today, _seen_at_first(subtask, result), facts, gone, _checks(beside.failed))
+    seen = (
+        beside.today,
+        _seen_at_first(subtask, result, given_up=CANNOT in criteria),
+        facts,
+        gone,
+        _checks(beside.failed),
+    )
     shown = "\n\n".join(filter(None, seen))
     claimed = f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}"
     segments = {
@@ -107,11 +113,11 @@ def claim_of(result: ExecutionResult, shown: str) -> str:
     return without_middle(result.output, _CLAIM_SHOWN)
 
 
-def _seen_at_first(subtask: SubTask, result: ExecutionResult) -> str:
-    """What the executor was shown of files, if no call has read any: it may have used that."""
-    if not subtask.heads or any(call.tool == "read_file" for call in result.tool_calls):
-        return ""
-    return f"Shown before the first call:\n{set_off(subtask.heads)}"
+def _seen_at_first(subtask: SubTask, result: ExecutionResult, *, given_up: bool) -> str:
+    """What the executor may have used: files if no call has read any, the listing for a word that it cannot be."""
+    read = any(call.tool == "read_file" for call in result.tool_calls)
+    told = subtask.surroundings if given_up else "" if read else subtask.heads
+    return f"Shown before the first call:\n{set_off(told)}" if told else ""
 
 
 def _checks(failed: Sequence[CriterionVerdict]) -> str:
