@@ -130,6 +130,16 @@ async def test_small_files_are_shown_whole_to_a_capable_model(source: ProjectLoo
     assert listing.count("Ana") == 3
 
 
+async def test_a_long_line_is_cut_only_where_the_whole_does_not_fit(source: ProjectLook, roots: Roots) -> None:
+    """A letter of one line is no table of many: whoever is shown half of it reads it again."""
+    (roots.project / "letter.txt").write_text("dear " * 60)
+    (roots.project / "long.txt").write_text("w" * 1_500)
+    look = replace(source, whole_files=True).look
+    assert f"All of letter.txt:\n{'dear ' * 60}".strip() in (await look("Read letter.txt")).listing
+    both = (await look("Read letter.txt and long.txt")).listing
+    assert "First lines of letter.txt" in both and "First lines of long.txt" in both
+
+
 @pytest.mark.parametrize(
     ("first", "said"),
     [

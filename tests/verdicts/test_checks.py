@@ -176,6 +176,14 @@ async def test_command_succeeds(view: CommandView, passed: bool, why: FailureCla
     assert (result.passed, result.failure_class) == (passed, why)
 
 
+async def test_of_a_long_output_the_cause_at_its_end_is_kept() -> None:
+    """A test runner says first what it runs and last what failed."""
+    view = CommandView(1, "begun\n" + "collecting things\n" * 200 + "NameError: rabatt\n")
+    evidence = (await check(CommandSucceeds(command="c"), source=Source(commands={"c": view}))).evidence
+    assert isinstance(evidence, Reason)
+    assert "1: begun" in evidence.text and "NameError: rabatt" in evidence.text and len(evidence.text) < 600
+
+
 @pytest.mark.parametrize(
     ("said", "met", "never_made", "why"),
     [

@@ -157,11 +157,12 @@ def test_a_correction_names_the_fact_once() -> None:
 
 def test_a_correction_that_is_cut_ends_at_a_word() -> None:
     """Half a note of how long a text was says something else."""
-    missed = judging.from_check(ONE[0], CheckResult(False, "no match in it " * 40))
+    missed = judging.from_check(ONE[0], CheckResult(False, "no match in it " * 60))
     signal = correction_for(result(), [missed], "count with wc " * 40)
     words = {"no", "match", "in", "it", "count", "with", "wc"}
-    for said in (signal.what_was_wrong, signal.what_to_do):
-        assert said.endswith("…") and said.removesuffix("…").split()[-1] in words
+    head, cut, tail = signal.what_was_wrong.partition("[…")
+    assert cut and (head.split()[-1] in words) and tail.partition("]")[2].split()[0] in words
+    assert signal.what_to_do.endswith("…") and signal.what_to_do.removesuffix("…").split()[-1] in words
 
 
 def test_a_tie_corrects_as_logical() -> None:

@@ -176,21 +176,27 @@ def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
 
 
 def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
-    """As many whole heads as fit, then the files of the others: "more" would read as more of the last file."""
-    told = [_head(path, head) for path, head in heads.items()]
-    if sum(len(one) + 1 for one in told) <= characters:
-        return "\n".join(told)
+    """As many whole heads as fit, then the files of the others: "more" would read as more of the last file.
+
+    Long lines are cut only if the heads do not fit as they are, or there is more of the file all the same.
+    """
+    told = list[str]()
+    for most in (characters, _LINE_CHARACTERS):
+        told = [_head(path, head, most if head.whole else _LINE_CHARACTERS) for path, head in heads.items()]
+        if sum(len(one) + 1 for one in told) <= characters:
+            return "\n".join(told)
     ends = accumulate(len(one) + 1 for one in told)
     fit = sum(end <= characters - _UNSHOWN for end in ends)
     others = ", ".join(map(printable, list(heads)[fit:]))
     return "\n".join((*told[:fit], shortened(f"There is no room here for what is in: {others}", _UNSHOWN)))
 
 
-def _head(path: str, head: Head) -> str:
+def _head(path: str, head: Head, most: int) -> str:
+    """`most`: characters of a line."""
     if head.instead is not None:
         return f"{printable(path)}: {head.instead}"
-    lines = "\n".join(map(_one_line, head.lines))
-    cut = not head.whole or any(len(line) > _LINE_CHARACTERS for line in head.lines)
+    lines = "\n".join(_one_line(line, most) for line in head.lines)
+    cut = not head.whole or any(len(line) > most for line in head.lines)
     form = f" ({head.form})" if head.form else ""
     return f"{'First lines' if cut else 'All'} of {printable(path)}{form}{_columns(path, head)}:\n{lines}"
 
@@ -208,10 +214,10 @@ def _columns(path: str, head: Head) -> str:
     return f" (columns{split}: {', '.join(columns)})"
 
 
-def _one_line(line: str) -> str:
+def _one_line(line: str, most: int = _LINE_CHARACTERS) -> str:
     """A line of a file without what would disturb a prompt, cut where it is long."""
     plain = "".join(one if one.isprintable() or one == "\t" else " " for one in line.rstrip("\r\n"))
-    return plain if len(plain) <= _LINE_CHARACTERS else plain[:_LINE_CHARACTERS] + "..."
+    return plain if len(plain) <= most else plain[:most] + "..."
 
 
 def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:

@@ -21,7 +21,7 @@ from artoo.contracts.criteria import (
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.failure import FailureClass, failure_class, says_absent
 from artoo.contracts.findings import Found, Reason
-from artoo.contracts.shortened import listed
+from artoo.contracts.shortened import listed, without_middle
 
 if TYPE_CHECKING:
     from artoo.ports.evidence import EvidenceSource
@@ -274,7 +274,7 @@ async def _command_succeeds(
     if view.exit_code is None or view.exit_code in _CANNOT_RUN:
         problem = view.problem or _shown(view.output) or "it did not end by itself"
         return _failed(Found.NO_VERDICT, command, problem, why=FailureClass.ENVIRONMENTAL)
-    said = f"{view.exit_code}: {_shown(view.output)}"
+    said = f"{view.exit_code}: {without_middle(view.output.strip(), SHOWN_CHARACTERS)}"
     absence = _absence(view.output, tool_calls, never_made)
     return _failed(Found.COMMAND_FAILED, command, said, why=failure_class(view.output, absence=absence))
 

@@ -23,7 +23,7 @@ from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import BLAMES_NOBODY, Found, Reason
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.roles import Role
-from artoo.contracts.shortened import shortened
+from artoo.contracts.shortened import shortened, without_middle
 from artoo.evidence.facts import Fact
 from artoo.ports.evidence import EvidenceSource
 from artoo.verdicts.checks import CheckResult, lacks, run_check
@@ -271,5 +271,5 @@ def correction_for(
 
 def reason_of(verdict: CriterionVerdict, most: int = EVIDENCE_KEPT) -> str:
     """Why it failed. A fact speaks for itself; a check or a judge speaks about a criterion."""
-    said = shortened(verdict.evidence.strip(), most)
+    said = without_middle(verdict.evidence.strip(), most)  # of a test the cause stands last
     return said if verdict.decided_by is DecidedBy.FACT else f"{verdict.criterion}: {said}"

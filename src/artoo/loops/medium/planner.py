@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from artoo.contracts.criteria import CheckAmended, Criterion
@@ -12,6 +12,7 @@ from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.plan import Caution, MustNot, Plan, PlannedSubTask, PlanRefused
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Directive, PlanDirective
+from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
 from artoo.loops.heuristics import Heuristics
 from artoo.loops.medium.advice import Advice
@@ -162,6 +163,9 @@ class Planner:
         against, cautions = await self.counsel.on_draft(subtasks, this.must_not.targets, cause)
         if found or against:
             return None, [*found, *against]
+        wanted = "\n".join((task.spec.intent, *(subtask.intent for subtask in subtasks)))
+        if frozenset(paths_in(wanted)) - frozenset(paths_in(task.spec.intent)):  # files that only the plan names
+            this = replace(this, around=await self.surroundings.look(wanted))
         task.tried.append(fingerprint(subtasks))
         for each in replaced:
             task.amended.append(each.criterion)
