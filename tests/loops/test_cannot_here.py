@@ -80,3 +80,19 @@ async def test_a_file_that_only_the_plan_names_is_shown(world: World) -> None:
     script = {"Plan": plan(subtask("read kasse.txt")), "ExecutorStep": shell("cat kasse.txt")}
     ended = await world.play("What is in the till?", script)
     assert "All of kasse.txt:\n12 EUR" in ended.asked("ExecutorStep")[0].user
+
+
+async def test_the_judge_has_the_persons_words(world: World) -> None:
+    """What the planner adds, or misreads, does not look asked for; a long request is left to the plan."""
+    world.file("kasse.txt", "12 EUR\n")
+    passed = {"verdicts": [{"number": 1, "quote": "12 EUR", "verdict": "pass"}]}
+    script = {
+        "Plan": lambda _: plan(subtask("read kasse.txt, name the method", "it is told")),
+        "ExecutorStep": lambda _: shell("cat kasse.txt"),
+        "ValidationReport": lambda _: passed,
+    }
+    for request, shown in (("What is in the till?", True), ("What is in the till? " * 40, False)):
+        ended = await world.play(request, script)
+        asked = ended.asked("ValidationReport")[0].user
+        both = f"Request:\nThe request: {request}\nPlanned as: read kasse.txt, name the method\n"
+        assert (both in asked, "What is in the till?" in asked) == (shown, shown)

@@ -30,6 +30,7 @@ _INPUT_SHOWN = 1_000
 """Characters of a call's input; of one that the answer rests on a quarter of its share, if that is more."""
 _BELOW = "(as it stands below, in what was changed)"
 _CLAIM_SHOWN = 6_000
+_REQUEST_SHOWN = 500
 _REPORT_TOKENS = 800
 _ABSENT = "Named in the task and in the claim, and no such file is there now: {absent}"
 _DOUBT = (
@@ -82,10 +83,11 @@ async def judge(
         _checks(beside.failed),
     )
     shown = "\n\n".join(filter(None, seen))
+    short = not subtask.begun and 0 < len(subtask.context) <= _REQUEST_SHOWN  # and nothing but the person's words
     claimed = f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}"
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
-        Segment.TASK: subtask.intent,
+        Segment.TASK: f"{subtask.context}\nPlanned as: {subtask.intent}" if short else subtask.intent,
         Segment.CONTEXT: f"{claimed}\n\n{_DOUBT.format(beside.doubt)}" if beside.doubt else claimed,
         Segment.EVIDENCE: shown,
     }
