@@ -240,3 +240,25 @@ def test_what_only_tells_that_its_last_act_failed_is_not_done(
     assert outcome.model_copy(update={"tool_calls": (turned_away,)}).done is (not failures or verdict == "pass")
     assert outcome.texts == ("", "", "no", "", "", "no", "", "", "")
     assert not any(each.of_world for each in outcome.criteria_verdicts)
+
+
+@pytest.mark.parametrize(
+    ("output", "lengths"),
+    [
+        ("unknown [('4', 'C007'), ('9', 'C008')]\n[1, 2, 3]", (2, 3)),
+        ('{"a": 1}\n["x, y"]', (1,)),
+        ("[]", ()),  # that there is none, nobody has counted
+        ("[1] of [2]", ()),
+        ("[a, b]", ()),
+        ("[1, 2], [3]", ()),
+        ("['\\d']", ()),
+        ("see [0](1, 2)", ()),
+        ("[0].index", ()),
+        ("[1] + [2, 3][0:1]", ()),
+        ("[" * 400, ()),
+    ],
+)
+def test_how_many_elements_a_printed_list_has(output: str, lengths: tuple[int, ...]) -> None:
+    """A literal to the end of the line, and nothing that only looks like one."""
+    call = ToolCall(tool="t", identity=("t",), output=output)
+    assert call.list_lengths == lengths

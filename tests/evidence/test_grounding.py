@@ -227,6 +227,13 @@ def test_what_stands_nowhere_is_named(answer: str, output: str, named: str) -> N
     assert named in missing(answer, output)
 
 
+def test_the_elements_of_a_printed_list_are_counted() -> None:
+    """The list is one record's and code counts it: another figure stays refused."""
+    orders = f"unknown {[(str(number), 'C007') for number in range(20, 36)]}\n"
+    assert missing("16 orders", orders) == []
+    assert missing("17 orders", orders) == ["17"]
+
+
 def test_the_request_and_a_change_ground_too() -> None:
     """What the person said, and what was written into a file, need no output."""
     assert missing("The 40 rows", "", request="Keep the first 40 rows") == []

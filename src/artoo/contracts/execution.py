@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, KeysView
+from contextlib import suppress
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import Field
 
@@ -116,6 +118,17 @@ class ToolCall(Contract):
             return (reason.partition(";")[0],)  # behind it stands what there is
         lines = "\n".join((reason, self.error_output, self.output)).splitlines()
         return tuple(line for line in lines if says_absent(line))
+
+    @property
+    def list_lengths(self) -> tuple[int, ...]:
+        """How many elements the lists have that lines of its output end with, as Python and JSON print them."""
+        lists: list[int] = []
+        for line in self.output.splitlines():
+            if "[" in line and "\\" not in line:  # a string with an escape of its own would be warned about
+                with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                    value: object = ast.literal_eval(line[line.index("[") :].strip())
+                    lists += [len(cast("list[object]", value))] if isinstance(value, list) else []
+        return tuple(filter(None, lists))
 
     def line(self) -> str:
         """The seeds' one-line form: `tool: input → first 200 characters of the output`."""

@@ -110,11 +110,11 @@ def _shown(call: ToolCall) -> str:
 
 
 def _counts(call: ToolCall) -> Iterable[int]:
-    """How many lines there are (with or without a heading), lines of one form, results, and changed files."""
+    """How many lines there are (with or without a heading), lines of one form, elements of lists, results, files."""
     lines = sum(bool(line.strip()) for line in call.output.splitlines())
     yield lines
     yield from filter(None, (lines - 1, len(call.changes)))  # that there is none, nobody has counted
-    yield from _like_lines(call.output)
+    yield from (*_like_lines(call.output), *call.list_lengths)
     if call.result_count is not None:
         yield call.result_count
 
