@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenario import Json, World, gives_up, plan, says, shell, subtask
+from scenario import Json, Script, World, gives_up, plan, says, shell, subtask
 
 from artoo.contracts.execution import CorrectionSignal, SubTaskOutcome
 from artoo.contracts.solution import StoppedBy
@@ -86,7 +86,7 @@ async def test_the_judge_has_the_persons_words(world: World) -> None:
     """What the planner adds, or misreads, does not look asked for; a long request is left to the plan."""
     world.file("kasse.txt", "12 EUR\n")
     passed = {"verdicts": [{"number": 1, "quote": "12 EUR", "verdict": "pass"}]}
-    script = {
+    script: Script = {
         "Plan": lambda _: plan(subtask("read kasse.txt, name the method", "it is told")),
         "ExecutorStep": lambda _: shell("cat kasse.txt"),
         "ValidationReport": lambda _: passed,

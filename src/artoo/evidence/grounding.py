@@ -110,7 +110,7 @@ def _shown(call: ToolCall) -> str:
 
 
 def _counts(call: ToolCall) -> Iterable[int]:
-    """How many lines there are (with or without a heading), lines of one form, elements of lists, results, files."""
+    """How many lines there are (with or without a heading), lines of one form, elements, results, and files."""
     lines = sum(bool(line.strip()) for line in call.output.splitlines())
     yield lines
     yield from filter(None, (lines - 1, len(call.changes)))  # that there is none, nobody has counted
