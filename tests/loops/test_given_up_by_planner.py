@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from scenario import Json, Script, World, matches, moves, plan, reply, shell, subtask, write
 
 from artoo.contracts.findings import Found, Reason
@@ -70,3 +72,13 @@ async def test_a_reply_where_checks_decide_everything_is_held_to_the_request(wor
     }
     ended = await world.play("Say it.", script, config=world.config(control={"max_retries": 0}))
     assert (ended.directive, ended.result.open) == ("success", ("Say it.",))
+
+
+async def test_a_reply_that_is_refused_changes_nothing(world: World) -> None:
+    """What the world refused before it is unmet after it too: the next reply does not pass for done."""
+    world.file("b.txt", "x\n")
+    first, refused = script(reply("b.txt has 77 lines.")), reply(f"a.txt holds hi. {_FAILED}")
+    plans = [*cast("list[Json]", first["Plan"]), refused]
+    ended = await world.play(_REQUEST, {**first, "Plan": plans})
+    assert (ended.result.stopped_by, len(ended.asked("Plan"))) == (StoppedBy.MISSING_INPUT, 3)
+    assert [each.criterion for each in ended.result.unmet] == [_PUSHED]

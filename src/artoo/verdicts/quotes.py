@@ -13,6 +13,8 @@ from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.failure import FailureClass
 from artoo.verdicts.judging import left_open, verdict_on
 
+UNSAID = "judged as not met"
+"""Why, of a judge that gave no reason."""
 _SHORTEST_QUOTE = 2
 
 
@@ -51,7 +53,7 @@ def _usable(criterion: Criterion, judged: JudgedCriterion | None, evidence: str)
     if quote and (len(quote) < _SHORTEST_QUOTE or quote not in evidence):
         return left_open(criterion, "the judge's quote is not in the evidence")
     if judged.verdict == "fail":
-        why = judged.reason or judged.quote or "judged as not met"
+        why = judged.reason or judged.quote or UNSAID
         return verdict_on(criterion, "fail", why, DecidedBy.JUDGEMENT, judged.failure_class)
     if not quote:
         return left_open(criterion, "the judge passed it without a quote")

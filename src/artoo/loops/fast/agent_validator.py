@@ -35,6 +35,7 @@ from artoo.ports.evidence import EvidenceSource
 from artoo.ports.surroundings import SurroundingsSource
 from artoo.verdicts import judging
 from artoo.verdicts.judging import Judged
+from artoo.verdicts.quotes import UNSAID
 
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
 _NOT_HERE = "If it cannot be done here, end with cannot."
@@ -64,8 +65,7 @@ class AgentValidator:
     """The tokens that a correction has named."""
     _asked: set[str] = field(default_factory=set[str], init=False)
     """What has been asked for once, and is not again."""
-    _lacking: int = field(default=0, init=False)
-    """How many calls a judge had before it when it said that the world lacks something, and nothing was to try."""
+    _lacking: int = field(default=0, init=False)  # calls that a judge failed for the world, without advice
 
     async def run(self) -> None:
         """Judges until the port closes."""
@@ -227,14 +227,15 @@ class AgentValidator:
         found = await judging.checked(of_world, result.output, result.tool_calls, self.source, _told(subtask))
         left = [each for each in criteria if each.text not in found]
         verdicts = judging.given_up(tuple(found.values()), left, fact)
-        refused = any(call.withheld_by == "person" for call in result.tool_calls)
-        known = refused or len(result.tool_calls) == self._lacking
+        calls = result.tool_calls
+        known = len(calls) == self._lacking or any(call.withheld_by == "person" for call in calls)
         if not (result.small_model or known or rests_on_nothing(result)):
             missed = tuple(verdict for verdict in found.values() if verdict.verdict == "fail")
             judged = await self._ask_judge(subtask, result, (CANNOT,), cause, failed=missed)
             if judged.failed:
-                sent_back = replace(fact, message=judged.failed[0].evidence)
-                return Judged(judging.given_up(tuple(found.values()), left, sent_back), judged.advice)
+                if (why := judged.failed[0].evidence) != UNSAID:
+                    verdicts = judging.given_up(tuple(found.values()), left, replace(fact, message=why))
+                return Judged(verdicts, judged.advice)
         return Judged(verdicts, final=True, hopeless=True)
 
     async def _ask_judge(

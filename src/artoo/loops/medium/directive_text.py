@@ -53,16 +53,15 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
     lines += [
         f"Not met: {verdict.criterion}: {without_middle(verdict.evidence, _EXCERPT)}" for verdict in unmet[:4]
     ]
-    if any(verdict.of_world for verdict in unmet):
-        lines.append(_CANNOT)
+    lines += [_CANNOT] if any(verdict.of_world for verdict in unmet) else []
     lines += _about_checks(directive, amendable)
     if not unmet and directive.rationale:
         lines.append(f"What is missing: {directive.rationale[:_EXCERPT]}")
     lines += [f"What worked for this request before: {each}" for each in directive.suggested_alternatives[:3]]
     lost = [each.intent for each in directive.failed if each.clashed]
     lines += [f"Its work was lost, plan it after what stands: {intent}" for intent in lost[:_MOST_NAMED]]
-    told = [each for each in directive.failed if each.status == "matched"]
-    lines += [f"Not done: {each.intent}: {each.output[:_EXCERPT]}" for each in told[:_MOST_NAMED]]
+    told = (each for each in directive.failed if each.status == "matched")
+    lines += (f"Not done: {each.intent}: {each.output[:_EXCERPT]}" for each in islice(told, _MOST_NAMED))
     if directive.standing:
         lines.append("Done already, plan only what is missing:")
         lines += [

@@ -58,7 +58,6 @@ class MetaValidator:
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
     _before: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
     _last: dict[str, CriterionVerdict] = field(default_factory=dict[str, CriterionVerdict], init=False)
-    """Outcomes of all rounds by their subtask, verdicts of the last one by their criterion."""
     _started: float = field(init=False)
     _fan_in: FanIn = field(init=False)
     _judging: asyncio.Task[None] | None = field(default=None, init=False)
@@ -113,7 +112,8 @@ class MetaValidator:
         verdicts = (*(known[each.text] for each in criteria), *fan_in.clash)
         for verdict in verdicts:
             self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
-        self._last = {each.criterion: each for each in reversed(verdicts_of(fan_in.everything, verdicts))}
+        if not fan_in.manifest.reply:  # which has done nothing
+            self._last = {each.criterion: each for each in reversed(verdicts_of(fan_in.everything, verdicts))}
         if fan_in.failed or any(verdict.verdict == "fail" for verdict in verdicts):
             self.port.publish(self._request(fan_in, verdicts, None, output), cause=cause)
             return
@@ -159,9 +159,8 @@ class MetaValidator:
         return output, {**unfinished(criteria, checks), **known}
 
     async def _reply(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> _Verdicts:
-        """Of an answer for which nothing more was done: it speaks of nothing here but an image and what earlier
-        rounds have shown. What the world refused them stays unmet, and ends the task.
-        """
+        """Of an answer that does nothing: it may speak of images and of what earlier rounds have shown. What the
+        world refused them stays unmet, and ends the task."""
         reply = fan_in.manifest.reply
         checks = await self._checked(criteria, {}, fan_in, reply)
         seen = self._images if self.asker.known.images else ()

@@ -145,8 +145,7 @@ class Planner:
             return await self._checked(task, this, draft, cause)
         held = any(each.check is None for each in task.criteria)  # what no check can hold words to
         criteria = task.criteria if held else merged(task.criteria, of_person(task.spec.intent, task.spec.checks))
-        reply = draft.reply.strip()
-        said = {"reply": reply} if reply else {"question": draft.question.strip()}
+        said = {"reply": reply} if (reply := draft.reply.strip()) else {"question": draft.question.strip()}
         return _plan_of(task, this, criteria, ()).model_copy(update=said), []
 
     async def _checked(
