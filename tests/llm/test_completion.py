@@ -76,6 +76,24 @@ def test_odd_messages_are_empty_answers(message: Json):
     assert completion.text == ""
 
 
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        ({"name": "shell", "arguments": '{"command": "ls"}'}, '{"name": "shell", "arguments": {"command": "ls"}}'),
+        ({"name": "shell", "arguments": {"command": "ls"}}, '{"name": "shell", "arguments": {"command": "ls"}}'),
+        ({"name": "shell", "arguments": '{"comm'}, '{"name": "shell", "arguments": {"comm}'),
+        ({"name": "shell", "arguments": "ls"}, '{"name": "shell", "arguments": "ls"}'),
+        ({"name": "now", "arguments": ""}, '{"name": "now", "arguments": {}}'),
+        ({"arguments": '{"tool": "shell"}'}, '{"tool": "shell"}'),
+        ({}, ""),
+    ],
+)
+def test_a_native_call_keeps_its_name(function: Json, text: str):
+    """The name says which tool is called: without it the arguments are anybody's."""
+    completion = completion_of(body({"tool_calls": [{"type": "function", "function": function}]}))
+    assert completion is not None and completion.text == text
+
+
 def test_content_filter_is_a_refusal():
     """An answer that the server's filter took away is a refusal with that reason."""
     reply = TransportReply(200, {}, {"choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}]})

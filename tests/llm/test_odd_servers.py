@@ -14,8 +14,11 @@ import pytest
 from artoo.contracts.errors import ConfigurationError, ModelRefused, ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.client import EndpointModel
+from artoo.llm.completion import completion_of
 from artoo.llm.http import HttpTransport, proxy_for
 from artoo.llm.retry import RetryPolicy
+from artoo.llm.streamed import completion_in
+from artoo.llm.transport import TransportReply
 from artoo.testing import FakeClock, ScriptedServer
 from certificates import Authority
 
@@ -186,6 +189,14 @@ async def test_a_streamed_call_of_a_tool_is_read():
     pieces = (call % '{\\"tool\\":\\"shell\\",', call % '\\"command\\":\\"ls\\"}')
     async with answering(_events(*pieces), head=_STREAM) as (model, _):
         assert (await model.ask(question())).value.command == "ls"
+
+
+def test_a_streamed_call_keeps_its_name():
+    """It is in the first piece only, and says which tool is called."""
+    call = '{"choices":[{"delta":{"tool_calls":[{"index":0,"function":%s}]}}]}'
+    pieces = (call % '{"name":"shell","arguments":""}', call % '{"name":"","arguments":"{}"}')
+    completion = completion_of(TransportReply(200, {}, completion_in(_events(*pieces))))
+    assert completion is not None and completion.text == '{"name": "shell", "arguments": {}}'
 
 
 @pytest.mark.parametrize(

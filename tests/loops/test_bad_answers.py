@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ from scenario import FastClock, Json, World, judged, plan, shell, subtask
 
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.execution import CallStatus, SubTaskOutcome
 from artoo.contracts.plan import PlanRefused
 from artoo.testing import (
     Asked,
@@ -108,6 +109,19 @@ async def test_native_tool_calls_are_read(world: World) -> None:
     world.file("a.txt", "the sky is blue\n")
     ended = await world.play(REQUEST, script_with("ExecutorStep", [native_call(STEP)]))
     assert ended.directive == "accept"
+
+
+async def test_a_file_is_not_emptied_by_a_step_that_says_its_text_elsewhere(world: World) -> None:
+    """What a tool needs and nobody gave is asked for; what stands beside the main input is the file's text."""
+    world.file("a.txt", "the sky is blue\n")
+    steps = [{"tool": "write_file", "input": "a.txt"}, {"tool": "write_file", "input": "a.txt", "content": "b\n"}]
+    script = script_with(
+        "ExecutorStep", [*map(json.dumps, steps), json.dumps({"tool": "answer", "input": "Done."})]
+    )
+    ended = await world.play(REQUEST, script)
+    refused, made = ended.calls
+    assert (refused.status, refused.changes, made.status) == (CallStatus.REFUSED, (), CallStatus.OK)
+    assert "needs 'content'" in (refused.reason or "") and '"content": "b\\n"' in made.input
 
 
 async def test_a_bare_block_is_a_final_step(world: World) -> None:

@@ -32,7 +32,7 @@ class Completion(NamedTuple):
 def completion_of(reply: TransportReply) -> Completion | None:
     """The first choice of a 200 reply; None when the body is no chat completion.
 
-    The text is the content, with the arguments of native tool calls below it; without both, the reasoning.
+    The text is the content, with native tool calls below it; without both, the reasoning.
     """
     body = reply.body
     if not isinstance(body, dict):
@@ -127,23 +127,29 @@ def _text(value: Json) -> str:
 
 
 def _arguments(message: Mapping[str, Json]) -> str:
-    """Of native tool calls what each was given, one below the other: who reads them may count them."""
+    """Native tool calls, one below the other: who reads them may count them."""
     calls = message.get("tool_calls")
     named = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    given = (_arguments_of(function) for function in named or [message.get("function_call")])
+    given = (_call_of(function) for function in named or [message.get("function_call")])
     return "\n".join(filter(None, given))
 
 
-def _arguments_of(function: Json) -> str:
+def _call_of(function: Json) -> str:
+    """A call's name and arguments as one object. Arguments that are cut off leave it cut off."""
     if not isinstance(function, dict):
         return ""
-    arguments = function.get("arguments")
-    if isinstance(arguments, dict):
-        # Imported here: of all servers only a few send an object where the format has a string.
-        import json
+    name, arguments = function.get("name"), function.get("arguments")
+    if not arguments and not name:
+        return ""
+    # Imported here: few servers are asked for answers that come as native calls.
+    import json
 
-        return json.dumps(arguments, ensure_ascii=False)
-    return _text(arguments)
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+    if not isinstance(name, str) or not name:
+        return text
+    if not text.lstrip().startswith("{"):
+        text = json.dumps(text, ensure_ascii=False) if text.strip() else "{}"
+    return f'{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": {text}}}'
 
 
 def _usage(body: Mapping[str, Json]) -> Usage | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from artoo.llm.calls import as_call
 from artoo.llm.fences import Fence, fences_in, wrapping
 from artoo.llm.jsontext import Found, objects_in
+from artoo.ports.tools import ToolSpec
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -22,6 +25,7 @@ _OWN_FENCE_END = re.compile(r"^\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 _MAY_BE_FENCE = re.compile(r"```|~~~")
 _JSON_INFO = frozenset({"json", "jsonc", "json5"})
 _WORDS_INFO = frozenset({"", "text", "txt", "markdown", "md"})
+_NATIVE_CALL = {"name", "arguments"}
 _MOST_PROBLEMS = 4
 
 
@@ -43,7 +47,7 @@ def read_answer(text: str, schema: type[T], *, body_field: str | None = None, cu
     """
     if body_field is None or not _MAY_BE_FENCE.search(text):
         value = _read_clean(text, schema)
-        if value is not None:
+        if value is not None and body_field not in value.model_fields_set:
             return value
     spoken, thought = split_thoughts(text[:LONGEST_ANSWER])
     if not spoken.strip() and (cut or not thought.strip()):
@@ -97,10 +101,16 @@ def _validated(found: Found, schema: type[T]) -> T:
 
 
 def _as_value(given: dict[str, object], schema: type[T]) -> T:
+    return _valid(_shaped(given, schema), schema)
+
+
+def _valid(given: dict[str, object], schema: type[T]) -> T:
     try:
         return schema.model_validate(given)
     except ValidationError as error:
         problem = error
+    if given.keys() == _NATIVE_CALL:
+        given = {"arguments": given["arguments"]}
     inner = next(iter(given.values())) if len(given) == 1 else None
     if isinstance(inner, dict) and next(iter(given)).lower() in (schema.__name__.lower(), "answer", "arguments"):
         return _as_value(cast(dict[str, object], inner), schema)
@@ -111,6 +121,13 @@ def _as_value(given: dict[str, object], schema: type[T]) -> T:
         except ValidationError as error:
             problem = error
     raise Unreadable(describe(problem)) from problem
+
+
+def _shaped(given: dict[str, object], schema: type[BaseModel]) -> dict[str, object]:
+    """A tool call in the form of the schema, if that is one: the type's `specs` are then the tools by name."""
+    specs = cast(Mapping[str, ToolSpec] | None, getattr(schema, "specs", None))
+    is_wrapped = len(given) == 1 and next(iter(given)).lower() in (schema.__name__.lower(), "answer")
+    return given if specs is None or is_wrapped else as_call(given, specs, schema.model_fields)
 
 
 def describe(error: ValidationError) -> str:
@@ -169,17 +186,21 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
         if value is not None:
             return _among(value, (), fences)
     problem = ""
-    steps = headers or objects_in(text)
+    steps = [
+        found if found.value is None else replace(found, value=_shaped(found.value, schema))
+        for found in headers or objects_in(text)
+    ]
     for number, found in enumerate(steps):
         words = _is_words(found, schema)
-        fence = _words_of(text, found, fences) if words else _body_of(text, found, fences)
+        until = next((each.start for each in steps[number + 1 :] if _is_step(each, found, schema)), len(text))
+        fence = _words_of(text, found, fences) if words else _body_of(text[:until], found, fences)
         if found.value is None:
             problem = problem or found.problem
         elif fence is not None and not fence.closed and cut:
             raise Unreadable(f"the fenced block for {body_field} is cut off: it never closes")
         else:
             try:
-                value = _as_value(_joined(found.value, body_field, fence), schema)
+                value = _valid(_joined(found.value, body_field, fence), schema)
             except Unreadable as error:
                 problem = problem or error.problem
             else:
@@ -236,7 +257,10 @@ def _may_be_json(fence: Fence) -> bool:
 
 
 def _body_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
-    """The first block after the header, else the last one before it; never the one that the header stands in."""
+    """The first block after the header, else the last one before it; never the one that the header stands in.
+
+    The text ends where the next step begins: what stands behind that is its block.
+    """
     after = fences_in(_behind(text, header, fences))
     if after:
         return after[0]

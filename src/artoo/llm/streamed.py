@@ -19,7 +19,7 @@ _END = b"[DONE]"
 def completion_in(raw: bytes) -> Json:
     """The completion of an event stream, or the error that it carries; None when it was cut or is another's."""
     message: dict[str, Json] = {}
-    arguments: dict[int, str] = {}
+    arguments: dict[int, dict[str, Json]] = {}
     finish: Json = None
     whole, rest = False, dict[str, Json]()
     for data in _events(raw):
@@ -41,20 +41,24 @@ def completion_in(raw: bytes) -> Json:
     if not (whole or finish) or not (message or arguments or finish):
         return None
     if arguments:
-        message["tool_calls"] = [{"function": {"arguments": arguments[index]}} for index in sorted(arguments)]
+        message["tool_calls"] = [{"function": arguments[index]} for index in sorted(arguments)]
     return {**rest, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
 
 
-def _add(message: dict[str, Json], arguments: dict[int, str], piece: dict[str, Json]) -> None:
+def _add(message: dict[str, Json], arguments: dict[int, dict[str, Json]], piece: dict[str, Json]) -> None:
     for name in _TEXTS:
         said, before = piece.get(name), message.get(name)
         if isinstance(said, str):
             message[name] = (before if isinstance(before, str) else "") + said
     for call in _objects(piece.get("tool_calls")):
         index, function = call.get("index", 0), call.get("function")
-        said = function.get("arguments") if isinstance(function, dict) else None
-        if isinstance(index, int) and isinstance(said, str):
-            arguments[index] = arguments.get(index, "") + said
+        if not isinstance(index, int) or not isinstance(function, dict):
+            continue
+        made, name, said = arguments.setdefault(index, {}), function.get("name"), function.get("arguments")
+        made |= {"name": name} if name and "name" not in made else {}
+        before = made.get("arguments")
+        if isinstance(said, str):
+            made["arguments"] = (before if isinstance(before, str) else "") + said
 
 
 def _events(raw: bytes) -> Iterator[bytes]:

@@ -68,24 +68,34 @@ def _line(spec: ToolSpec) -> str:
     return "; ".join(parts)
 
 
-def arguments_for(spec: ToolSpec, inline: str, body: str, more: Mapping[str, str]) -> dict[str, str]:
-    """A step's input and body as this tool's named arguments, and those of its further ones that the tool has.
+def arguments_for(spec: ToolSpec, inline: str, block: str | None, more: Mapping[str, str]) -> dict[str, str]:
+    """A step's input, block and further values as this tool's named arguments; `block` is None where none came.
 
     Models put code into `input` now and then, and a path into the block: whichever is empty lends itself to
-    the parameter that is required.
+    the parameter that is required. What is left over, or was given to nothing, keeps its name, and what is missing
+    is missing: the tool then says so, and does nothing. See `beside`.
+    """
+    first = next((one.name for one in spec.parameters if one.name != spec.body), None)
+    arguments = dict(more)
+    if spec.body is not None and block is not None and (block or first or not inline):
+        text = f"{block}\n" if spec.whole_lines and block else block
+        if text or spec.body not in more:
+            arguments[spec.body if more.get(spec.body, text) == text else "block"] = text
+    if first is not None and first not in more:
+        arguments[first] = inline or ("" if spec.body is not None else (block or "").strip())
+    elif spec.body is not None and spec.body not in arguments and (inline or first is None):
+        arguments[spec.body] = inline
+    elif inline:
+        arguments["input"] = inline
+    return arguments
+
+
+def beside(spec: ToolSpec, arguments: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of arguments that the tool does not have, and without which the call is whole all the same: a program
+    says everything itself, and who only reads does no harm. Any other call with such a name is half understood.
     """
     names = [parameter.name for parameter in spec.parameters]
-    first = next((name for name in names if name != spec.body), None)
-    arguments = dict[str, str]()
-    if spec.body is not None:
-        arguments[spec.body] = _ended(spec, body) if body or first else inline
-    if first is not None:
-        arguments[first] = inline or ("" if spec.body is not None else body.strip())
-    return arguments | {name: value for name, value in more.items() if name in names}
-
-
-def _ended(spec: ToolSpec, body: str) -> str:
-    return f"{body}\n" if spec.whole_lines and body and not body.endswith("\n") else body
+    return tuple(name for name in arguments if name not in names) if spec.languages or not spec.writes else ()
 
 
 def prohibitions(must_not: MustNot) -> str:

@@ -14,7 +14,7 @@ from artoo.llm.reading import read_answer
 from artoo.loops.asking import together
 from artoo.loops.fast.judgement import claim_of, facts_of
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
-from artoo.loops.tool_text import arguments_for, describe_tools, prohibitions, tool_segments
+from artoo.loops.tool_text import arguments_for, beside, describe_tools, prohibitions, tool_segments
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.prompts.segments import Segment
 from records import call, result
@@ -32,6 +32,8 @@ WRITE = ToolSpec(
     31,
     body="content",
     whole_lines=True,
+    reads=False,
+    writes=True,
 )
 SPECS = (SHELL, READ, WRITE)
 
@@ -42,10 +44,10 @@ def test_an_input_may_be_the_object_that_it_is_described_as() -> None:
     """`input: JSON object {…}` is taken as the object too, and further values as what they are."""
     contract = step_contract(SPECS)
     given = {"tool": "read_file", "input": {"a": 3, "b": "ä"}, "more": {"n": 2, "yes": True, "t": "x", "l": [1]}}
-    step = contract.model_validate(given)
+    step = read_answer(json.dumps(given), contract, body_field="body")
     assert step.input == '{"a": 3, "b": "ä"}'
     assert step.more == {"n": "2", "yes": "true", "t": "x", "l": "[1]"}
-    assert contract.model_validate({"tool": "read_file", "input": 21}).input == "21"
+    assert read_answer('{"tool": "read_file", "input": 21}', contract, body_field="body").input == "21"
     assert contract.model_json_schema()["properties"]["input"]["type"] == "string"
 
 
@@ -236,22 +238,109 @@ def test_what_a_tool_offers_has_a_segment_of_its_own() -> None:
     [
         (SHELL, "", "ls", {"command": "ls"}),
         (SHELL, "ls", "", {"command": "ls"}),
+        (SHELL, "ls", None, {"command": "ls"}),
+        (SHELL, "", None, {"command": ""}),
+        (SHELL, "ls", "rm a", {"command": "rm a", "input": "ls"}),
         (READ, "a.txt", "", {"path": "a.txt"}),
         (READ, "", " a.txt\n", {"path": "a.txt"}),
-        (WRITE, "a.txt", "x\n", {"path": "a.txt", "content": "x\n"}),
+        (WRITE, "a.txt", "x\n", {"path": "a.txt", "content": "x\n\n"}),
         (WRITE, "a.txt", "x\ny", {"path": "a.txt", "content": "x\ny\n"}),
         (WRITE, "a.txt", "", {"path": "a.txt", "content": ""}),
+        (WRITE, "a.txt", None, {"path": "a.txt"}),
     ],
 )
-def test_arguments(spec: ToolSpec, inline: str, body: str, arguments: dict[str, str]) -> None:
-    """Input and block become the tool's arguments; a text's last line ends like the others, a program stays."""
-    assert arguments_for(spec, inline, body, {"no": "such"}) == arguments
+def test_arguments(spec: ToolSpec, inline: str, body: str | None, arguments: dict[str, str]) -> None:
+    """Input and block become the tool's arguments, and nothing that was given is dropped; a text's last line ends
+    like the others, a program stays. What nobody gave is missing: it is not empty."""
+    assert arguments_for(spec, inline, body, {"no": "such"}) == arguments | {"no": "such"}
 
 
 def test_a_content_that_is_named_stays_as_it_is() -> None:
     """What a model writes into `more` is exact to the last byte: so a file without a last line end can be made."""
     named = arguments_for(WRITE, "a.txt", "", {"content": "x"})
     assert named == {"path": "a.txt", "content": "x"}
+    assert arguments_for(WRITE, "x", None, {"path": "a.txt"}) == named
+    twice = arguments_for(WRITE, "a.txt", "y", {"content": "x"})
+    assert twice == {**named, "block": "y\n"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [(SHELL, ("cwd",)), (READ, ("cwd",)), (WRITE, ()), (replace(SHELL, languages=(), writes=True), ())],
+)
+def test_a_write_that_is_half_understood_is_not_made(spec: ToolSpec, names: tuple[str, ...]) -> None:
+    """A further argument is left out only where the call is whole without it; else the tool refuses the call."""
+    main = spec.parameters[0].name
+    assert beside(spec, {main: "a", "cwd": "b"}) == names
+
+
+FILE = {"path": "b.txt", "content": "x\n"}
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        ({"tool": "write_file", "input": "b.txt", "content": "x\n"}, FILE),
+        ({"tool": "write_file", **FILE}, FILE),
+        ({"tool": "write_file", "input": "x\n", "path": "b.txt"}, FILE),
+        ({"tool": "write_file", "input": "b.txt", "body": "x\n"}, FILE),
+        ({"tool": "write_file", "input": "b.txt", "body": ""}, FILE | {"content": ""}),
+        ({"tool": "write_file", "input": "b.txt", "content": ""}, FILE | {"content": ""}),
+        ({"tool": "write_file", "arguments": FILE}, FILE),
+        ({"tool": "write_file", "parameters": {"input": "b.txt", "content": "x\n"}}, FILE),
+        ({"tool": "write_file", "arguments": json.dumps(FILE)}, FILE),
+        ({"tool": "write_file", "input": FILE}, FILE),
+        ({"tool": "write_file", "input": FILE | {"mode": "a"}}, FILE | {"mode": "a"}),
+        ({"tool": "write_file", "input": "b.txt", "more": {"content": "x\n", "mode": None}}, FILE),
+        ({"name": "write_file", "arguments": FILE}, FILE),
+        ({"name": "step", "arguments": {"tool": "write_file", "input": "b.txt", "content": "x\n"}}, FILE),
+        ({"type": "tool_use", "id": "1", "name": "write_file", "input": FILE}, FILE),
+        ({"type": "function", "function": {"name": "write_file", "arguments": json.dumps(FILE)}}, FILE),
+        ({"tool": "write_file", "input": "b.txt"}, {"path": "b.txt"}),
+        ({"tool": "write_file", "input": "b.txt", "append": True, **FILE}, FILE | {"append": "true"}),
+        ({"tool": "shell", "command": "ls"}, {"command": "ls"}),
+        ({"tool": "shell", "arguments": "ls"}, {"command": "ls"}),
+        ({"tool": "shell", "input": {"command": "ls"}}, {"command": "ls"}),
+        ({"tool": "shell", "arguments": {"input": "ls", "is_final": True}}, {"command": "ls"}),
+    ],
+)
+def test_what_is_given_as_arguments_becomes_the_arguments(
+    given: dict[str, object], arguments: dict[str, str]
+) -> None:
+    """In whichever ordinary shape a call comes; a file is never emptied because its content stood elsewhere."""
+    step = read_answer(json.dumps(given), step_contract(SPECS), body_field="body")
+    spec = next(each for each in SPECS if each.name == step.tool)
+    found = arguments_for(spec, step.input, step.block, step.more)
+    assert {name: found[name] for name in arguments} == arguments and found.keys() - {"input"} == arguments.keys()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tool": "answer", "answer": "It is 5.", "confidence": "high", "sources": [1]},
+        {"tool": "answer", "text": "It is 5.", "sources": [1]},
+        {"name": "answer", "arguments": {"answer": "It is 5.", "sources": [1]}},
+    ],
+)
+def test_the_words_of_an_ending_are_read_from_any_of_its_shapes(given: dict[str, object]) -> None:
+    """Its only further text, or the one with its name."""
+    step = read_answer(json.dumps(given), step_contract(SPECS), body_field="body")
+    assert (step.words, step.sources) == ("It is 5.", (1,))
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "block"),
+    [
+        ('{"tool": "shell", "input": "ls"}\n{"tool": "write_file", "input": "b"}\n```\nx\n```', "shell", None),
+        ('{"tool": "write_file", "input": "a"}\n{"tool": "shell"}\n```bash\nls\n```', "write_file", None),
+        ('{"tool": "write_file", "input": "a"}\nas in {"a": 1}:\n```\nx\n```', "write_file", "x"),
+        ('{"tool": "write_file", "input": "a"}\n```\nx\n\n```\n{"tool": "shell"}', "write_file", "x\n"),
+    ],
+)
+def test_a_block_belongs_to_the_step_before_it(text: str, tool: str, block: str | None) -> None:
+    """What stands behind the next step is that one's; behind an object that is none it is still the first one's."""
+    step = read_answer(text, step_contract(SPECS), body_field="body")
+    assert (step.tool, step.block) == (tool, block)
 
 
 def test_prohibitions_are_short() -> None:

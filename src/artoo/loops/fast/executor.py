@@ -24,13 +24,7 @@ from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.heuristics import Heuristics
 from artoo.loops.prepared import beforehand, prepared
 from artoo.loops.role import listen
-from artoo.loops.tool_text import (
-    arguments_for,
-    other_language,
-    program_in,
-    prohibitions,
-    tool_segments,
-)
+from artoo.loops.tool_text import arguments_for, beside, other_language, program_in, prohibitions, tool_segments
 from artoo.ports.bus import Port
 from artoo.ports.surroundings import LastingSurroundings
 from artoo.ports.tools import Departure, Ticket, Toolbox, ToolSpec
@@ -43,6 +37,8 @@ _MOST_REPEATS = 2
 """Repeated calls of one attempt that are answered from the record, before the attempt ends."""
 
 _ONE_STEP = "Only the first step of your last answer was taken; {others} more stood in it. Give one at a time."
+
+_NO_ARGUMENT = "Not taken, for {tool} has no such argument: {names}."
 
 Status = Literal["completed", "cannot", "uncertain", "failed"]
 
@@ -222,14 +218,18 @@ class Executor:
 
     async def _made(self, work: _Work, spec: ToolSpec, step: ExecutorStep, cause: Envelope) -> int:
         """The number of the call that the step asks for: an earlier one, when nothing has changed since."""
-        key: Key = (step.tool, step.input.strip(), step.body.strip(), *map(str, step.more.items()))
+        arguments = arguments_for(spec, step.input, step.block, step.more)
+        key: Key = (step.tool, *map(str, arguments.items()))
         number = work.record.same(key)
         if number is not None:
             work.repeats += 1
             work.note = f"That is call [{number}]; nothing has changed since, so it was not made again."
             return number
         self._acts += 1
-        arguments = arguments_for(spec, step.input, step.body, step.more)
+        for name in (extra := beside(spec, arguments)):
+            del arguments[name]
+        if extra:
+            work.note = _NO_ARGUMENT.format(tool=spec.name, names=", ".join(extra))
         call = await self.toolbox.call(spec.name, arguments, self._ticket(work, step.tool, cause))
         work.record.add(call, key)
         work.stale = work.stale or bool(call.changes) or call.bookkeeping

@@ -11,12 +11,11 @@ Nothing holds this form but the prompt; what comes back is read leniently (`arto
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, PrivateAttr, create_model, field_validator
+from pydantic import Field, PrivateAttr, create_model
 
 from artoo.contracts.base import Contract
 from artoo.ports.tools import ToolSpec
@@ -31,10 +30,11 @@ CANNOT = "cannot"
 class ExecutorStep(Contract):
     """`is_final`: the call's output is the answer, word for word. `sources`: numbers of the calls that an answer
     rests on; `failures`: those that did not end well, and of which it says so. `body` is the text of the fenced
-    block; `languages` maps a block's info string to its tool.
+    block; `languages` maps a block's info string to its tool, `specs` are the tools by name.
     """
 
     languages: ClassVar[tuple[tuple[str, str], ...]] = ()
+    specs: ClassVar[Mapping[str, ToolSpec]] = {}
 
     tool: str
     input: str = ""
@@ -57,17 +57,10 @@ class ExecutorStep(Contract):
         step._others = others
         return step
 
-    @field_validator("input", mode="before")
-    @classmethod
-    def _input_as_text(cls, given: object) -> object:
-        return _as_text(given)
-
-    @field_validator("more", mode="before")
-    @classmethod
-    def _more_as_text(cls, given: object) -> object:
-        if not isinstance(given, dict):
-            return given
-        return {name: _as_text(value) for name, value in cast("dict[object, object]", given).items()}
+    @property
+    def block(self) -> str | None:
+        """The fenced block; None where none was given, which is not an empty one."""
+        return self.body if "body" in self.model_fields_set else None
 
     @property
     def words(self) -> str:
@@ -94,17 +87,13 @@ class ExecutorStep(Contract):
         return cls(tool=ANSWER, body=text) if text else None
 
 
-def _as_text(given: object) -> object:
-    """A tool that is described as taking a JSON object gets one as well as its text: what was meant is the same."""
-    return json.dumps(given, ensure_ascii=False) if isinstance(given, (dict, list, bool, int, float)) else given
-
-
 @lru_cache(maxsize=64)
 def step_contract(specs: tuple[ToolSpec, ...]) -> type[ExecutorStep]:
     """ExecutorStep with these tools, `answer` or `cannot`, so that no other tool can be named."""
     names = (*(spec.name for spec in specs), ANSWER, CANNOT)
     fields: dict[str, Any] = {"tool": (Literal[names], ...)}  # pyright: ignore[reportInvalidTypeForm]
     schema = create_model("ExecutorStep", __base__=ExecutorStep, **fields)
+    schema.specs = {spec.name: spec for spec in specs}
     schema.languages = tuple(
         (language, spec.name) for spec in specs if spec.languages for language in (*spec.languages, spec.name)
     )

@@ -1,0 +1,94 @@
+"""The shapes in which models write a tool call, as the one that is asked for (pure).
+
+    {"tool": T, "input": I, "more": {name: value}}      the form that prompts show
+    {"tool": T, name: value}                            arguments beside the tool
+    {"tool": T, "arguments": {…}}                       or below a name of their own; as JSON in a text, too
+    {"name": T, "arguments": {…}}                       a native call (OpenAI), also in `function`
+    {"type": "tool_use", "name": T, "input": {…}}       a native call (Anthropic)
+
+Nothing is dropped: what is no argument of the tool stands in `more` all the same, and the call is refused for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import cast
+
+from artoo.ports.tools import ToolSpec
+
+Fields = Mapping[str, object]
+
+_HOLDERS = ("arguments", "args", "parameters", "params", "input")
+_ENVELOPE = frozenset({"type", "id"})
+"""What formats put around a call's name and arguments."""
+
+
+def as_call(given: Fields, specs: Mapping[str, ToolSpec], fields: Collection[str]) -> dict[str, object]:
+    """The call with the fields of a step alone; one that is in this form comes back equal.
+
+    `specs`: the tools by name; what names none of them is an ending, whose only further text is its words.
+    """
+    call = _named(given)
+    spec = specs.get(str(call.get("tool")))
+    names = frozenset(one.name for one in spec.parameters) if spec is not None else frozenset[str]()
+    more: dict[str, object] = {}
+    for holder in _HOLDERS:
+        inner = _object(call.get(holder))
+        if holder in names - {"input"} or inner is None or (holder == "input" and not names & inner.keys()):
+            continue
+        del call[holder]
+        if "tool" in inner and "tool" not in names:  # a function whose argument is the step itself
+            return as_call({**call, **inner}, specs, fields)
+        for name, value in inner.items():
+            (call if name in fields and name not in names and name not in call else more)[name] = value
+    if isinstance(call.get("arguments"), str) and "arguments" not in names and not call.get("input"):
+        call["input"] = call.pop("arguments")
+    more |= {name: call.pop(name) for name in tuple(call) if name not in fields}
+    if spec is not None and spec.body is not None and spec.whole_lines and call.get("body"):
+        more[spec.body] = call.pop("body")  # in JSON a text has its last newline; a block's stands outside it
+    if spec is None and not call.get("input") and not call.get("body"):
+        ending = str(call.get("tool"))
+        words = ending if ending in more or len(more) != 1 else next(iter(more))
+        call |= {"input": more.pop(words)} if words in more else {}
+    return _told({**call, "more": {**more, **_more(call)}} if more else call)
+
+
+def _named(given: Fields) -> dict[str, object]:
+    """With the tool's name as `tool`."""
+    call = dict(given)
+    function = call.get("function")
+    if "tool" not in call and isinstance(function, dict):
+        call = {**{name: call[name] for name in call if name != "function"}, **cast("dict[str, object]", function)}
+    if "tool" not in call and isinstance(call.get("name"), str):
+        call["tool"] = call.pop("name")
+        call = {name: value for name, value in call.items() if name not in _ENVELOPE}
+    return call
+
+
+def _more(call: Fields) -> Fields:
+    more = call.get("more")
+    return cast("Fields", more) if isinstance(more, dict) else {}
+
+
+def _object(value: object) -> Fields | None:
+    """A JSON object, given as such or as its text."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value, strict=False)
+        except (ValueError, RecursionError):
+            return None
+    return cast("Fields", value) if isinstance(value, dict) else None
+
+
+def _told(call: dict[str, object]) -> dict[str, object]:
+    """With its arguments as texts: a tool that is described as taking a JSON object gets one as its text. A null
+    is none."""
+    call = {name: value for name, value in call.items() if value is not None}
+    call |= {"input": _as_text(call["input"])} if "input" in call else {}
+    more = {name: _as_text(value) for name, value in _more(call).items() if value is not None}
+    return call | ({"more": more} if isinstance(call.get("more"), dict) else {})
+
+
+def _as_text(given: object) -> object:
+    return json.dumps(given, ensure_ascii=False) if isinstance(given, (dict, list, bool, int, float)) else given
