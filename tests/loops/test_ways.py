@@ -462,6 +462,23 @@ async def test_a_judge_is_told_of_a_named_file_that_is_not_there(world: World) -
     assert ended.directive == "accept"
 
 
+async def test_what_a_call_showed_is_no_missing_file(world: World) -> None:
+    """A path in a log and a sum have the form of a file's name; nobody said that there is such a file."""
+    world.file("web.log", "GET /login 200\n")
+    script: Script = {
+        "Plan": plan(
+            subtask("say whether web.log has /login, and add 381.19 twice to 762.38"), criteria=["It is told"]
+        ),
+        "ExecutorStep": [
+            shell("cat web.log", final=False),
+            says("web.log has /login; 381.19 + 381.19 = 762.38.", 1),
+        ],
+        "ValidationReport": judged(("pass", "GET /login 200")),
+    }
+    ended = await world.play("Does web.log have /login? Is 381.19 twice 762.38?", script)
+    assert "no such file" not in ended.asked("ValidationReport")[0].user
+
+
 async def test_the_executor_is_told_all_that_it_is_held_to(world: World) -> None:
     """Also what the words of its subtask say already; that alone is not said twice which is the subtask itself."""
     held = [matches("x", "It says x"), matches("x", "Say x")]

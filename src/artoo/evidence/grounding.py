@@ -93,16 +93,16 @@ class Seen:
 
 def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
     """What these calls and the request show."""
-    telling = [(call, _shown(call)) for call in calls if not own_words(call)]
-    outputs = [part for call, shown in telling for part in (shown, call.error_output, call.reason) if part]
+    telling = [(call, shown(call)) for call in calls if not own_words(call)]
+    outputs = [part for call, seen in telling for part in (seen, call.error_output, call.reason) if part]
     inputs = [part for call, _ in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
     codes = [f"{call.exit_code} {call.total_bytes} B" for call, _ in telling]
     counts = {len(telling), *(count for call, _ in telling for count in _counts(call))}
-    columns = tuple(number for call, shown in telling for number in columns_in(shown, call.input))
+    columns = tuple(number for call, seen in telling for number in columns_in(seen, call.input))
     return Seen((*outputs, *inputs, *codes, *request), frozenset(counts), len(outputs), columns)
 
 
-def _shown(call: ToolCall) -> str:
+def shown(call: ToolCall) -> str:
     """What a call put out, without the lines that stand in its input as they are."""
     written = f" {folded(call.input)} "
     lines = ((line, folded(line)) for line in call.output.splitlines())

@@ -24,6 +24,7 @@ from artoo.contracts.execution import (
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import SubTask
 from artoo.evidence.facts import LOOKED_FOR, Fact, broken_act, floating_tokens, rests_on_nothing
+from artoo.evidence.grounding import shown
 from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
@@ -257,9 +258,10 @@ class AgentValidator:
 
     async def _absent(self, asked: str, result: ExecutionResult) -> str:
         """Files that were asked about and are told of, and that are not there: the request's own words ground them,
-        so only the disk says that nobody made them."""
-        known = frozenset(paths_in(asked))
-        named = [name for name in dict.fromkeys(paths_in(result.output)) if name in known][:LOOKED_FOR]
+        so only the disk says that nobody made them. What a call showed and a figure need be no file's name."""
+        known = frozenset(paths_in(asked)).difference(*(paths_in(shown(call)) for call in result.tool_calls))
+        told = (name for name in dict.fromkeys(paths_in(result.output)) if any(map(str.isalpha, name)))
+        named = [name for name in told if name in known][:LOOKED_FOR]
         seen = [(name, await self.source.file(name)) for name in named]
         return ", ".join(name for name, file in seen if not (file.exists or file.is_broken_link))
 
