@@ -142,7 +142,7 @@ def decision(number: int, directive: Directive, loss: Loss, grad_l: float = 0.0)
         grad_paper=grad_l,
         grad_l=grad_l,
         criteria=1,
-        logical_failures=0,
+        logical_failures=int(loss.D > 0),
         environmental_failures=0,
     )
 

@@ -16,7 +16,7 @@ from artoo.cli.aside import Fetch
 from artoo.cli.display import NoDisplay, Progress, display_for
 from artoo.cli.fold import fold, fold_printed, take
 from artoo.cli.live import LiveDisplay
-from artoo.cli.marks import ASCII, UNICODE, Marks, cost_line, marks_for
+from artoo.cli.marks import ASCII, UNICODE, Marks, cost_line, marks_for, round_line
 from artoo.cli.plain import PlainDisplay
 from artoo.cli.printable import one_line, printable
 from artoo.cli.text import CHINESE, ENGLISH, count, in_language, language_of, seconds
@@ -35,7 +35,7 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.roles import Role
-from artoo.contracts.solution import Cost, Halt, OutcomeSummary, RoleFailure, StoppedBy
+from artoo.contracts.solution import Cost, Decided, Halt, OutcomeSummary, RoleFailure, StoppedBy
 from artoo.ports.printing import Printed
 
 
@@ -184,6 +184,14 @@ def test_plain_lines_say_everything_once() -> None:
         "artoo: round 1 [1] Write the table: + its criteria hold",
         "artoo: round 1: -> good enough, with gaps",
     ]
+
+
+def test_a_success_in_which_nothing_failed_has_no_gaps() -> None:
+    """A poem that nobody can check has no gap: nothing has confirmed it, and that is what is said."""
+    (decided,) = (payload for _, payload in STORIES["gaps"]("the request") if isinstance(payload, Decided))
+    assert round_line(decided, ASCII, ENGLISH, numbers=False) == "-> good enough, with gaps"
+    well = decided.model_copy(update={"logical_failures": 0})
+    assert round_line(well, ASCII, ENGLISH, numbers=False) == "-> an answer, not confirmed"
 
 
 def test_the_same_command_once_more_is_no_new_line() -> None:

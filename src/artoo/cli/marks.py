@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from artoo.cli.text import Text, count, directive_name, seconds
-from artoo.contracts.solution import Cost, Decided, Money
+from artoo.contracts.solution import Cost, Decided, Directive, Money
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,9 @@ def marks_for(encoding: str | None) -> Marks:
 def loss_line(decided: Decided, marks: Marks, text: Text) -> str:
     """`D 0.50  P 0.00  Ω 0.05  L 0.32  ∇L +0.00  → change path`."""
     loss = decided.loss
-    name = directive_name(decided.directive.value, text)
     return (
         f"D {loss.D:.2f}  P {loss.P:.2f}  {marks.omega} {loss.Omega:.2f}  L {loss.L:.2f}  "
-        f"{marks.gradient} {decided.grad_l:+.2f}  {marks.arrow} {name}"
+        f"{marks.gradient} {decided.grad_l:+.2f}  {marks.arrow} {_led_to(decided, text)}"
     )
 
 
@@ -54,7 +53,15 @@ def round_line(decided: Decided, marks: Marks, text: Text, *, numbers: bool) -> 
     """What a round led to, in words; with `numbers` the control law's figures too."""
     if numbers:
         return loss_line(decided, marks, text)
-    return f"{marks.arrow} {directive_name(decided.directive.value, text)}"
+    return f"{marks.arrow} {_led_to(decided, text)}"
+
+
+def _led_to(decided: Decided, text: Text) -> str:
+    """The macro-state for people. Where nothing failed there is no gap: nobody has confirmed the answer."""
+    failed = decided.logical_failures + decided.environmental_failures
+    if decided.directive is Directive.SUCCESS and not failed:
+        return text.unconfirmed
+    return directive_name(decided.directive.value, text)
 
 
 def money_text(money: Money, text: Text) -> str:
