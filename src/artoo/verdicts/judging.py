@@ -31,8 +31,8 @@ from artoo.verdicts.checks import CheckResult, lacks, run_check
 _CORRECTED = 400
 """Characters of a reason, and of a judge's advice, in a correction."""
 _NAMED = 2
-_KNOWN = "no call was made for it: the model's own knowledge"
-_SEEN = "no call was made for it: what the model sees in the attached image, or knows"
+_KNOWN = "no call shows it: it is what the model knows or was shown"
+_SEEN = "no call shows it: it is what the model sees in the attached image, knows or was shown"
 LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
 """Law 0's own criterion, for what stands against a result whose criteria are all decided."""
 
