@@ -25,6 +25,7 @@ from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.runtime.sessions import MOST_KEPT, TURNS, open_session
 from artoo.settings.yaml_edit import with_value, without_value
 from artoo.testing import Script, ScriptedServer, with_body
+from artoo.words.result import result_words
 
 
 @pytest.fixture
@@ -219,6 +220,18 @@ def test_a_conversation_keeps_what_the_person_was_told(tmp_path: Path) -> None:
     session.add_result("Write to her", result)
     (turn,) = session.turns
     assert "no address" in turn.summary and "\u25a0" not in turn.summary and "missing_input" not in turn.summary
+
+
+def test_a_conversation_keeps_no_hint_for_a_terminal(tmp_path: Path) -> None:
+    """It is shown to models later, which can type nothing; what one of them suggested is kept."""
+    result = FinalResult(task_id="t", summary="Which?", output="Which one?", directive=Directive.ABANDON)
+    result = result.model_copy(update={"stopped_by": StoppedBy.QUESTION})
+    session = open_session(tmp_path, name="trip")
+    assert "artoo -c" in result_words("en").plain(result)
+    session.add_result("Delete it", result)
+    assert "Which one?" in session.turns[0].summary and "artoo -c" not in session.turns[0].summary
+    session.add_result("Delete it", result.model_copy(update={"next_moves": ("name the file",)}))
+    assert "name the file" in session.turns[0].summary
 
 
 def test_old_conversations_are_forgotten(tmp_path: Path) -> None:

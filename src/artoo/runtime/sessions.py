@@ -81,7 +81,7 @@ class Session:
 
     def add_result(self, request: str, result: FinalResult, project: str = "") -> None:
         """One exchange more, in the words that the person was told: a summary's signs mean nothing to a reader."""
-        self.add(request, result_words(result.language).plain(result), result.task_id, project)
+        self.add(request, result_words(result.language).plain(result, told=False), result.task_id, project)
 
     def add(self, request: str, summary: str, task_id: str, project: str = "") -> None:
         """One exchange more, or another answer of a task that has one, in the project where it began."""

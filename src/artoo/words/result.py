@@ -152,15 +152,17 @@ class ResultWords:
         in_vain = why in (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS) and not result.unmet
         return () if in_vain else (self.moves[why].format(talk=talk),)
 
-    def plain(self, result: FinalResult) -> str:
-        """The whole answer as text: what was reached, what is missing, why it stopped, what comes next."""
+    def plain(self, result: FinalResult, *, told: bool = True) -> str:
+        """The whole answer as text: what was reached, what is missing, why it stopped, what comes next. `told`: to
+        a person. A model that reads it later has no terminal, so it has a model's suggestions alone.
+        """
         why, output = self.why_stopped(result), result.output.strip()
         lines = [why, self.reached if why and result.done else "", output]
         lines += (self.unmet.format(criterion=self._missed(each, output)) for each in self.failed(result))
         lines += (self.withheld.format(act=act) for act in result.withheld)
         if result.tried:
             lines.append(self.tried.format(tried="; ".join(result.tried[:_MOST_TRIED])))
-        moves = self.could(result)
+        moves = self.could(result) if told else result.next_moves
         lines += (self.next_moves, *(f"- {move}" for move in moves)) if moves else ()
         return "\n".join(filter(None, lines))
 
@@ -188,7 +190,7 @@ ENGLISH: Final = ResultWords(
     unverified="Unverified: nothing has confirmed this answer.",
     partly="Verified in part: {criteria}.",
     unlooked="Unverified: no tool was used for this answer; it is what the model knows or was shown.",
-    from_image="Unverified: no tool was used for this answer; it is what the model knows or was shown, an image too.",
+    from_image="Unverified: no tool was used for this answer; it is what the model knows or was shown, images too.",
     open="Not verified: {criterion}",
     unread="Checked: {checks}. The answer's own words were checked by nobody.",
     unread_output="Checked: {checks}. What the program put out was checked no further.",
