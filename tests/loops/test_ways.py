@@ -414,6 +414,14 @@ async def test_what_is_on_disk_is_listed_as_it_is_now(world: World) -> None:
     assert "new.txt (" in second.user.partition("Changed in this task")[0]
 
 
+async def test_a_worker_that_only_reads_is_not_told_what_would_wait(world: World) -> None:
+    """A tool that is suggested and cannot change anything needs no word about changes."""
+    world.file("a.txt", "tea\n")
+    script = {"Plan": plan(subtask("say it", tool="read_file")), "ExecutorStep": {"tool": "answer", "input": "Hi."}}
+    ended = await world.play("What is in it?", script)
+    assert "something is" not in ended.asked("ExecutorStep")[0].user
+
+
 async def test_what_earlier_rounds_did_is_told(world: World) -> None:
     """After a replan the executor and its judge know what the task has changed before, and that it waits."""
     world.file("a.txt", "1\n")
@@ -429,7 +437,9 @@ async def test_what_earlier_rounds_did_is_told(world: World) -> None:
     }
     ended = await world.play("Mend a.txt", script, config=world.config(control={"max_retries": 0}))
     first, _, third, _ = ended.asked("ExecutorStep")
-    assert "before your subtask" not in first.user and "If something is changed" in first.user
+    assert (
+        "before your subtask" not in first.user and "\n\nCaution:\nIf something is changed" in f"\n\n{first.user}"
+    )
     assert "Done in this task before your subtask:\ncreated: b.txt\nchanged: a.txt\n" in third.user
     assert "Because something is changed" in third.user and "If something" not in third.user
     assert "Done in this task so far:\ncreated: b.txt\nchanged: a.txt" in ended.asked("Plan")[1].user

@@ -32,25 +32,17 @@ _KINDS = {
 }
 
 
-def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass]) -> str:
-    """A sentence about what waits; empty where nothing does. `unasked`: what may take effect so after the task."""
-    return _sentence("Because", classes, unasked)
-
-
 def beforehand(unasked: Collection[ChangeClass]) -> str:
     """The same before anything was changed, for a call that does so and is the answer: of what is usual."""
-    return _sentence("If", (ChangeClass.SILENT, ChangeClass.EDIT, ChangeClass.DELETION), unasked)
+    return prepared((ChangeClass.SILENT, ChangeClass.EDIT, ChangeClass.DELETION), unasked, begun="If")
 
 
-def _sentence(begun: str, classes: Collection[ChangeClass], unasked: Collection[ChangeClass]) -> str:
+def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass], *, begun: str = "Because") -> str:
+    """A sentence about what waits; empty where nothing does. `unasked`: what may take effect so after the task."""
     waiting = set(classes).difference(unasked)
-    if not waiting:
-        return ""
     kinds = " or ".join(kind for one, kind in _KINDS.items() if one in waiting)
-    return (
-        f"{begun} something is {kinds}, nothing of it takes effect before the person agrees after the task: "
-        "say that it is prepared."
-    )
+    told = f"{begun} something is {kinds}, nothing of it takes effect before the person agrees after the task: "
+    return f"{told}say that it is prepared." if waiting else ""
 
 
 def what_became(turn: Turn) -> str:

@@ -226,9 +226,8 @@ class Executor:
             work.note = f"That is call [{number}]; nothing has changed since, so it was not made again."
             return number
         self._acts += 1
-        for name in (extra := beside(spec, arguments)):
-            del arguments[name]
-        if extra:
+        if extra := beside(spec, arguments):
+            arguments = {name: arguments[name] for name in arguments if name not in extra}
             work.note = _NO_ARGUMENT.format(tool=spec.name, names=", ".join(extra))
         call = await self.toolbox.call(spec.name, arguments, self._ticket(work, step.tool, cause))
         work.record.add(call, key)
@@ -273,6 +272,7 @@ class Executor:
             **tool_segments(specs, programs_apart=simple),
             Segment.CONSTRAINTS: prohibitions(work.subtask.must_not),
             Segment.PROJECT_GUIDE: work.guide,
+            Segment.CAUTIONS: self._caution(work, specs),
             Segment.ENVIRONMENT: work.today,
             Segment.SURROUNDINGS: listing,
             Segment.CONTEXT: work.subtask.context,
@@ -303,12 +303,16 @@ class Executor:
             done = {"this task before your subtask": seen.earlier, f"{here} so far": seen.changed}
             known = (f"Done in {where}:\n{what}" for where, what in done.items() if what)
             work.guide, work.named, work.waits = seen.guide, "", prepared(seen.classes, self.unasked)
-            work.listing = "\n".join(filter(None, (seen.listing, *known, work.waits)))
-        small = self.asker.known.small
-        brief = small and self.heuristics.brief and work.attempt == 1
-        told = (work.named if brief else "") or work.listing
+            work.listing = "\n".join(filter(None, (seen.listing, *known)))
+        brief = self.asker.known.small and self.heuristics.brief and work.attempt == 1
+        return (work.named if brief else "") or work.listing
+
+    def _caution(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
+        """What waits for the person; before the first change what would, if the suggested tool can change a thing."""
+        only_reads = any(spec.name == work.subtask.preferred_tool and not spec.writes for spec in specs)
         changed = any(call.changes or call.bookkeeping for call in work.record.calls)
-        return told if small or changed or work.waits else "\n".join(filter(None, (told, beforehand(self.unasked))))
+        idle = self.asker.known.small or changed or only_reads
+        return work.waits or ("" if idle else beforehand(self.unasked))
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         note, work.note = work.note, ""

@@ -36,7 +36,8 @@ _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 _SPEC = ToolSpec(
     name="shell",
-    description="run a bash command in the project directory; what it leaves running ends with it",
+    description="run a bash command in the project directory; what it leaves running ends with it, and it has no "
+    "network unless the person agrees",
     parameters=(Parameter("command", "the bash command"),),
     priority=60,
     body="command",
