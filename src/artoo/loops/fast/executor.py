@@ -308,7 +308,7 @@ class Executor:
         return (work.named if brief else "") or work.listing
 
     def _caution(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
-        """What waits for the person; before the first change what would, if the suggested tool can change things."""
+        """What waits for the person; before the first change what would, if the suggested tool can do that."""
         only_reads = any(spec.name == work.subtask.preferred_tool and not spec.writes for spec in specs)
         changed = any(call.changes or call.bookkeeping for call in work.record.calls)
         idle = self.asker.known.small or changed or only_reads
