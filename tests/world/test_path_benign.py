@@ -76,6 +76,29 @@ def test_ordinary_work_with_python_is_silent(prepared: World, name: str) -> None
     assert found.silent and not found.empty
 
 
+_TAGGED = "printf 'Signature: 8a477f597d28d172789f06886806bc55\\n' > .pytest_cache/CACHEDIR.TAG;"
+_RUN = f"mkdir -p .pytest_cache/v; {_TAGGED} echo x > .pytest_cache/v/nodeids; echo x > work"
+
+
+def test_a_cache_that_a_tool_made_in_the_task_is_left_out(prepared: World) -> None:
+    """Nobody asked for it: it is not taken over, so there is nothing to review and nothing to undo."""
+    assert [Path(one.path).name for one in after(prepared, _RUN).changes] == ["work"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        _RUN.replace(_TAGGED, ""),
+        f"{_RUN}; chmod +x .pytest_cache/v/nodeids",
+        f"{_RUN}; ln -s nodeids .pytest_cache/v/link",
+        _RUN.replace(".pytest_cache", "kept"),
+    ],
+)
+def test_what_is_not_marked_or_no_data_is_no_cache(prepared: World, script: str) -> None:
+    """A directory that only has the name, a program or a link in one, and a marked one that is no tool's are work."""
+    assert "nodeids" in [Path(one.path).name for one in after(prepared, script).changes]
+
+
 def test_a_cache_that_nobody_can_check_is_left_out(prepared: World) -> None:
     """Another Python's, a test runner's: it is not taken over, and needs no consent."""
     made = "mkdir -p pack/__pycache__; echo x > pack/__pycache__/m.cpython-399.pyc; echo x > __pycache__/m.cpython-311-pytest-8.pyc"

@@ -6,6 +6,8 @@
 | Python would run it in place of its source, and it is something else | foreign code: asked |
 | Python would not run it (stale, no source), or it cannot be checked (another Python, a tool's own) | left out |
 
+A cache of a tool that the task itself has made, marked as one, is left out whole.
+
 What is left out stays as it was in the person's files: a cache is made again by whoever needs it. Where there are
 too many to compile (an environment), all of them are left out: were it some, the others would come up as new once
 those were applied.
@@ -85,7 +87,7 @@ def judge_caches(effects: Sequence[Effect], before: Files, after: Files) -> Cach
             left_out.add(effect.path)
         else:
             says[effect.path] = SILENT if right else _foreign(claim)
-    left_out |= _left_empty(effects, left_out)
+    left_out |= _left_empty(effects, left_out) | _made_by_tools(effects)
     return Caches(says, frozenset(left_out))
 
 
@@ -206,6 +208,42 @@ def _left_empty(effects: Sequence[Effect], left_out: set[bytes]) -> set[bytes]:
         and effect.path not in holding
         and any(path.startswith(effect.path + b"/") for path in left_out)
     }
+
+
+def _made_by_tools(effects: Sequence[Effect]) -> set[bytes]:
+    """New directories that are marked as a tool's caches, with what is in them: nobody asked for it. One that holds
+    anything but data is none.
+    """
+    made = {effect.path: list[Effect]() for effect in effects if _is_new_cache(effect)}
+    for effect in effects if made else ():
+        parts = effect.path.split(b"/")
+        above = (b"/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+        cache = next((place for place in above if place in made), None)
+        if cache is not None:
+            made[cache].append(effect)
+    left_out = (
+        inside for cache, inside in made.items() if all(map(_is_new_data, inside)) and _marked(cache, inside)
+    )
+    return {effect.path for inside in left_out for effect in inside}
+
+
+def _is_new_cache(effect: Effect) -> bool:
+    new = effect.before is None and effect.after is not None and effect.after.is_directory
+    return new and effect.path.rpartition(b"/")[2] in _TOOLS
+
+
+def _is_new_data(effect: Effect) -> bool:
+    after = effect.after
+    data = after is not None and (after.is_directory or (after.node is Node.FILE and not after.mode & 0o111))
+    return effect.before is None and data
+
+
+def _marked(cache: bytes, inside: Sequence[Effect]) -> bool:
+    tag = next((effect for effect in inside if effect.path == cache + b"/" + _TAG.encode()), None)
+    if tag is None:
+        return False
+    content = read_file(os.fsencode(tag.layer.upper) + b"/" + tag.relative, 1 << 16)
+    return (content or b"").startswith(_SIGNATURE)
 
 
 def _of_tools(effect: Effect, before: Files) -> Verdict | None:
