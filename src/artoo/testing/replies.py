@@ -117,8 +117,9 @@ def refusal(text: str = "I cannot help with that.") -> Reply:
 
 
 def with_body(header: Value, body: str, info: str = "bash") -> Reply:
-    """A JSON header, then the body in a fenced block."""
-    return Reply(text=f"{as_text(header)}\n```{info}\n{body}\n```")
+    """A JSON header, then the body in a fenced block: its lines, whether or not the last one ends."""
+    lines = body.removesuffix("\n")
+    return Reply(text=f"{as_text(header)}\n```{info}\n{lines}\n```")
 
 
 def too_many_requests(retry_after: str | int = 1) -> Reply:
