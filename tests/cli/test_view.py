@@ -191,7 +191,7 @@ def test_a_success_in_which_nothing_failed_has_no_gaps() -> None:
     (decided,) = (payload for _, payload in STORIES["gaps"]("the request") if isinstance(payload, Decided))
     assert round_line(decided, ASCII, ENGLISH, numbers=False) == "-> good enough, with gaps"
     well = decided.model_copy(update={"logical_failures": 0})
-    assert round_line(well, ASCII, ENGLISH, numbers=False) == "-> an answer, not confirmed"
+    assert round_line(well, ASCII, ENGLISH, numbers=False) == "-> answered, not confirmed"
 
 
 def test_the_same_command_once_more_is_no_new_line() -> None:

@@ -14,10 +14,11 @@ from artoo.contracts.agents import BoardState
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import ChangeClass
-from artoo.contracts.solution import Directive
+from artoo.contracts.solution import Decided, Directive, Loss
 from artoo.web import words
 from artoo.web.words import tables, words_for
 from artoo.web.words.said import Named, Said, Spoken
+from artoo.words.names import led_to
 
 ENGLISH, CHINESE = words_for("en", ""), words_for("zh", "")
 SAID = [(name, said) for kind in words.Words.__mro__ for name, said in vars(kind).items() if isinstance(said, Said)]
@@ -66,6 +67,11 @@ def test_whatever_code_can_name_has_a_word(named: Named, names: type[BoardState]
 def test_the_terminal_and_the_page_call_things_by_the_same_names(language: str) -> None:
     """Roles, and what the control law decides: somebody who watches one task in both reads one thing."""
     page, terminal = words_for(language, ""), in_language(language)
+    figures = dict.fromkeys(
+        ("grad_equal_cost", "grad_paper", "grad_l", "logical_failures", "environmental_failures"), 0
+    )
+    decided = Decided.model_validate({"round": 1, "directive": "success", "loss": Loss(), "criteria": 1, **figures})
+    assert led_to(decided, language) == page.led_to(decided) != page.directive("success")
     for role in Role:
         assert role_name(role.value, terminal) == page.role(role.value)
     for directive in Directive:

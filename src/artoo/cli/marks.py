@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from artoo.cli.text import Text, count, directive_name, seconds
-from artoo.contracts.solution import Cost, Decided, Directive, Money
+from artoo.cli.text import Text, count, seconds
+from artoo.contracts.solution import Cost, Decided, Money
+from artoo.words.names import led_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def loss_line(decided: Decided, marks: Marks, text: Text) -> str:
     loss = decided.loss
     return (
         f"D {loss.D:.2f}  P {loss.P:.2f}  {marks.omega} {loss.Omega:.2f}  L {loss.L:.2f}  "
-        f"{marks.gradient} {decided.grad_l:+.2f}  {marks.arrow} {_led_to(decided, text)}"
+        f"{marks.gradient} {decided.grad_l:+.2f}  {marks.arrow} {led_to(decided, text.language)}"
     )
 
 
@@ -53,15 +54,7 @@ def round_line(decided: Decided, marks: Marks, text: Text, *, numbers: bool) -> 
     """What a round led to, in words; with `numbers` the control law's figures too."""
     if numbers:
         return loss_line(decided, marks, text)
-    return f"{marks.arrow} {_led_to(decided, text)}"
-
-
-def _led_to(decided: Decided, text: Text) -> str:
-    """The macro-state for people. Where nothing failed there is no gap: nobody has confirmed the answer."""
-    failed = decided.logical_failures + decided.environmental_failures
-    if decided.directive is Directive.SUCCESS and not failed:
-        return text.unconfirmed
-    return directive_name(decided.directive.value, text)
+    return f"{marks.arrow} {led_to(decided, text.language)}"
 
 
 def money_text(money: Money, text: Text) -> str:

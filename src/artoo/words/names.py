@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from artoo.contracts.solution import Decided, Directive
+
 ROLES: Final = {
     "user": ("you", "用户"),
     "perceiver": ("perceiver", "感知者"),
@@ -27,6 +29,17 @@ DIRECTIVES: Final = {
     "init": ("start", "开始"),
 }
 """Macro-states: what the control law found, and what follows from it."""
+
+_STATES: Final = {**DIRECTIVES, "unconfirmed": ("answered, not confirmed", "已回答，但未证实")}
+
+
+def led_to(decided: Decided, language: str) -> str:
+    """What a round led to. A success in which nothing failed has no gap: nothing has confirmed the answer."""
+    failed = decided.logical_failures + decided.environmental_failures
+    unconfirmed = decided.directive is Directive.SUCCESS and not failed
+    english, chinese = _STATES["unconfirmed" if unconfirmed else decided.directive.value]
+    return chinese if language == "zh" else english
+
 
 DECIDERS: Final = {
     "check": ("check", "检查"),

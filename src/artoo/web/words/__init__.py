@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from artoo.contracts.solution import Decided
 from artoo.web.words import tables
 from artoo.web.words.books import BookWords
 from artoo.web.words.home import HomeWords
 from artoo.web.words.said import Language
 from artoo.web.words.task import TaskWords
 from artoo.web.words.team import TeamWords
+from artoo.words.names import led_to
 
 __all__ = ["Language", "Words", "words_for"]
 
@@ -26,6 +28,10 @@ class Words(HomeWords, TaskWords, TeamWords, BookWords):
     def directive(self, name: str) -> str:
         """What a macro-state means for the next round."""
         return tables.DIRECTIVES.of(name, self)
+
+    def led_to(self, decided: Decided) -> str:
+        """What a round led to."""
+        return led_to(decided, self.language)
 
     def decider(self, name: str) -> str:
         """What decided a verdict, for people; what nobody decided is open."""
