@@ -33,7 +33,7 @@ _WORD = re.compile(r"\w+")
 FOREIGN = frozenset({
     # of Python and other libraries
     "asyncio.Queue", "asyncio.gather", "asyncio.timeout", "asyncio.to_thread", "contextlib.aclosing",
-    "gc.freeze", "sys.exit",
+    "gc.freeze", "sys.exit", "sys.setprofile",
     # of git, the kernel and SQL
     "config.worktree", "core.hooksPath", "gc.log", "gc.pid", "memory.events", "memory.max", "pids.events",
     "index.lock", "pids.max", "memory.oom.group", "synchronize_rcu_expedited", "current_user",
