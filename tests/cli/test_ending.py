@@ -21,10 +21,11 @@ from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.findings import FailedLast, ResultFact, Unconfirmed
+from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.runtime.naming import named, short_name
-from artoo.tools.settling_words import waiting, why_it_waits
+from artoo.tools.settling_words import unfinished, waiting, why_it_waits
 from artoo.words.result import result_words
 
 HERE = Here("/home/me/project", "/home/me")
@@ -134,8 +135,7 @@ def test_conflicts_and_what_went_out_are_told() -> None:
     """What the person changed meanwhile, and what cannot be taken back."""
     clash = (Conflict(path="/a.txt", reason="changed"), Conflict(path=f"{HERE.directory}/b", reason="changed"))
     changes = settled("pending", EDIT, conflicts=clash, went_out=("pypi.org:443, 812 B",))
-    reason = why_it_waits(TASK, changes.counts, clash, "en")
-    assert f"apply: artoo apply {TASK} --rest; " in reason
+    reason = why_it_waits(clash, "en")
     lines = told(ended(changes.model_copy(update={"reason": reason})))
     assert "in conflict with what is there now: /a.txt (changed), b (changed)" in lines
     assert "  pypi.org:443, 812 B" in lines
@@ -151,7 +151,7 @@ def test_with_a_conflict_the_rest_is_offered() -> None:
 def test_where_all_is_in_conflict_nothing_is_offered_that_can_only_refuse() -> None:
     """The person's version stays; the task's can be looked at and dropped. The same for programs."""
     clash = (Conflict(path="/a.txt", reason="changed"),)
-    reason = why_it_waits(TASK, (), clash, "en")
+    reason = why_it_waits(clash, "en")
     result = ended(settled("pending", conflicts=clash, reason=reason))
     lines = told(result)
     assert "in conflict with what is there now: /a.txt (changed)" in lines
@@ -205,7 +205,7 @@ def test_strict_takes_only_what_is_complete(more: dict[str, object], code: int) 
 def test_json_says_who_decided_and_how_to_settle() -> None:
     """Assurance, verdicts with their deciders, open criteria, facts, changes, commands, last day, what went out."""
     verdict = CriterionVerdict(criterion="tests pass", verdict="pass", decided_by=DecidedBy.CHECK)
-    pending = settled("pending", EDIT, expires_at=1_900_000_000.0, went_out=("x",), reason="it needs your yes")
+    pending = settled("pending", EDIT, expires_at=1_900_000_000.0, went_out=("x",), reason="it is the home")
     read = json.loads(as_json(ended(pending, open=("b",), facts=(FailedLast(command="c"),)), (verdict,)))
     assert (read["status"], read["assurance"], read["open"], read["facts"]) == (
         "pending",
@@ -215,7 +215,7 @@ def test_json_says_who_decided_and_how_to_settle() -> None:
     )
     assert read["decided"] == [{"criterion": "tests pass", "verdict": "pass", "by": "check"}]
     assert read["pending"] == {
-        "reason": "it needs your yes",
+        "reason": "it is the home; waits for your consent: 1 edit",
         "expires_at": "2030-03-17T17:46:40+00:00",
         "commands": {
             "diff": f"artoo diff {TASK}",
@@ -237,10 +237,22 @@ def test_json_names_what_took_effect() -> None:
 
 
 def test_an_abandoned_task_that_changed_something_says_so() -> None:
-    """What waits of it is called unfinished, in the person's language."""
-    result = ended(settled("pending", EDIT), directive=Directive.ABANDON, stopped_by=StoppedBy.TIME)
-    assert "Not finished, and not applied: 1 edited" in told(result)
-    assert any("更改未应用" in line for line in told(result, CHINESE))
+    """Why it waits, and then what does: once each."""
+    changes = settled("pending", EDIT, reason=unfinished("en"))
+    lines = told(ended(changes, directive=Directive.ABANDON, stopped_by=StoppedBy.TIME))
+    at = lines.index("the task was not finished")
+    assert lines[at + 1 : at + 3] == ["Waits for your yes: 1 edited", "  apply it: artoo apply 0198"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_why_it_waits_says_nothing_of_what_is_typed(language: str) -> None:
+    """The library, a protocol and the page show it too, where no command can be typed."""
+    clash = (Conflict(path="/a.txt", reason="changed"),)
+    for counts, conflicts in ((counts_of((EDIT,)), ()), (counts_of((EDIT,)), clash), ((), clash)):
+        reason = why_it_waits(conflicts, language, unfinished(language))
+        said = waiting(reason, counts, len(conflicts), language)
+        assert said.startswith(f"{reason}; ") and "artoo" not in said and "--" not in said
+    assert why_it_waits((), language) == waiting("", (), 0, language) == ""
 
 
 def test_names_of_tasks_are_short_and_unique() -> None:
@@ -279,6 +291,16 @@ def test_an_act_that_was_not_allowed_is_named_as_the_option_that_allows_it() -> 
     ]
 
 
+def test_what_waits_of_the_conversation_is_named_with_what_to_type() -> None:
+    """The answer to "yes, apply it" comes from a model, which is told of no command of a terminal."""
+    turn = Turn(input="do it", summary="done", task_id="0199", waits=("a.txt", "d/b.txt"))
+    view = TaskView(text=ENGLISH)
+    take(UserRequest(text="yes", project="/p", workspace="/w", history=(turn, Turn(input="b", summary="c"))), view)
+    lines = Ending(ended(), view, ASCII, "0198", HERE).lines().splitlines()
+    assert "Waits for your yes: a.txt, d/b.txt, apply it: artoo apply 0199" in lines
+    assert not any("artoo apply" in line for line in told(ended()))
+
+
 def test_a_move_is_one_thing_that_took_effect() -> None:
     """From where to where; it is neither removed nor made, and what a directory held goes with it."""
     gone = change(ChangeClass.EDIT, "d/a.txt").model_copy(
@@ -296,8 +318,8 @@ def test_a_move_is_one_thing_that_took_effect() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_json_keeps_the_answer_apart_from_what_waits(language: str) -> None:
     """`answer` is the answer alone; that it waits, and how to go on, stands in `pending`."""
-    reason = waiting(TASK, counts_of((DELETION,)), language)
-    read = json.loads(as_json(ended(settled("pending", DELETION, reason=reason), language=language)))
+    reason = waiting("", counts_of((DELETION,)), 0, language)
+    read = json.loads(as_json(ended(settled("pending", DELETION), language=language)))
     assert read["answer"] == "The spelling is corrected."
     assert read["pending"]["reason"] == reason
 

@@ -275,7 +275,7 @@ def test_rewritten_history_is_counted_by_its_names(language: str, said: str) -> 
     shown = layout(review(*lost), language)
     assert shown.head()[1].strip() == said
     assert shown.beside()[1].strip().startswith(f"! {said}  .git/refs/heads/a (")
-    assert said in waiting("t", counts_of(tuple(lost)), language)
+    assert said in waiting("", counts_of(tuple(lost)), 0, language)
 
 
 def moved(name: str, to: str) -> tuple[ClassifiedChange, ClassifiedChange]:

@@ -92,7 +92,9 @@ async def test_spent_money_ends_paid_calls_only() -> None:
     """When the money is gone, a model that costs nothing may still be asked."""
     budget = Budget(max_money=0.001, prices=PRICES)
     budget.settle(await budget.reserve(Demand(1_000, 0, "m")), Usage(prompt_tokens=1_000))
-    with pytest.raises(BudgetExhausted, match=r"0\.001 EUR is spent.*--budget money=") as caught:
+    with pytest.raises(
+        BudgetExhausted, match=r"0\.001 EUR is spent.*raise it with `money` of its limits"
+    ) as caught:
         await budget.reserve(Demand(10, 10, "m"))
     assert caught.value.budget == "money"
     await budget.reserve(Demand(10_000, 10, "own"))

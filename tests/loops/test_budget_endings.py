@@ -29,9 +29,9 @@ PRICES = {"currency": "EUR", "models": {"scripted": {"prompt": 100, "cached": 50
 @pytest.mark.parametrize(
     ("limit", "why", "hint"),
     [
-        ({"calls": 1}, StoppedBy.CALLS, "--budget calls="),
-        ({"tokens": 200}, StoppedBy.TOKENS, "--budget tokens="),
-        ({"money": 0.0001}, StoppedBy.MONEY, "--budget money="),
+        ({"calls": 1}, StoppedBy.CALLS, "(budget: calls)"),
+        ({"tokens": 200}, StoppedBy.TOKENS, "(budget: tokens)"),
+        ({"money": 0.0001}, StoppedBy.MONEY, "(budget: money)"),
     ],
 )
 async def test_the_budget_that_ended_a_task_is_named(
@@ -59,7 +59,7 @@ async def test_a_result_that_nobody_could_judge_is_delivered(world: World, verif
     assert (ended.result.assurance, ended.result.cost.tool_calls) == ("unverified", 1)
     assert "the number of lines" in ended.result.open
     said = [fact.said for fact in ended.result.facts if isinstance(fact, Unjudged)]
-    assert len(said) == 1 and "--budget calls=" in said[0]
+    assert len(said) == 1 and "raise it with `calls` of its limits" in said[0]
 
 
 @pytest.mark.parametrize("passed", [295.5, 294.9])
@@ -84,7 +84,7 @@ async def test_a_result_that_a_judge_had_no_time_for_is_delivered(world: World, 
     assert (ended.directive, ended.result.output.strip(), ended.result.stopped_by) == ("success", "1", None)
     assert (ended.result.assurance, "the number of lines" in ended.result.open) == ("unverified", True)
     said = [fact.said for fact in ended.result.facts if isinstance(fact, Unjudged)]
-    assert len(said) == 1 and "--budget seconds=" in said[0]
+    assert len(said) == 1 and "raise it with `seconds` of its limits" in said[0]
     failed = [call.failure for call in ended.all(ModelCalled) if call.failure is not None]
     assert [(each.nature, each.budget) for each in failed] == [("budget", "time")]
 

@@ -47,7 +47,7 @@ async def test_what_waits_is_applied_by_another_process(world: World) -> None:
     ended = await world.play("Do it.", EDIT)
     assert (ended.directive, ended.result.withheld) == ("accept", ())
     changes = ended.result.changes
-    assert changes.state == "pending" and ended.result.task_id in changes.reason
+    assert (changes.state, changes.reason) == ("pending", "")
     assert {each.change_class for each in changes.counts} == set(ChangeClass) & {
         ChangeClass.DELETION,
         ChangeClass.EDIT,
@@ -170,23 +170,24 @@ async def test_a_later_turn_knows_what_still_waits(world: World) -> None:
     first = await world.play("Do it.", doing("echo edited > a.txt && mkdir d && echo new > d/b.txt"))
     said = "word " * 100
     history = [Turn(input="Do it.", summary=said, task_id=first.result.task_id)]
-    command = f"artoo apply {first.result.task_id}"
+    task = first.result.task_id
     script: Script = {
         "TaskSpec": {"intent": "Apply the change of a.txt.", "corrects": False},
-        "Plan": reply(f"It waits for you. Type {command} to have a.txt and d/b.txt changed."),
+        "Plan": reply(f"Task {task} waits for you, to have a.txt and d/b.txt changed."),
     }
     second = await world.play("Yes, apply it.", script, history=history)
-    assert (second.directive, second.result.output.count(command)) == ("success", 1), second.told
+    assert (second.directive, second.result.output.count(str(task))) == ("success", 1), second.told
     for contract in ("TaskSpec", "Plan"):
         (asked,) = second.asked(contract)
         assert (
             "not in the files yet: a.txt, d/b.txt. It is not to be done again" in asked.user
-            and command in asked.user
+            and f"only they can apply or discard task {task}" in asked.user
+            and "artoo apply" not in asked.user
         )
     assert "word…\n" in second.asked("TaskSpec")[0].user and said not in second.asked("TaskSpec")[0].user
     assert (await find_pending(world.config(), first.result.task_id).apply()).state == "applied"
     third = await world.play("Thanks.", {**script, "Plan": reply("Good.")}, history=history)
     assert not any("not in the files yet" in asked.user for asked in third.requests)
     (told,) = third.asked("Plan")
-    assert f"typing: artoo undo {first.result.task_id}" in told.user
+    assert f"Only the person can put that back as it was before: undo of task {task}" in told.user
     assert "In the files now: a.txt, d/b.txt." in told.user and said.strip() in told.user

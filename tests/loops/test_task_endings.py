@@ -99,7 +99,7 @@ async def test_next_moves_do_not_depend_on_a_model(world: World) -> None:
     ended = await world.play("Show the word.", script, config=config)
     assert ended.result.stopped_by == "cost"
     assert ended.result.next_moves == ()
-    assert ended.told.endswith("\n- give it more time (--budget seconds=…), or say more precisely what is wanted")
+    assert ended.told.endswith("\n- give it more time (budget: seconds), or say more precisely what is wanted")
     assert ended.contracts[-1] == "FailureReport"
 
 
@@ -210,7 +210,7 @@ async def test_the_call_budget_ends_a_task(world: World) -> None:
     ended = await world.play(COUNT, script, options=world.options(budgets=Budgets(calls=2)))
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "calls")
     assert ended.result.cost.llm_calls == len(ended.requests) == 2
-    assert "--budget calls" in ended.told
+    assert "(budget: calls)" in ended.told
 
 
 async def test_the_token_budget_ends_a_task(world: World) -> None:

@@ -101,7 +101,7 @@ async def test_a_no_keeps_or_drops(place: Place, says: str, state: str, stands: 
     assert the_result(place).changes.state == state
     assert (place.project / "gone.txt").exists()
     assert editor.of(ToolCallProgress)[-1].status == stands
-    assert ("artoo apply" in editor.said()) == (state == "pending")
+    assert ("waits for your consent: 1 deletion" in editor.said()) == (state == "pending")
 
 
 async def test_new_files_are_shown_that_nobody_is_asked_about(place: Place) -> None:

@@ -6,6 +6,7 @@ import unicodedata
 
 import pytest
 
+from artoo.cli.typed import typed
 from artoo.contracts.criteria import AGREES_WITH_EVIDENCE
 from artoo.contracts.findings import (
     FailedLast,
@@ -42,7 +43,7 @@ FACTS: tuple[ResultFact, ...] = (
 WORDS = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
 
 
-def abandoned(why: StoppedBy, **more: object) -> FinalResult:
+def abandoned(why: StoppedBy | None, **more: object) -> FinalResult:
     return FinalResult.model_validate(
         {"task_id": "t", "summary": "", "directive": Directive.ABANDON, "stopped_by": why, **more}
     )
@@ -59,9 +60,36 @@ def test_there_is_a_sentence_for_every_ending(words: ResultWords) -> None:
         )
         assert all(part in text for part in ("x7", "out", "tried it", "- do this"))
     asked = words.plain(abandoned(StoppedBy.QUESTION, output="Which one?")).splitlines()
-    assert asked[:2] == [words.asks, "Which one?"] and asked[-1].startswith("- ") and 'artoo -c "' in asked[-1]
-    (named,) = words.could(abandoned(StoppedBy.QUESTION, output="Which one?"), "--session s3")
-    assert 'artoo --session s3 "' in named
+    assert asked[:2] == [words.asks, "Which one?"] and asked[-1].startswith("- ")
+    (named,) = words.could(abandoned(StoppedBy.QUESTION, output="Which one?"), typed("--session s3"))
+    assert 'artoo --session s3 "' in named and "artoo" not in asked[-1]
+
+
+@WORDS
+@pytest.mark.parametrize(
+    ("why", "name"),
+    [
+        (StoppedBy.COST, "seconds"),
+        (StoppedBy.TIME, "seconds"),
+        (StoppedBy.CALLS, "calls"),
+        (StoppedBy.TOKENS, "tokens"),
+        (StoppedBy.MONEY, "money"),
+    ],
+)
+def test_a_budget_is_named_as_the_surface_names_it(words: ResultWords, why: StoppedBy, name: str) -> None:
+    """Options only where they can be typed; a library and a protocol have the names alone. So of what was delivered
+    because no call was left for a judge."""
+    unmet = (UnmetCriterion(criterion="c"),)
+    unjudged = abandoned(None, directive=Directive.SUCCESS, facts=(Unjudged(said="it is spent", budget=why.value),))
+    for result in (abandoned(why, unmet=unmet), unjudged):
+        (move,) = words.could(result)
+        assert name in move and "--" not in move and "artoo" not in move
+        (on_terminal,) = words.could(result, typed())
+        assert f"--budget {name}=…" in on_terminal
+    late = UnmetCriterion(criterion="c", found=Reason(found=Found.OUT_OF_TIME, said="240 s"))
+    of_subtask = abandoned(StoppedBy.REPLANS, unmet=(late,))
+    assert "artoo" not in words.could(of_subtask)[0]
+    assert "artoo config set limits.subtask_seconds" in words.could(of_subtask, typed())[0]
 
 
 @WORDS
@@ -123,7 +151,7 @@ def test_where_nothing_could_be_planned_nothing_is_suggested() -> None:
     assert ENGLISH.could(abandoned(StoppedBy.REPLANS)) == ()
     unmet = (UnmetCriterion(criterion="c"),)
     assert ENGLISH.could(abandoned(StoppedBy.REPLANS, unmet=unmet)) == (ENGLISH.moves[StoppedBy.REPLANS],)
-    assert ENGLISH.could(abandoned(StoppedBy.TIME)) == (ENGLISH.moves[StoppedBy.TIME],)
+    assert ENGLISH.could(abandoned(StoppedBy.TIME)) == ("give it more time (budget: seconds)",)
 
 
 def test_other_languages_get_english() -> None:

@@ -10,13 +10,16 @@ from artoo.cli.marks import Marks, cost_line
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, printable
+from artoo.cli.review.words import review_words
 from artoo.cli.settled_lines import SettledLines
 from artoo.cli.text import Text, role_name
+from artoo.cli.typed import typed
 from artoo.cli.view import TaskView
 from artoo.cli.wrapping import fold_prose, fold_text
 from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.shortened import listed
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.words.result import ResultWords, result_words
 
@@ -71,7 +74,7 @@ class Ending:
             yield self._listed(self.text.done_head, self.result.done, self.marks.bullet)
             yield self._listed(self.text.tried_head, self.result.tried, self.marks.bullet)
         yield self._listed(self.text.withheld_head, self.result.withheld, self.marks.bullet)
-        yield self._listed(self.text.next_head, self.words.could(self.result, self.talk), self.marks.arrow)
+        yield self._listed(self.text.next_head, self.words.could(self.result, typed(self.talk)), self.marks.arrow)
 
     def _unmet(self) -> str:
         """Every criterion that failed, with its reason and the role that answers for it: never shortened."""
@@ -97,25 +100,23 @@ class Ending:
 
     def _facts(self) -> str:
         """What code knows, whatever the words say: a line each."""
-        abandoned = self.result.directive is Directive.ABANDON
-        settled = SettledLines(
-            self.result.changes,
-            self.result.task_id,
-            self.text,
-            self.marks,
-            self.name,
-            self.here,
-            self.paint,
-            unfinished=abandoned,
-        )
+        settled = SettledLines(self.result.changes, self.text, self.marks, self.name, self.here, self.paint)
         known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
         lines = [self._assurance(), *known, *settled.lines()]
         lines += [self.text.allow.format(line=line) for line in allowing(self.view.not_allowed)]
+        lines += self._earlier()
         if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
             lines.append(self.text.go_on.format(task=self.name))
         cost = cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds)))
         lines.append(f"{self.text.task.format(task=self.name)}{self.marks.dot}{cost}")
         return "\n".join(line for line in lines if line)
+
+    def _earlier(self) -> Iterable[str]:
+        """What waits of earlier requests of the conversation: the answer may speak of it, and knows no command."""
+        words = review_words(self.text.language)
+        for turn in self.view.earlier:
+            command = words.apply_hint.format(command=self.paint(f"artoo apply {turn.task_id}", Tone.HEAD))
+            yield f"{words.waits.format(what=one_line(listed(turn.waits)))}{self.marks.dot}{command}"
 
     def _assurance(self) -> str:
         """How far the answer can be relied on, unless the facts below say that nothing confirms it."""

@@ -58,8 +58,9 @@ def take(payload: Contract, view: TaskView) -> None:
 
 @take.register
 def request(payload: UserRequest, view: TaskView) -> None:
-    """What was asked."""
+    """What was asked, and what still waits of the same conversation."""
     view.begin(payload.text)
+    view.earlier = tuple(turn for turn in payload.history if turn.waits)
 
 
 @take.register

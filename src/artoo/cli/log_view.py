@@ -20,6 +20,7 @@ from artoo.cli.printable import one_line, printable
 from artoo.cli.settled_since import SettledSince
 from artoo.cli.text import Text as Sentences
 from artoo.cli.text import count, decider_name, in_language, language_of
+from artoo.cli.typed import typed
 from artoo.contracts.base import Contract
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
 from artoo.contracts.execution import CallStatus, CorrectionSignal, CriterionJudged, ToolCalled
@@ -324,7 +325,7 @@ def _show_result(console: Console, result: FinalResult) -> None:
     stopped = f" ({result.stopped_by.value})" if result.stopped_by is not None else ""
     console.print(Text(f"{result.directive.value}{stopped}", style="bold"))
     words = result_words(result.language)
-    console.print(Text(printable(words.plain(result))))
+    console.print(Text(printable(words.plain(result, typed()))))
     for fact in result.facts:
         console.print(Text(one_line(words.fact(fact)), style="yellow"))
 

@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from artoo.cli.typed import typed
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.settling import Settled
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
+from artoo.tools.settling_words import waiting
 from artoo.words.outcome import resumable, status_of
 from artoo.words.result import result_words
 
@@ -41,7 +43,7 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
         {
             "status": status_of(result),
             "directive": result.directive.value,
-            "answer": words.plain(result),
+            "answer": words.plain(result, typed()),
             "output": result.output,
             "assurance": result.assurance.value,
             "decided": [
@@ -77,12 +79,13 @@ def settled_object(settled: Settled, exclude: set[str] | None = None) -> dict[st
 
 def _pending(result: FinalResult) -> dict[str, object] | None:
     """How to settle what waits, and until when; None when nothing does."""
-    if not result.changes.waits:
+    changes = result.changes
+    if not changes.waits:
         return None
-    verbs = ("diff", "discard") if result.changes.only_conflicts else ("diff", "apply", "discard")
+    verbs = ("diff", "discard") if changes.only_conflicts else ("diff", "apply", "discard")
     return {
-        "reason": result.changes.reason,
-        "expires_at": iso(result.changes.expires_at),
+        "reason": waiting(changes.reason, changes.counts, len(changes.conflicts), result.language),
+        "expires_at": iso(changes.expires_at),
         "commands": {name: f"artoo {name} {result.task_id}" for name in verbs},
     }
 

@@ -13,6 +13,7 @@ import click
 
 from artoo.cli.confirm import dialogue
 from artoo.cli.display import is_plain
+from artoo.cli.ending import allowing
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
 from artoo.cli.outcome import INTERRUPTED, PENDING
@@ -23,7 +24,7 @@ from artoo.cli.review.layout import Layout
 from artoo.cli.settled_lines import SettledLines
 from artoo.cli.task_names import name_at
 from artoo.cli.text import ENGLISH
-from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import AskedAct, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError, SandboxError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.settling import ApplyMode, Ending, Settled
@@ -123,8 +124,10 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
             await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
             raise
     _say(outcome)
+    for option in allowing(told.not_allowed):
+        click.echo(ENGLISH.allow.format(line=option), err=True)
     settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
-    _tell(settled, task_id, name_at(config.home, task_id))
+    _tell(settled, name_at(config.home, task_id))
     return _code(outcome, settled)
 
 
@@ -134,9 +137,12 @@ class _Told:
     def __init__(self, answers: Answers, *, talks: bool) -> None:
         self._answers = answers
         self._talks = talks
+        self.not_allowed: list[AskedAct] = []
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
         answer = await self._answers.answer(request)
+        if request.review is None and not answer.consent.is_yes:
+            self.not_allowed += request.acts
         if answer.by.startswith("policy") or (not self._talks and not answer.consent.is_yes):
             lines = [f"? {request.title}", *(f"  {line}" for line in request.details)]
             if request.review is not None:
@@ -168,12 +174,10 @@ def _say(outcome: Outcome) -> None:
         click.echo(f"artoo: {outcome.reason}", err=True)
 
 
-def _tell(settled: Settled, task_id: str, name: str) -> None:
+def _tell(settled: Settled, name: str) -> None:
     """What became of its changes, and how to take them back."""
     paint = Paint(colours=not is_plain(sys.stderr, os.environ))
-    for line in SettledLines(
-        settled, task_id, ENGLISH, marks_for(sys.stderr.encoding), name, Here(), paint
-    ).lines():
+    for line in SettledLines(settled, ENGLISH, marks_for(sys.stderr.encoding), name, Here(), paint).lines():
         click.echo(line, err=True)
 
 

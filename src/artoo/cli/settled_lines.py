@@ -44,16 +44,14 @@ def _depth(path: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SettledLines:
-    """`name` is the beginning of the task's id that is enough to name it; `unfinished`: the task was abandoned."""
+    """`name` is the beginning of the task's id that is enough to name it."""
 
     settled: Settled
-    task_id: str
     text: Text
     marks: Marks
     name: str
     here: Here
     paint: Paint
-    unfinished: bool = False
 
     @property
     def words(self) -> ReviewWords:
@@ -120,18 +118,16 @@ class SettledLines:
     def _waits(self) -> Iterable[str]:
         """What waits for a yes, and the one command to type."""
         changes = self.settled
-        why = self._why()
-        if why:
-            yield one_line(why)
+        if changes.reason:
+            yield one_line(from_here(changes.reason, changes.conflicts, self.here, self.text.language))
         if not changes.waits:
             return
         what = waiting_line(changes.counts, len(changes.conflicts), self.words)
-        sentence = self.words.waits_unfinished if self.unfinished else self.words.waits
         if changes.only_conflicts:
             yield self.paint(what, Tone.WAITS)
             others = [conflict_hint(self.name, self.words)]
         else:
-            yield self.paint(sentence.format(what=what), Tone.WAITS)
+            yield self.paint(self.words.waits.format(what=what), Tone.WAITS)
             rest = " --rest" if changes.conflicts else ""  # without it nothing at all would be applied
             command = self.paint(f"artoo apply {self.name}{rest}", Tone.HEAD)
             yield "  " + self.words.apply_hint.format(command=command)
@@ -143,14 +139,3 @@ class SettledLines:
             date = datetime.fromtimestamp(changes.expires_at).astimezone().strftime("%Y-%m-%d")
             others.append(self.words.until.format(date=date))
         yield f"  {self.marks.dot.join(others)}"
-
-    def _why(self) -> str:
-        """Why it waits, without what is said anyway: that it does, and what to type."""
-        from artoo.tools.settling_words import left_over, unfinished, waiting
-
-        settled, language = self.settled, self.text.language
-        clashing = bool(settled.conflicts)
-        why = settled.reason.removesuffix(waiting(self.task_id, settled.counts, language, clashing=clashing))
-        why = why.removesuffix(left_over(self.task_id, language))
-        why = from_here(why, settled.conflicts, self.here, language)
-        return why.removeprefix(unfinished(language) if self.unfinished else "").strip("; ")

@@ -12,6 +12,7 @@ from artoo.cli.printable import one_line
 from artoo.cli.text import ENGLISH, Text, in_language, language_of
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CriterionVerdict
+from artoo.contracts.request import Turn
 from artoo.contracts.solution import Cost, Decided, FinalResult
 
 
@@ -97,6 +98,7 @@ class TaskView:
     question: str = ""
     asked: dict[str, ConfirmationRequest] = field(default_factory=dict[str, "ConfirmationRequest"])
     not_allowed: list[AskedAct] = field(default_factory=list[AskedAct])
+    earlier: tuple[Turn, ...] = ()
     rounds: list[RoundView] = field(default_factory=list[RoundView])
     verdicts: tuple[CriterionVerdict, ...] = ()
     corrections: int = 0

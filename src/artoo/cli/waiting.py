@@ -175,6 +175,7 @@ def _cut_off(one: Pending) -> str:
 def waiting_object(one: Pending) -> JsonObject:
     """The same for programs."""
     from artoo.cli.outcome import iso
+    from artoo.tools.settling_words import waiting
 
     return {
         "task_id": one.task_id,
@@ -185,7 +186,7 @@ def waiting_object(one: Pending) -> JsonObject:
         "cut_off": one.cut_off,
         "on_board": one.on_board,
         "stands": one.stands,
-        "reason": one.reason,
+        "reason": waiting(one.reason, one.counts, one.conflicts, one.language),
         "counts": {each.change_class.value: each.count for each in one.counts},
         "conflicts": one.conflicts,
         "went_out": list(one.went_out),

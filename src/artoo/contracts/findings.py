@@ -130,10 +130,13 @@ class LeftOpen(Contract):
 
 
 class Unjudged(Contract):
-    """No call was left to judge an answer that was there. `said`: the words of the budget that was spent."""
+    """No call was left to judge an answer that was there. `said`: the words of the budget that was spent;
+    `budget`: which one it was, empty where that is not known.
+    """
 
     fact: Literal["unjudged"] = "unjudged"
     said: str
+    budget: str = ""
 
 
 class Unread(Contract):

@@ -191,10 +191,10 @@ class Settled(Contract):
 
     `changes` lists all that needed consent, and of the silent ones the first thousand (`unlisted` counts the rest);
     `counts` counts all. `applied` are the paths that took effect, also in an earlier life of the task (empty means
-    all when the state is `applied`). `reason` says in the task's language why it waits, or why something was not
-    applied. `expires_at`: seconds since the epoch (UTC) after which a pending difference may be dropped.
-    `kept_under` is the task in whose view it lies, and under whose id it is settled, where that is another: a task
-    of the board.
+    all when the state is `applied`). `reason` says in the task's language why it waits, if not for
+    consent alone, or why something was not applied. `expires_at`: seconds since the epoch (UTC) after which a
+    pending difference may be dropped. `kept_under` is the task in whose view it lies, and under whose id it is
+    settled, where that is another: a task of the board.
     """
 
     state: SettledState = "none"

@@ -110,7 +110,7 @@ class Budget:
         prices: PriceList | None = None,
         spent: Cost | None = None,
         whose: str = "the task's",
-        raised_by: str = "--budget {}=…",
+        raised_by: str = "`{}` of its limits",
     ) -> None:
         """`whose` it is, and what raises a limit of it (its name goes into the braces): for its error."""
         if max_money is not None and prices is None:

@@ -53,12 +53,11 @@ def what_became(turn: Turn) -> str:
     """
     lines = [f"{_BECAME[act]}: {listed(paths)}." if paths else f"{_BECAME[act]}." for act, paths in turn.became]
     if any(act == "applied" for act, _ in turn.became):
-        lines.append(f"Only the person can put that back as it was before, by typing: artoo undo {turn.task_id}")
+        lines.append(f"Only the person can put that back as it was before: undo of task {turn.task_id}")
     if turn.waits:
         lines.append(
             f"What it changed is prepared and not in the files yet: {listed(turn.waits)}. It is not to be done "
-            f"again. Only the person can let it take effect, by typing: artoo apply {turn.task_id}; or have it "
-            f"dropped, by typing: artoo discard {turn.task_id}"
+            f"again. It needs the person's consent: only they can apply or discard task {turn.task_id}"
         )
     return "\n".join(lines)
 

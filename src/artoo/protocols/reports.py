@@ -12,8 +12,10 @@ from artoo.contracts.solution import FinalResult
 from artoo.protocols.handed import HandedTask
 from artoo.redaction import Redactor
 from artoo.runtime.afterwards import Afterwards
+from artoo.runtime.afterwards import Waiting as WaitingNow
 from artoo.runtime.pending import Pending
-from artoo.words.outcome import resumable, status_of, told
+from artoo.tools.settling_words import waiting
+from artoo.words.outcome import resumable, status_of
 from artoo.words.result import result_words
 
 MOST_LISTED = 200
@@ -135,12 +137,11 @@ def result_report(result: FinalResult, request: str, after: Afterwards, clean: R
     cost, changes = result.cost, result.changes
     unknown = after.waited is not None  # nothing says that it waits no more: then as its end said
     waits = None if unknown else after.waits is not None
-    why = None if unknown else "" if after.waits is None else after.waits.reason
     return TaskReport(
         task_id=result.task_id,
         status=status_of(result, waits=waits),
         request=request,
-        answer=clean.text(told(result, why)),
+        answer=clean.text(told(result) if unknown else _answer(result, after.waits)),
         assurance=result.assurance.value,
         open=_texts(result.open, clean),
         unmet=_texts([one.criterion for one in result.unmet], clean),
@@ -157,6 +158,20 @@ def result_report(result: FinalResult, request: str, after: Afterwards, clean: R
     )
 
 
+def told(result: FinalResult) -> str:
+    """The answer as it was when the task ended: with what waited then."""
+    found = result.changes
+    waited = WaitingNow(found.counts, None, None, len(found.conflicts), found.reason) if found.waits else None
+    return _answer(result, waited)
+
+
+def _answer(result: FinalResult, waits: WaitingNow | None) -> str:
+    """The answer, and that it is not in effect yet when it waits: nobody may read the one without the other."""
+    plain = result_words(result.language).plain(result)
+    why = "" if waits is None else waiting(waits.reason, waits.counts, waits.conflicts, result.language)
+    return "\n\n".join(part for part in (plain, why) if part)
+
+
 def _standing(after: Afterwards) -> str:
     """In the words of a result where these say it."""
     if after.waits is not None:
@@ -169,7 +184,7 @@ def waiting_report(one: Pending, clean: Redactor) -> Waiting:
     return Waiting(
         task_id=one.task_id,
         request=one.request,
-        reason=clean.text(one.reason),
+        reason=clean.text(waiting(one.reason, one.counts, one.conflicts, one.language)),
         counts={each.change_class.value: each.count for each in one.counts},
         since=one.since,
         expires_at=one.expires_at,

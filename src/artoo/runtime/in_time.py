@@ -46,7 +46,7 @@ class ModelInTime:
 
 def _too_late() -> BudgetExhausted:
     return BudgetExhausted(
-        "the task's budget of time is spent but for what delivering needs; raise it with --budget seconds=…",
+        "the task's budget of time is spent but for what delivering needs; raise it with `seconds` of its limits",
         budget="time",
     )
 

@@ -243,7 +243,7 @@ class Pending:
         self, closing: ClosingView, digest: str, counts: tuple[ClassCount, ...], conflicts: tuple[Conflict, ...]
     ) -> PendingRecord:
         """How the rest waits after a part was applied."""
-        reason = why_it_waits(self.task_id, counts, conflicts, self.language)
+        reason = why_it_waits(conflicts, self.language)
         known = closing.pending or self._record()
         left = {"digest": digest, "counts": counts, "reason": reason, "conflicts": len(conflicts)}
         return known.model_copy(update=left)

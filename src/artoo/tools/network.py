@@ -44,8 +44,8 @@ async def network_refusal(gate: Gate, program: str, text: str, asked: Wanted) ->
         return None
     reason = f"nothing was run: {refusal.reason}"
     if refusal.by == "nobody":
-        lines = " ".join(f"--allow '{act.verb} {_shortest(act.target)}'" for act in request.acts)
-        reason = f"{reason}; the person can allow it with {lines}"
+        acts = ", ".join(f"{act.verb} {_shortest(act.target)}" for act in request.acts)
+        reason = f"{reason}; it needs the person's consent: {acts}"
     dropped = tuple(f"{act.verb} {act.target}" for act in request.acts)
     return Outcome(status=CallStatus.REFUSED, reason=reason, dropped=dropped, withheld_by=refusal.by)
 

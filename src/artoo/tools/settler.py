@@ -169,7 +169,7 @@ class Settler:
         now = time.time()
         counts = counts_of(found.classes)
         lost = kept_in_memory(ending.language) if closing.in_memory else ""
-        reason = why_it_waits(ending.task_id, counts, found.conflicts, ending.language, why, lost)
+        reason = why_it_waits(found.conflicts, ending.language, why, lost)
         record = PendingRecord(
             task_id=ending.task_id,
             request=self.request,

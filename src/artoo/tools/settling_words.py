@@ -63,43 +63,22 @@ def title(what: str, language: str, *, unfinished: bool) -> str:
     return f"{'the task was not finished; ' if unfinished else ''}apply what the task changed: {what}"
 
 
-def waiting(task_id: str, counts: Sequence[ClassCount], language: str, *, clashing: bool = False) -> str:
-    """Why nothing took effect, and what to do about it. `clashing`: beside it something is in conflict."""
-    rest = " --rest" if clashing else ""  # without it nothing at all would be applied
+def why_it_waits(conflicts: Sequence[Conflict], language: str, *others: str) -> str:
+    """What there is to say beside the consent that it needs, and nothing of how that is given: whoever shows it
+    knows what can be typed or called there. Empty where it only waits for consent."""
+    return joined(*others, met(conflicts, language) if conflicts else "")
+
+
+def waiting(reason: str, counts: Sequence[ClassCount], conflicts: int, language: str) -> str:
+    """All of it in one sentence, for who is shown no list: the reason, and what consent is needed for.
+
+    Where nothing but conflicts is left, what is there now stays, whatever is said.
+    """
     loud = [each for each in counts if each.change_class is not ChangeClass.SILENT] or list(counts)
-    what = counted(loud, language)
-    if language.startswith("zh"):
-        return (
-            f"等待你的同意：{what}。查看：artoo diff {task_id}；应用：artoo apply {task_id}{rest}；"
-            f"放弃：artoo discard {task_id}"
-        )
-    return (
-        f"waits for your consent: {what}. Look: artoo diff {task_id}; "
-        f"apply: artoo apply {task_id}{rest}; forget: artoo discard {task_id}"
-    )
-
-
-def left_over(task_id: str, language: str) -> str:
-    """What can be done where nothing but conflicts is left: what is there now stays, whatever is typed."""
-    if language.startswith("zh"):
-        return f"现有版本保留。查看任务的版本，手动取用：artoo diff {task_id}；放弃：artoo discard {task_id}"
-    return (
-        f"what is there now stays. Look at the task's, to take over by hand: artoo diff {task_id}; "
-        f"forget: artoo discard {task_id}"
-    )
-
-
-def why_it_waits(
-    task_id: str, counts: Sequence[ClassCount], conflicts: Sequence[Conflict], language: str, *others: str
-) -> str:
-    """All of the reason: the `others` first, then what is in conflict, then what to do."""
-    only_conflicts = conflicts and not counts
-    how = (
-        left_over(task_id, language)
-        if only_conflicts
-        else waiting(task_id, counts, language, clashing=bool(conflicts))
-    )
-    return joined(*others, met(conflicts, language) if conflicts else "", how)
+    what, chinese = counted(loud, language), language.startswith("zh")
+    if what:
+        return joined(reason, f"等待你的同意：{what}" if chinese else f"waits for your consent: {what}")
+    return joined(reason, ("现有版本保留" if chinese else "what is there now stays") if conflicts else "")
 
 
 def unfinished(language: str) -> str:

@@ -103,7 +103,7 @@ def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> t
 
 def no_budget(error: BudgetExhausted) -> Reason:
     """Why nothing confirms a result that is there, and is delivered all the same: no call was left for it."""
-    return Reason(found=Found.NO_BUDGET, said=str(error))
+    return Reason(found=Found.NO_BUDGET, subject=error.budget, said=str(error))
 
 
 async def checked(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, NO_FILE_IN_COMMON, TWO_WAYS_AGREE
 from artoo.contracts.findings import (
@@ -28,6 +28,20 @@ from artoo.contracts.shortened import CUT
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 
 _MOST_TRIED = 5
+
+
+class HowTo(NamedTuple):
+    """How a person says something to artoo where a result is shown, if there is one way: a terminal has options and
+    commands for it. `budget` and `setting` have room for a name; `answer`: to go on with the conversation.
+    """
+
+    budget: str = ""
+    setting: str = "{}"
+    answer: str = ""
+
+
+_NAMES = ("seconds", "calls", "tokens", "money")
+"""The budgets of a task, as every surface names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,8 @@ class ResultWords:
     not_agreed: str
     out_of_time: str
     more_time: str
+    budget: str
+    by: str
     stopped: Mapping[StoppedBy, str]
     moves: Mapping[StoppedBy, str]
     criteria: Mapping[str, str]
@@ -139,22 +155,30 @@ class ResultWords:
             reason = self.detailed.format(reason=reason, detail=result.detail)
         return self.not_completed.format(reason=reason)
 
-    def could(self, result: FinalResult, talk: str = "-c") -> tuple[str, ...]:
+    def could(self, result: FinalResult, how: HowTo | None = None) -> tuple[str, ...]:
         """What the person can do: a model's suggestions, else what the ending itself suggests. Where nothing could
         even be planned, other words of theirs would not help; where a subtask's time ran out, more of it may.
-        `talk`: the option that goes on with this conversation.
+        Of what was delivered unjudged: what would have left room for a judge.
         """
-        why = result.stopped_by
+        why, how = result.stopped_by, how or HowTo()
         if _is_out_of_time(result):
-            return (self.more_time, *result.next_moves)
-        if result.next_moves or why is None or why not in self.moves:
+            more = self.more_time.format(setting=how.setting.format("limits.subtask_seconds"))
+            return (more, *result.next_moves)
+        if why is None:
+            facts = (fact for fact in result.facts if isinstance(fact, Unjudged) and fact.budget)
+            return (*result.next_moves, *(self._move(StoppedBy(fact.budget), how) for fact in facts))
+        if result.next_moves or why not in self.moves:
             return result.next_moves
         in_vain = why in (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS) and not result.unmet
-        return () if in_vain else (self.moves[why].format(talk=talk),)
+        return () if in_vain else (self._move(why, how),)
 
-    def plain(self, result: FinalResult, *, told: bool = True) -> str:
+    def _move(self, why: StoppedBy, how: HowTo) -> str:
+        budgets = {name: (how.budget or self.budget).format(name) for name in _NAMES}
+        return self.moves[why].format(answer=self.by.format(how.answer) if how.answer else "", **budgets)
+
+    def plain(self, result: FinalResult, how: HowTo | None = None, *, told: bool = True) -> str:
         """The whole answer as text: what was reached, what is missing, why it stopped, what comes next. `told`: to
-        a person. A model that reads it later has no terminal, so it has a model's suggestions alone.
+        a person. A model that reads it later has only a model's suggestions.
         """
         why, output = self.why_stopped(result), result.output.strip()
         lines = [why, self.reached if why and result.done else "", output]
@@ -162,7 +186,7 @@ class ResultWords:
         lines += (self.withheld.format(act=act) for act in result.withheld)
         if result.tried:
             lines.append(self.tried.format(tried="; ".join(result.tried[:_MOST_TRIED])))
-        moves = self.could(result) if told else result.next_moves
+        moves = self.could(result, how) if told else result.next_moves
         lines += (self.next_moves, *(f"- {move}" for move in moves)) if moves else ()
         return "\n".join(filter(None, lines))
 
@@ -201,7 +225,9 @@ ENGLISH: Final = ResultWords(
     own_values="Put in by the model, not found in the answer: {fields}",
     not_agreed="Not used, because it was not agreed to: {what}",
     out_of_time="the time for a subtask ran out before there was a result",
-    more_time="give each subtask more time (artoo config set limits.subtask_seconds …)",
+    more_time="give each subtask more time ({setting})",
+    budget="budget: {}",
+    by=": {}",
     stopped={
         StoppedBy.COST: "its budget of rounds and time is nearly spent",
         StoppedBy.DIVERGENCE: "the results were getting worse",
@@ -217,15 +243,15 @@ ENGLISH: Final = ResultWords(
         StoppedBy.INTERNAL: "a part of artoo failed",
     },
     moves={
-        StoppedBy.COST: "give it more time (--budget seconds=…), or say more precisely what is wanted",
+        StoppedBy.COST: "give it more time ({seconds}), or say more precisely what is wanted",
         StoppedBy.DIVERGENCE: _SAY_MORE,
         StoppedBy.REPLANS: _SAY_MORE,
         StoppedBy.MISSING_INPUT: "give it what it lacks, or ask for something else",
-        StoppedBy.QUESTION: 'answer it, in the same conversation: artoo {talk} "…"',
-        StoppedBy.TIME: "give it more time (--budget seconds=…)",
-        StoppedBy.CALLS: "allow more model calls (--budget calls=…)",
-        StoppedBy.TOKENS: "allow more tokens (--budget tokens=…)",
-        StoppedBy.MONEY: "allow it to cost more (--budget money=…)",
+        StoppedBy.QUESTION: "answer it, in the same conversation{answer}",
+        StoppedBy.TIME: "give it more time ({seconds})",
+        StoppedBy.CALLS: "allow more model calls ({calls})",
+        StoppedBy.TOKENS: "allow more tokens ({tokens})",
+        StoppedBy.MONEY: "allow it to cost more ({money})",
         StoppedBy.NO_MODEL: "check the model settings with `artoo doctor`",
         StoppedBy.PROMPT_REFUSED: "ask for less at once, or use another model (`artoo doctor`)",
         StoppedBy.INTERNAL: "look at the whole record with `artoo log show`",
@@ -259,7 +285,9 @@ CHINESE: Final = ResultWords(
     own_values="由模型填入，答案中没有：{fields}",
     not_agreed="未获同意，没有使用：{what}",
     out_of_time="子任务的时间用尽，还没有得到结果",
-    more_time="给每个子任务更多时间（artoo config set limits.subtask_seconds …）",
+    more_time="给每个子任务更多时间（{setting}）",
+    budget="预算：{}",
+    by="：{}",
     stopped={
         StoppedBy.COST: "轮次和时间预算即将用尽",
         StoppedBy.DIVERGENCE: "结果越来越差",
@@ -275,15 +303,15 @@ CHINESE: Final = ResultWords(
         StoppedBy.INTERNAL: "artoo 的某个部分出错",
     },
     moves={
-        StoppedBy.COST: "给它更多时间（--budget seconds=…），或更具体地说明想要什么",
+        StoppedBy.COST: "给它更多时间（{seconds}），或更具体地说明想要什么",
         StoppedBy.DIVERGENCE: _SAY_MORE_ZH,
         StoppedBy.REPLANS: _SAY_MORE_ZH,
         StoppedBy.MISSING_INPUT: "补上它所缺少的，或提出别的请求",
-        StoppedBy.QUESTION: '在同一对话中回答：artoo {talk} "…"',
-        StoppedBy.TIME: "给它更多时间（--budget seconds=…）",
-        StoppedBy.CALLS: "允许更多模型调用（--budget calls=…）",
-        StoppedBy.TOKENS: "允许使用更多 token（--budget tokens=…）",
-        StoppedBy.MONEY: "允许更高的费用（--budget money=…）",
+        StoppedBy.QUESTION: "在同一对话中回答{answer}",
+        StoppedBy.TIME: "给它更多时间（{seconds}）",
+        StoppedBy.CALLS: "允许更多模型调用（{calls}）",
+        StoppedBy.TOKENS: "允许使用更多 token（{tokens}）",
+        StoppedBy.MONEY: "允许更高的费用（{money}）",
         StoppedBy.NO_MODEL: "用 `artoo doctor` 检查模型设置",
         StoppedBy.PROMPT_REFUSED: "一次少要求一些，或换一个模型（`artoo doctor`）",
         StoppedBy.INTERNAL: "用 `artoo log show` 查看完整记录",

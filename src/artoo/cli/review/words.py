@@ -55,7 +55,6 @@ class ReviewWords:
     discarded: str
     # what waits, and the commands that settle it
     waits: str
-    waits_unfinished: str
     apply_hint: str
     rest_hint: str
     resume_hint: str
@@ -134,7 +133,6 @@ ENGLISH: Final = ReviewWords(
     kept="keep it for later",
     discarded="discard it",
     waits="Waits for your yes: {what}",
-    waits_unfinished="Not finished, and not applied: {what}",
     apply_hint="apply it: {command}",
     rest_hint="apply all that is not in conflict: {command}",
     resume_hint="go on with it: {command}",
@@ -213,7 +211,6 @@ CHINESE: Final = ReviewWords(
     kept="留待以后",
     discarded="放弃这些更改",
     waits="等待您同意：{what}",
-    waits_unfinished="任务未完成，更改未应用：{what}",
     apply_hint="应用：{command}",
     rest_hint="应用没有冲突的部分：{command}",
     resume_hint="继续：{command}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -83,7 +83,7 @@ class Endings:
             for criterion in opened
             if criterion != standing.request
         )
-        facts += (Unjudged(said=said) for said in _without_judge(end))
+        facts += _without_judge(end)
         unread = _unread(end) if assurance is Assurance.CHECKED else None
         told_by_nobody = unread is not None and not unread.put_out
         facts += () if unread is None else (unread,)
@@ -187,10 +187,11 @@ def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[Cr
     return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
 
 
-def _without_judge(end: ReplanRequest) -> tuple[str, ...]:
+def _without_judge(end: ReplanRequest) -> Iterable[Unjudged]:
     """What the budgets said that were spent before their results were judged, each once."""
     reasons = (verdict.reason for verdict in verdicts_of(end.outcomes, end.task_verdicts))
-    return tuple(dict.fromkeys(each.said for each in reasons if each is not None and each.found is Found.NO_BUDGET))
+    spent = (each for each in reasons if each is not None and each.found is Found.NO_BUDGET)
+    return dict.fromkeys(Unjudged(said=each.said, budget=each.subject) for each in spent)
 
 
 def _unread(end: ReplanRequest) -> Unread:

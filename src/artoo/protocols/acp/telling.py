@@ -37,10 +37,10 @@ from artoo.contracts.settling import ClassifiedChange, Review, Settled, SettledS
 from artoo.contracts.solution import FinalResult
 from artoo.protocols.acp.content import locations, shown
 from artoo.protocols.acp.plan import ShownPlan
+from artoo.protocols.reports import told
 from artoo.redaction import Redactor
 from artoo.tools.review import DIFF_BYTES, content_of
 from artoo.tools.unified import unified
-from artoo.words.outcome import told
 from artoo.words.result import result_words
 from artoo.world.union import RealFiles
 
