@@ -76,7 +76,7 @@ def closed_reason(path: Path, roots: Roots) -> str:
     """Why tools do not touch a path that is closed, and what would open it."""
     return (
         f"{shown(path, roots)} is closed to tools: artoo's own records, the hidden part of a home, or what other "
-        f"users of this machine may not read; it needs the person's consent: read {in_home(path, roots)}"
+        f"users of this machine may not read; only the person can open it, in a terminal: --allow 'read {in_home(path, roots)}'"
     )
 
 
