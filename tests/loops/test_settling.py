@@ -189,5 +189,5 @@ async def test_a_later_turn_knows_what_still_waits(world: World) -> None:
     third = await world.play("Thanks.", {**script, "Plan": reply("Good.")}, history=history)
     assert not any("not in the files yet" in asked.user for asked in third.requests)
     (told,) = third.asked("Plan")
-    assert f"Only the person can put that back as it was before, in a terminal: artoo undo {task}" in told.user
+    assert f"Only the person can put that back as it was, in a terminal: artoo undo {task}" in told.user
     assert "In the files now: a.txt, d/b.txt." in told.user and said.strip() in told.user

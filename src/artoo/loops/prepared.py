@@ -53,9 +53,7 @@ def what_became(turn: Turn) -> str:
     """
     lines = [f"{_BECAME[act]}: {listed(paths)}." if paths else f"{_BECAME[act]}." for act, paths in turn.became]
     if any(act == "applied" for act, _ in turn.became):
-        lines.append(
-            f"Only the person can put that back as it was before, in a terminal: artoo undo {turn.task_id}"
-        )
+        lines.append(f"Only the person can put that back as it was, in a terminal: artoo undo {turn.task_id}")
     if turn.waits:
         lines.append(
             f"What it changed is prepared and not in the files yet: {listed(turn.waits)}. It is not to be done "

@@ -76,7 +76,8 @@ def closed_reason(path: Path, roots: Roots) -> str:
     """Why tools do not touch a path that is closed, and what would open it."""
     return (
         f"{shown(path, roots)} is closed to tools: artoo's own records, the hidden part of a home, or what other "
-        f"users of this machine may not read; only the person can open it, in a terminal: --allow 'read {in_home(path, roots)}'"
+        "users of this machine may not read; only the person can open it, in a terminal: "
+        f"--allow 'read {in_home(path, roots)}'"
     )
 
 
