@@ -17,6 +17,7 @@ from prompt_toolkit.document import Document
 
 from artoo.cli.completing import ConversationCompleter
 from artoo.cli.main import main
+from artoo.cli.typed import typed
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import UserRequest
@@ -227,9 +228,9 @@ def test_a_conversation_keeps_no_hint_for_a_terminal(tmp_path: Path) -> None:
     result = FinalResult(task_id="t", summary="Which?", output="Which one?", directive=Directive.ABANDON)
     result = result.model_copy(update={"stopped_by": StoppedBy.QUESTION})
     session = open_session(tmp_path, name="trip")
-    assert "artoo -c" in result_words("en").plain(result)
+    assert "artoo -c" in result_words("en").plain(result, typed())
     session.add_result("Delete it", result)
-    assert "Which one?" in session.turns[0].summary and "artoo -c" not in session.turns[0].summary
+    assert "Which one?" in session.turns[0].summary and "You could" not in session.turns[0].summary
     session.add_result("Delete it", result.model_copy(update={"next_moves": ("name the file",)}))
     assert "name the file" in session.turns[0].summary
 
