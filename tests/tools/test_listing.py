@@ -175,17 +175,6 @@ async def test_what_may_stand_for_a_named_file_that_shows_nothing_is_shown(
     assert "top of old/sales.csv" in listing and "top of copy/app.log" in listing
 
 
-async def test_what_is_not_shown_of_a_named_directory_is_said(source: ProjectLook, roots: Roots) -> None:
-    """Two of its files are looked into; that there are more whose text is not here is no secret."""
-    (roots.project / "notes").mkdir()
-    for name in "abc":
-        (roots.project / "notes" / f"{name}.txt").write_text(f"{name}\n")
-    listing = (await source.look("what is in notes?")).listing
-    assert "All of notes/b.txt:\nb" in listing and "Not shown here is what is in: notes/c.txt" in listing
-    (roots.project / "notes" / "c.txt").unlink()
-    assert "Not shown" not in (await source.look("what is in notes?")).listing
-
-
 async def test_a_file_that_names_another_is_followed(source: ProjectLook, roots: Roots) -> None:
     """The listing says which file a named file names, by path or by a name that only one file has, and shows it."""
     (roots.project / "data").mkdir()

@@ -106,8 +106,7 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     named = named_in(snapshot, request)
     points_to = tuple((printable(name), printable(path)) for name, path in pointers(snapshot, named))
     third = characters // 3
-    names = (f"{name} names {path}" for name, path in points_to)
-    facts = _joined((*_broken(snapshot, named), *names, *_beside(snapshot, named)), third)
+    facts = _joined((*_broken(snapshot, named), *(f"{name} names {path}" for name, path in points_to)), third)
     heads = _whole_heads(snapshot.heads, characters)
     tree = _tree(snapshot, named, characters - len(facts) - 1)
     about = "\n".join(filter(None, (heads, facts)))
@@ -146,19 +145,6 @@ def standing_in(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
             yield from islice(inside, _MOST_INSIDE)
         elif path in snapshot.broken or (head is not None and head.unreadable):
             yield from nearby(path, usable).best
-
-
-def _beside(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
-    """Files of a named directory that nobody looked into, where others of it are shown: they are not all."""
-    for folder in named:
-        files = [
-            each.path
-            for each in snapshot.entries
-            if each.kind is Kind.FILE and posixpath.dirname(each.path) == folder
-        ]
-        others = [printable(path) for path in files if path not in snapshot.heads]
-        if 0 < len(others) < len(files):
-            yield shortened(f"Not shown here is what is in: {', '.join(others)}", _UNSHOWN)
 
 
 def _names_in(path: str, snapshot: Snapshot) -> Iterator[str]:
