@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -88,6 +89,20 @@ async def test_what_is_old_goes_days_after_it_was_seen(tmp_path: Path) -> None:
     assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW).logs == 0
     assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW + 2.9 * DAY).logs == 0
     assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW + 3.1 * DAY).logs == 1
+
+
+async def test_on_a_full_disk_ended_logs_go_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that cannot be noted makes nothing old, and keeps nothing from going that may."""
+    await logged(tmp_path, "old", days=31, looked=None)
+    await logged(tmp_path, "cut", days=31, ended=False, looked=None)
+
+    def no_room(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "touch", no_room)
+    assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW).logs == 0
+    assert forget_logs(tmp_path, KeepLogs(30, 1), NOW).logs == 1
+    assert left(tmp_path) == {"cut"}
 
 
 async def test_the_oldest_go_for_room(tmp_path: Path) -> None:

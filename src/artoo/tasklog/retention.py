@@ -117,13 +117,16 @@ def _measured(directory: Path) -> _Log:
 def _long_over(log: _Log, mark: str, days: float, now: float) -> bool:
     """Whether so many days are over, and were so at a look that is days ago by the clock, too."""
     path = log.directory / mark
-    if log.written >= now - days * DAY_SECONDS:
-        path.unlink(missing_ok=True)
+    try:
+        if log.written >= now - days * DAY_SECONDS:
+            path.unlink(missing_ok=True)
+            return False
+        if not path.exists():
+            path.touch(mode=0o600)
+            os.utime(path, (now, now))
+        return path.stat().st_mtime + NOTICE_SECONDS <= now
+    except OSError:  # no room for the mark, or the log is just gone: a later look will say it
         return False
-    if not path.exists():
-        path.touch(mode=0o600)
-        os.utime(path, (now, now))
-    return path.stat().st_mtime + NOTICE_SECONDS <= now
 
 
 def _needed(log: _Log, now: float, resumable: bool) -> bool:
