@@ -247,6 +247,7 @@ def test_what_only_tells_that_its_last_act_failed_is_not_done(
     [
         ("unknown [('4', 'C007'), ('9', 'C008')]\n[1, 2, 3]", (2, 3)),
         ('{"a": 1}\n["x, y"]', (1,)),
+        ('[{"a": null}, true]', (2,)),
         ("[]", ()),  # that there is none, nobody has counted
         ("[1] of [2]", ()),
         ("[a, b]", ()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterable, KeysView
 from contextlib import suppress
 from enum import StrEnum
@@ -123,11 +124,16 @@ class ToolCall(Contract):
     def list_lengths(self) -> tuple[int, ...]:
         """How many elements the lists have that lines of its output end with, as Python and JSON print them."""
         lists: list[int] = []
-        for line in self.output.splitlines():
-            if "[" in line and "\\" not in line:  # a string with an escape of its own would be warned about
+        for line in map(str.rstrip, self.output.splitlines()):
+            if (
+                not line.endswith("]") or "[" not in line or "\\" in line
+            ):  # an escape may be one that is warned about
+                continue
+            for read in (json.loads, ast.literal_eval):
                 with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                    value: object = ast.literal_eval(line[line.index("[") :].strip())
+                    value: object = read(line[line.index("[") :])
                     lists += [len(cast("list[object]", value))] if isinstance(value, list) else []
+                    break
         return tuple(filter(None, lists))
 
     def line(self) -> str:

@@ -21,4 +21,4 @@ def any_skills(artoo_home: Path, project: Path) -> bool:
 
 def opened_for_skills(artoo_home: Path, person: Path) -> tuple[Path, ...]:
     """What tasks may read of the closed part of a person's home because of their own skills."""
-    return (person / COPIES,) if os.path.isdir(f"{artoo_home}/{HOME_FOLDER}") else ()  # noqa: PTH112
+    return (person / COPIES,) if (artoo_home / HOME_FOLDER).is_dir() else ()
