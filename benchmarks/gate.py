@@ -6,11 +6,12 @@ One task runs N commands in one view over a project of many files; each is run b
 copy of the project that it may write, right before or after. Between two commands of a task a model is asked, so
 there is a pause before each, alone or not: in it artoo makes the next command's sandbox. Before that, another
 task runs the same commands without any pause (`at_once`). Then what the task changed is settled once, and the
-same files are copied with `cp -a`; so it is with four more tasks of as many edits, for a copy's time varies by
-seven times. Before each of these the disk gets what was made for this benchmark: settling waits for all that is
-not written yet. A task with one new file is settled first, as commands are warmed up too: the first settling of a
-process pays for imports and schemas. All in one run, interleaved. Targets: command_vs_bwrap <= 1.5,
-settle_vs_copy <= 3 (medians of ratios).
+same files are copied with `cp -a`; so it is with four more tasks of as many edits. Nothing is deleted between:
+for some minutes ext4 passes over each inode that was freed, so after a great deletion a new file or directory costs
+up to half a millisecond, and the copy up to ten times as much. Before each of these the disk gets what was made for
+this benchmark: settling waits for all that is not written yet. A task with one new file is settled first, as
+commands are warmed up too: the first settling of a process pays for imports and schemas. All in one run,
+interleaved. Targets: command_vs_bwrap <= 1.5, settle_vs_copy <= 3 (medians of ratios).
 """
 
 from __future__ import annotations
@@ -162,9 +163,9 @@ async def measure(place: Path, count: int, files: int) -> dict[str, float | str]
     hasty = views_in(sandbox, home / ".artoo")("at-once", roots)
     at_once = await commands(hasty, bwrap, copy, count, 0.0)
     await hasty.close()
-    shutil.rmtree(copy)
-    shutil.copytree(roots.project, copy)
-    inside, alone = await commands(view, bwrap, copy, count, _THINKING_SECONDS)
+    again = place / "alone-again"
+    shutil.copytree(roots.project, again)
+    inside, alone = await commands(view, bwrap, again, count, _THINKING_SECONDS)
     await asyncio.to_thread(settled_in, home, "warm-up")
     settlings: list[tuple[float, float, int]] = []
     for number, task in enumerate(("benchmark", *_FURTHER)):

@@ -1,10 +1,10 @@
 """The write-ahead journal of one act: what every path was and is to be, and where the contents lie.
 
 UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when everything is ready
-UNDO/TASK/TIME-ID/before/N       what was at step N (the old file itself where that is possible)
+UNDO/TASK/TIME-ID/images/K/N     what was at step N (the old file itself where that is possible; see `images`)
 UNDO/TASK/TIME-ID/done           the act took effect completely
 UNDO/TASK/TIME-ID/undoing        the paths that are being put back, a JSON list: a start goes on with a cut undo
-UNDO/TASK/TIME-ID/opened           see `unlocked`
+UNDO/TASK/TIME-ID/opened         see `unlocked`
 UNDO/TASK/TIME-ID/due            since when it is old enough to be forgotten
 UNDO/TASK/TIME-ID-rest           what could not be taken back of an act that failed, its place being in use
 UNDO/TASK/pruned                 notes of acts whose before-images are no longer kept, one JSON object a line

@@ -12,17 +12,21 @@ class PathSet:
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = frozenset(path.rstrip("/") or "/" for path in paths)
         self._above = frozenset(one for path in self._paths for one in upwards(path))
+        self._last = "", False  # of many paths that are asked about in order, most lie beside the one before
 
     def __contains__(self, path: str) -> bool:
         return path in self._paths
 
     def cover(self, path: str) -> bool:
         """Whether `path` is one of them, or lies below one."""
-        while path not in self._paths:
-            if len(path) <= 1:
-                return False
-            path = path[: path.rfind("/")] or "/"
-        return True
+        if path in self._paths:
+            return True
+        directory = path[: path.rfind("/")] or "/"
+        last, covered = self._last
+        if directory != last:
+            covered = not self._paths.isdisjoint(upwards(directory))
+            self._last = directory, covered
+        return covered
 
     def lie_in(self, path: str) -> bool:
         """Whether `path` is one of them, or one lies below it."""
