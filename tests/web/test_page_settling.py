@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import re
+import subprocess
 from pathlib import Path
 
 from web_changes import CHANGE, script
@@ -41,6 +43,39 @@ async def test_a_part_of_a_difference_is_applied_and_the_rest_discarded(tmp_path
             assert status == 200 and "Nothing of this task waits" in said
             status, said = await page.post(f"/tasks/{task}/undo")
             assert status == 200 and edited in said
+            assert (project / "a.txt").read_text() == "old\n"
+
+
+def _run(command: str, place: Path) -> None:
+    subprocess.run(command, shell=True, cwd=place, check=True)
+
+
+def _all_there(paths: list[str]) -> bool:
+    return all(Path(path).exists() for path in paths)
+
+
+async def test_the_objects_of_a_commit_are_one_line_with_one_box(tmp_path: Path, project: Path) -> None:
+    """As on a terminal: the branch has a line of its own; the objects have one, which stands for all of them."""
+    home, git = tmp_path / "artoo", "git -c user.name=u -c user.email=e@example.org"
+    _run(f"{git} init -q -b main . && {git} add . && {git} commit -qm one", project)
+    commit = f"{git} commit -qam two"
+    with ScriptedModel(script(change=f"{CHANGE}; {commit}")) as model:
+        async with page_of(home, model=model) as page:
+            task = await page.begin("tidy up", project)
+            text = await page.until(f"/tasks/{task}/difference", 'name="consent" value="chosen"')
+            [box] = re.findall(r'name="paths" value="([^"]*)"', text)
+            objects = html.unescape(box).splitlines()
+            assert len(objects) >= 3 and all("/.git/objects/" in path for path in objects)
+            assert "new objects (commits and files)" in text
+            boxes = re.findall(r'name="path" value="([^"]*)"', text)
+            assert boxes and not any("/.git/objects/" in path for path in boxes)
+            assert any(path.endswith("/.git/refs/heads/main") for path in boxes)
+            fields = (("key", hidden(text, "key")), ("digest", hidden(text, "digest")))
+            chosen = (("consent", "chosen"), ("paths", "\r\n".join(objects)))
+            status, said = await page.post(f"/tasks/{task}/answer", *fields, *chosen)
+            assert status == 200, said
+            await page.until(f"/tasks/{task}/difference", 'name="what" value="all"')
+            assert _all_there(objects)
             assert (project / "a.txt").read_text() == "old\n"
 
 

@@ -12,12 +12,12 @@ from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line
 from artoo.cli.review.layout import conflict_hint, waiting_line
-from artoo.cli.review.repositories import apart, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.text import Text
 from artoo.contracts.changes import ChangeKind, Conflict
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, implied
 from artoo.tools.unified import plain
+from artoo.words.repositories import apart, told
 
 PATHS_SHOWN = 6
 """Paths that stand on the line of what was made, changed or removed."""
@@ -98,7 +98,7 @@ class SettledLines:
         if moved:
             yield f"{self.text.files_moved} {self._moves(moved)}"
         for (where, _), changes in repositories.items():
-            yield f"git {self.here.short(where)}: {plain(told(changes, self.words))}"
+            yield f"git {self.here.short(where)}: {plain(told(changes, self.text.language))}"
 
     def _paths(self, paths: Sequence[str], rest: int) -> str:
         """The nearest first: what lies deep, caches above all, must not take the room of what was asked for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.requests import Request
@@ -11,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from artoo.contracts.changes import UndoableTask
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import ConfigurationError, SandboxError
+from artoo.contracts.settling import ClassifiedChange, Review, Settled
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.desk import open_questions
 from artoo.runtime.pending import Pending
@@ -21,8 +23,9 @@ from artoo.runtime.replaying.what_if import what_if as recompute
 from artoo.runtime.undoing import can_be_undone, put_back
 from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import TaskLogReader
-from artoo.web.site import Site, form_of, page, site_of, value
+from artoo.web.site import Site, form_of, page, paths_of, site_of, value, words_of
 from artoo.web.tasks import directory_of
+from artoo.words.repositories import group_of, is_object, objects_of, told
 
 
 async def difference(request: Request) -> Response:
@@ -32,9 +35,10 @@ async def difference(request: Request) -> Response:
     asked = await asyncio.to_thread(open_questions, site.home, task_id)
     question = next((one for one in asked if one.request.review is not None), None)
     if question is not None:
+        asking = question.request
         return page(
-            request, "difference.html", task_id=task_id, story=index.story, question=question,
-            review=question.request.review, digest=question.request.digest, pending=None, undoable=None, why="",
+            request, "difference.html", task_id=task_id, story=index.story, question=question, review=asking.review,
+            rows=_rows(request, asking.review), digest=asking.digest, pending=None, undoable=None, why="",
             running=True,
         )  # fmt: skip
     running = is_running(directory)  # then its view is its own: a look would keep it from settling
@@ -47,17 +51,49 @@ async def difference(request: Request) -> Response:
         except SandboxError as error:
             why = str(error)
     undoable = await asyncio.to_thread(_undoable, site, task_id)
+    shown = index.story.settled if review is None else review
     return page(
         request, "difference.html", task_id=task_id, story=index.story, question=None,
-        review=review, digest=digest, pending=pending, undoable=undoable, why=why, running=running,
+        review=review, rows=_rows(request, shown), digest=digest, pending=pending, undoable=undoable, why=why,
+        running=running,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """git's new objects of one repository: a commit is many files that nobody chooses one by one."""
+
+    where: str
+    said: str
+    changes: tuple[ClassifiedChange, ...]
+
+    @property
+    def paths(self) -> str:
+        """A line each: a path of a difference is printable."""
+        return "\n".join(one.path for one in self.changes)
+
+
+def _rows(request: Request, shown: Review | Settled | None) -> list[ClassifiedChange | Together]:
+    """A row for each change, and one for the objects of a repository, where the first of them would stand."""
+    rows: list[ClassifiedChange | Together] = []
+    if shown is None:
+        return rows
+    blocked = {one.path for one in shown.conflicts}
+    language = words_of(request).language
+    groups = objects_of(one for one in shown.changes if one.path not in blocked)
+    for change in shown.changes:
+        if change.path in blocked or not is_object(change):
+            rows.append(change)
+        elif together := groups.pop(group_of(change), None):
+            rows.append(Together(group_of(change)[0], told(together, language), tuple(together)))
+    return rows
 
 
 async def apply(request: Request) -> Response:
     """Applies what was shown: all of it, or the paths that are chosen."""
     task_id, _ = directory_of(request)
     form = await form_of(request)
-    paths = tuple(each for name, each in form if name == "path")
+    paths = paths_of(form)
     if value(form, "what") == "chosen" and not paths:
         raise ConfigurationError("choose at least one path")
     pending = await asyncio.to_thread(find_pending, site_of(request).config, task_id)

@@ -90,6 +90,12 @@ async def form_of(request: Request) -> Form:
         raise ConfigurationError(f"this form cannot be read: {error}") from error
 
 
+def paths_of(form: Form) -> tuple[str, ...]:
+    """The paths that are chosen: one by one, and those of a box that stands for several, a line each."""
+    found = (said.splitlines() if name == "paths" else [said] for name, said in form if name in ("path", "paths"))
+    return tuple(path for paths in found for path in paths)
+
+
 def value(form: Form, name: str) -> str:
     """A field of a form; empty when it is not there."""
     return dict(form).get(name, "")

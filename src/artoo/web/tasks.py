@@ -27,7 +27,7 @@ from artoo.web.index import Fold
 from artoo.web.others import copied, fetch
 from artoo.web.reasons import reasons_of
 from artoo.web.rows import Row
-from artoo.web.site import NothingHere, form_of, page, site_of, value, words_of
+from artoo.web.site import NothingHere, form_of, page, paths_of, site_of, value, words_of
 from artoo.web.story import Story
 from artoo.web.stream import home_events, open_stream, running_tasks, streamed
 from artoo.words.result import result_words
@@ -234,7 +234,7 @@ async def answer(request: Request) -> Response:
     """Answers a question, if it is still the one that was shown and nobody was quicker."""
     task_id, _ = directory_of(request)
     form = await form_of(request)
-    paths = tuple(each for name, each in form if name == "path")
+    paths = paths_of(form)
     said: Consent | Choice
     try:
         said = Consent(value(form, "consent")) if value(form, "consent") != "chosen" else Choice(paths=paths)

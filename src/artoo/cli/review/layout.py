@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from artoo.cli.paint import Paint, Tone
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line
-from artoo.cli.review.repositories import Group, apart, group_of, is_object, meaning, names_first, objects_of, told
 from artoo.cli.review.words import ReviewWords, review_words
 from artoo.cli.wrapping import rows_of
 from artoo.contracts.changes import ChangeKind, outermost
@@ -29,6 +28,7 @@ from artoo.contracts.settling import (
 from artoo.tools.gate_words import why, word
 from artoo.tools.settling_words import rewritten
 from artoo.tools.unified import plain
+from artoo.words.repositories import Group, apart, group_of, is_object, meaning, names_first, objects_of, told
 
 MOST_NAMED = 12
 """Paths of a harmless class that stand in the overview; the rest are counted there, and are all in the diff."""
@@ -151,7 +151,7 @@ class Layout:
         path = self.here.short(change.path)
         if len(path) > LONGEST_BESIDE:
             path = f"{path[: LONGEST_BESIDE // 2 - 2]}...{path[1 - LONGEST_BESIDE // 2 :]}"
-        named = plain(meaning(change, self.words))[:LONGEST_BESIDE]
+        named = plain(meaning(change, self.language))[:LONGEST_BESIDE]
         return f"{path} ({named})" if named else path
 
     def lines(self, changes: Sequence[ClassifiedChange]) -> list[str]:
@@ -177,7 +177,7 @@ class Layout:
             named_class = self.words.arrived
         head = f"{sign} {named_class}"
         where = self.here.short(change.path)
-        named = plain(meaning(change, self.words))
+        named = plain(meaning(change, self.language))
         about = [part for part in (named, self._sizes(change), plain(change.detail)) if part]
         about += [self.words.came_from.format(path=self.here.short(came_from))] if came_from is not None else []
         plainly_gone = change.change_class is ChangeClass.DELETION and change.kind is ChangeKind.DELETED
@@ -195,7 +195,7 @@ class Layout:
         sign, tone = SIGNS[change_class]
         named_class = "git" if change_class is ChangeClass.SILENT else self.words.classes[change_class]
         head = self.paint(f"{sign} {named_class}", tone)
-        return f"  {head}  {self.here.short(where)}: {plain(told(changes, self.words))}"
+        return f"  {head}  {self.here.short(where)}: {plain(told(changes, self.language))}"
 
     def diffs(self) -> list[str]:
         """Every change with its diff, most dangerous first."""

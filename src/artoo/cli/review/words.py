@@ -22,7 +22,6 @@ class ReviewWords:
     moved: str
     arrived: str
     came_from: str
-    git: Mapping[str, str]
     named_head: str
     as_above: str
     conflicts_head: str
@@ -90,20 +89,6 @@ ENGLISH: Final = ReviewWords(
     moved="moved",
     arrived="moved here",
     came_from="from {path}",
-    git={
-        "head": "what is checked out",
-        "branch": "branch {name}",
-        "tag": "tag {name}",
-        "remote": "remote branch {name}",
-        "notes": "notes {name}",
-        "stash": "the stash",
-        "index": "what is staged",
-        "log": "the record of {name}",
-        "new": "{name} (new)",
-        "objects": "{count} new objects (commits and files)",
-        "touched": "times of objects: {count}",
-        "notes_only": "git's own notes",
-    },
     named_head="Look at these one by one:",
     as_above="as above",
     conflicts_head="Changed meanwhile, so not applied (what is there now stays):",
@@ -168,20 +153,6 @@ CHINESE: Final = ReviewWords(
     moved="移动",
     arrived="移到此处",
     came_from="来自 {path}",
-    git={
-        "head": "当前检出的内容",
-        "branch": "分支 {name}",
-        "tag": "标签 {name}",
-        "remote": "远程分支 {name}",
-        "notes": "注释 {name}",
-        "stash": "储藏",
-        "index": "暂存区",
-        "log": "{name} 的移动记录",
-        "new": "{name}（新建）",
-        "objects": "{count} 个新对象（提交和文件）",
-        "touched": "{count} 个对象的时间",
-        "notes_only": "git 自己的记录",
-    },
     named_head="请逐一查看：",
     as_above="同上",
     conflicts_head="在此期间有改动，因此不会应用（保留现有版本）：",

@@ -7,10 +7,10 @@ Only what the place of a file says is told here. Whether something is lost git i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from artoo.cli.review.words import ReviewWords
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 
@@ -18,6 +18,43 @@ _MARK = "/.git/"
 _OBJECT = re.compile(r"objects/(?:[0-9a-f]{2}(?:/[0-9a-f]{38,62})?|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev))")
 _TOLD_TOGETHER = (ChangeClass.SILENT, ChangeClass.ELSEWHERE, ChangeClass.MODE)
 _NAMES = (("refs/heads/", "branch"), ("refs/tags/", "tag"), ("refs/remotes/", "remote"), ("refs/notes/", "notes"))
+
+
+_ENGLISH: Final[Mapping[str, str]] = {
+    "head": "what is checked out",
+    "branch": "branch {name}",
+    "tag": "tag {name}",
+    "remote": "remote branch {name}",
+    "notes": "notes {name}",
+    "stash": "the stash",
+    "index": "what is staged",
+    "log": "the record of {name}",
+    "new": "{name} (new)",
+    "objects": "{count} new objects (commits and files)",
+    "touched": "times of objects: {count}",
+    "joint": ", ",
+    "notes_only": "git's own notes",
+}
+
+_CHINESE: Final[Mapping[str, str]] = {
+    "head": "当前检出的内容",
+    "branch": "分支 {name}",
+    "tag": "标签 {name}",
+    "remote": "远程分支 {name}",
+    "notes": "注释 {name}",
+    "stash": "储藏",
+    "index": "暂存区",
+    "log": "{name} 的移动记录",
+    "new": "{name}（新建）",
+    "objects": "{count} 个新对象（提交和文件）",
+    "touched": "{count} 个对象的时间",
+    "joint": "，",
+    "notes_only": "git 自己的记录",
+}
+
+
+def _words(language: str) -> Mapping[str, str]:
+    return _CHINESE if language.lower().startswith("zh") else _ENGLISH
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +71,19 @@ class Inside:
         return cls(repository, inner) if found else None
 
 
-def meaning(change: ClassifiedChange, words: ReviewWords) -> str:
+def meaning(change: ClassifiedChange, language: str) -> str:
     """`branch main`, `the stash`; empty for what has no name among people."""
     inside = Inside.of(change.path)
     is_directory = change.size_before is None and change.size_after is None
     if inside is None or is_directory:
         return ""
-    inner = inside.inner
+    inner, words = inside.inner, _words(language)
     for place, kind in _NAMES:
         if inner.startswith(place):
-            return words.git[kind].format(name=inner.removeprefix(place))
+            return words[kind].format(name=inner.removeprefix(place))
     if inner.startswith("logs/"):
-        return words.git["log"].format(name=inner.removeprefix("logs/").removeprefix("refs/heads/"))
-    return {"HEAD": words.git["head"], "refs/stash": words.git["stash"], "index": words.git["index"]}.get(inner, "")
+        return words["log"].format(name=inner.removeprefix("logs/").removeprefix("refs/heads/"))
+    return {"HEAD": words["head"], "refs/stash": words["stash"], "index": words["index"]}.get(inner, "")
 
 
 def names_first(changes: Iterable[ClassifiedChange]) -> list[ClassifiedChange]:
@@ -100,19 +137,19 @@ def apart(
     return others, inside
 
 
-def told(changes: Sequence[ClassifiedChange], words: ReviewWords) -> str:
+def told(changes: Sequence[ClassifiedChange], language: str) -> str:
     """`branch work (new), what is checked out, 3 new objects`: what is told of one repository together."""
-    parts: list[str] = []
+    parts, words = list[str](), _words(language)
     objects = touched = 0
     for change in changes:
         inner = change.path.partition(_MARK)[2]
         if inner.startswith("objects/"):
             objects += change.kind is ChangeKind.CREATED and change.size_after is not None
             touched += change.change_class is ChangeClass.MODE
-        elif not inner.startswith("logs/") and (named := meaning(change, words)):
+        elif not inner.startswith("logs/") and (named := meaning(change, language)):
             new = change.kind is ChangeKind.CREATED and inner.startswith("refs/")
-            parts.append(words.git["new"].format(name=named) if new else named)
+            parts.append(words["new"].format(name=named) if new else named)
     for kind, count in (("objects", objects), ("touched", touched)):
         if count:
-            parts.append(words.git[kind].format(count=f"{count:,}"))
-    return words.joint.join(parts) or words.git["notes_only"]
+            parts.append(words[kind].format(count=f"{count:,}"))
+    return words["joint"].join(parts) or words["notes_only"]
