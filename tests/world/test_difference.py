@@ -83,6 +83,8 @@ CLASSES: list[tuple[Change, dict[str, str]]] = [
     (lambda p: (p / "CLAUDE.md").write_text("do"), {"project/CLAUDE.md": "persistence"}),
     (lambda p: os.mkfifo(p / "pipe"), {"project/pipe": "special"}),
     (lambda p: ((p / "s").write_text("x"), (p / "s").chmod(0o4755)), {"project/s": "special"}),
+    (lambda p: ((p / "a.txt").write_text("new"), (p / "a.txt").chmod(0o666)), {"project/a.txt": "mode"}),
+    (lambda p: ((p / "a.txt").write_text("new"), (p / "a.txt").chmod(0o600)), {"project/a.txt": "edit"}),
 ]
 
 

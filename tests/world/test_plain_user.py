@@ -15,7 +15,8 @@ from sandbox_world import World
 from artoo.world.carry import OPAQUE
 from artoo.world.closing import opened
 from artoo.world.fold import fold
-from artoo.world.stage import Layer
+from artoo.world.scan import scan
+from artoo.world.stage import Layer, make_upper
 
 
 @pytest.fixture
@@ -74,5 +75,22 @@ def test_the_rest_can_be_applied_after_a_part_out_of_a_read_only_directory(open_
             assert view.apply(rest, digest=rest.digest).whole
         assert (world.project / "d/g").read_text() == "new, and longer"
         assert stat.S_IMODE((world.project / "d").stat().st_mode) == 0o555
+
+    as_plain_user(act)
+
+
+def test_an_owner_that_cannot_be_given_away_is_no_change(open_world: World) -> None:
+    """A team's directory belongs to somebody else, and so does not what stands for it in a view."""
+    team = open_world.home / "team"
+    team.mkdir()
+    team.chmod(0o777)
+    os.chown(team, 0, 0)
+
+    def act() -> None:
+        layer = Layer(team, open_world.home / "layer/up", open_world.home / "layer/work", ())
+        layer.upper.parent.mkdir()
+        make_upper(layer.upper, team)
+        assert layer.upper.stat().st_uid != team.stat().st_uid
+        assert scan([layer], 10) == []
 
     as_plain_user(act)

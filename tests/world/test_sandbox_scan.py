@@ -175,6 +175,18 @@ async def test_attributes_are_changes(any_overlay: Commands, world: World) -> No
     assert os.listxattr(world.project / "other") == []
 
 
+async def test_attributes_of_the_project_itself_are_left_alone(any_overlay: Commands, world: World) -> None:
+    """What hangs on its directory is no change of a command that did nothing to it, and is not taken away."""
+    try:
+        os.setxattr(world.project, "user.synchronised", b"1")
+    except OSError:
+        pytest.skip("the file system of the temporary directory has no user attributes")
+    run = await any_overlay.run(world.bash("echo new > other"))
+    assert set(by_name(run.changes)) == {"other"}
+    assert run.apply().applied
+    assert os.getxattr(world.project, "user.synchronised") == b"1"
+
+
 async def test_a_persons_attribute_that_speaks_of_overlays_is_kept(any_overlay: Commands, world: World) -> None:
     """Only the names that overlayfs itself uses are its own."""
     file = world.project / "file"

@@ -116,6 +116,7 @@ class Trait(StrEnum):
     TIMES_ONLY = "times_only"
     EXECUTABLE = "executable"
     PRIVILEGED = "privileged"
+    WIDENED = "widened"
     POINTS_OUTSIDE = "points_outside"
     HARD_LINKED = "hard_linked"
     DERIVED = "derived"

@@ -5,7 +5,7 @@
 | new ordinary file, new link inside, times, all in project or workspace; cache made again | silent |
 | overwritten or moved ordinary file of project or workspace | edit |
 | anything that is gone, or replaced by another kind of thing | deletion |
-| mode, owner, attributes; times elsewhere, and where hard links share them | mode |
+| mode, owner, attributes; times elsewhere, and among hard links; an edit that lets somebody do more | mode |
 | a link that leads out, or stands where something else was | link |
 | anything new or overwritten outside project and workspace | elsewhere |
 | start-up files, hooks, configuration of editors and agents, the closed home, artoo's own files | persistence |
@@ -117,4 +117,6 @@ def _metadata(change: Change) -> Meaning:
 def _overwritten(change: Change) -> Meaning:
     if change.node is not change.before:
         return ChangeClass.DELETION, f"the {change.before} is replaced by a {change.node}"
+    if change.has(Trait.WIDENED):
+        return ChangeClass.MODE, "what is there now is overwritten, and its mode or owner changes"
     return ChangeClass.EDIT, "what is there now is overwritten"

@@ -73,6 +73,8 @@ def _traits(effect: Effect, places: Places, files: Files) -> Iterable[Trait]:
         yield Trait.EXECUTABLE
     if after.node is not Node.LINK and _grants_privilege(before, after):
         yield Trait.PRIVILEGED
+    if before is not None and before.node is after.node is Node.FILE and _is_widened(before, after):
+        yield Trait.WIDENED
     if after.node is Node.LINK and leads_out(effect.path, after.target, places, files):
         yield Trait.POINTS_OUTSIDE
 
@@ -94,6 +96,11 @@ def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:
     bits = 0o4000 if after.node is Node.DIRECTORY else 0o6000
     new_bits = after.mode & bits & ~(before.mode if before is not None else 0)
     return gains_capability or bool(new_bits)
+
+
+def _is_widened(before: NodeState, after: NodeState) -> bool:
+    """Whether somebody may do more with a file than before, or it belongs to somebody else."""
+    return bool(after.mode & ~before.mode) or (before.uid, before.gid) != (after.uid, after.gid)
 
 
 def _detail(effect: Effect) -> str:

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from artoo.contracts.changes import Node
@@ -138,6 +139,11 @@ def at(directory: int, name: str) -> str:
 def read_xattrs(directory: int, name: str) -> tuple[tuple[str, bytes], ...]:
     """Extended attributes, overlay's and the security modules' own left out."""
     return _kept(_all_xattrs(at(directory, name)))
+
+
+def attributes_of(directory: Path) -> tuple[tuple[str, bytes], ...]:
+    """`read_xattrs` of a directory by its path."""
+    return _kept(_all_xattrs(os.fspath(directory)))
 
 
 def _kept(xattrs: Iterable[tuple[str, bytes]]) -> tuple[tuple[str, bytes], ...]:

@@ -125,15 +125,18 @@ class _Scanner:
             ):
                 before = Found(-1, lower.state, not self._layer.below)
                 self._touch(b"", before)
-                self._metadata(b"", before, self._root_state(readable, seen))
+                self._metadata(b"", before, self._root_state(readable, seen, lower.state))
                 self._directory(readable, lower, b"", opaque=False)
         finally:
             os.close(upper)
         return self._found
 
-    def _root_state(self, readable: int, seen: os.stat_result) -> NodeState:
+    def _root_state(self, readable: int, seen: os.stat_result, before: NodeState) -> NodeState:
+        """An owner that `make_upper` could not give away was not changed by anybody."""
         state = read_state(readable, ".")
         assert state is not None
+        if os.geteuid() != 0 and (state.uid, state.gid) == (os.geteuid(), os.getegid()):
+            state = state._replace(uid=before.uid, gid=before.gid)
         return state._replace(mode=stat.S_IMODE(seen.st_mode))
 
     def _directory(self, upper: int, lower: Below | None, relative: bytes, *, opaque: bool) -> None:
