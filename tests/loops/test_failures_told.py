@@ -138,7 +138,7 @@ async def test_a_worker_is_told_how_to_end_where_something_was_withheld(world: W
     }
     ended = await world.play("fetch example.com", script)
     _, second, third = ended.asked("ExecutorStep")
-    assert "if it cannot be done without, end with cannot" in second.user
+    assert "report it under failures, else end with cannot" in second.user
     assert third.user.rstrip().endswith("If it cannot be done without what was withheld, end with cannot.")
     assert ended.result.stopped_by is StoppedBy.REFUSED_BY_USER
 
@@ -215,6 +215,28 @@ async def test_a_wrong_check_takes_no_tool_away_and_is_named_as_its_own(world: W
     assert "Your own check, which may be what is wrong (then amend it): the rent is 920" in told
     assert "Said by the worker: It is 920 now; no file of two lines can match that." in told
     assert "Must not use" not in told and [each.after.check for each in ended.result.amended] == ["file_matches"]
+
+
+async def test_a_check_is_amended_beside_a_reply_too(world: World) -> None:
+    """The work is right and its check was not: R2 may say so and answer at once, without work that nobody needs."""
+    world.file("rent.txt", "Rent 890\nPower 64\n")
+    wrong: Json = {
+        "text": "the rent is 920",
+        "check": {"check": "file_matches", "path": "rent.txt", "regex": r"\ARent 920\Z"},
+    }
+    right = {"check": "file_matches", "path": "rent.txt", "regex": "^Rent 920$"}
+    amend = {"criterion": "the rent is 920", "check": right, "reason": "there are more lines"}
+    task = subtask("set the rent to 920", tool="shell")
+    script: Script = {
+        "Plan": [
+            plan({**task, "success_criteria": [wrong]}),
+            {**replan(), "reply": "The rent was set to 920.", "amend": [amend]},
+        ],
+        "ExecutorStep": [shell("sed -i s/890/920/ rent.txt", final=False), says("It is 920 now.", 1)],
+    }
+    ended = await world.play("Set the rent to 920.", script, config=world.config(control={"max_retries": 0}))
+    assert [each.after.check for each in ended.result.amended] == ["file_matches"]
+    assert not any("Rent 920" in each for each in ended.result.unmet)
 
 
 async def test_an_answer_with_a_figure_from_nowhere_takes_no_tool_away(world: World) -> None:

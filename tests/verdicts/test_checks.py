@@ -181,7 +181,17 @@ async def test_of_a_long_output_the_cause_at_its_end_is_kept() -> None:
     view = CommandView(1, "begun\n" + "collecting things\n" * 200 + "NameError: rabatt\n")
     evidence = (await check(CommandSucceeds(command="c"), source=Source(commands={"c": view}))).evidence
     assert isinstance(evidence, Reason)
-    assert "1: begun" in evidence.text and "NameError: rabatt" in evidence.text and len(evidence.text) < 600
+    assert "1: begun" in evidence.text and "NameError: rabatt" in evidence.text and len(evidence.text) < 900
+
+
+async def test_a_warning_beside_a_failure_does_not_hide_it() -> None:
+    """The end of what was printed and the end of what was printed as errors are two places."""
+    printed = "collecting\n" * 200 + "E assert 1 == 2\n"
+    warned = "warnings.warn(\n" * 100 + "DeprecationWarning: old\n"
+    view = CommandView(1, printed + warned, errors=warned)
+    evidence = (await check(CommandSucceeds(command="c"), source=Source(commands={"c": view}))).evidence
+    assert isinstance(evidence, Reason)
+    assert "E assert 1 == 2" in evidence.text and "DeprecationWarning: old" in evidence.text
 
 
 @pytest.mark.parametrize(

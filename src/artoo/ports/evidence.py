@@ -44,7 +44,8 @@ class FileView:
 
 @dataclass(frozen=True, slots=True)
 class CommandView:
-    """How a read-only command ended. `exit_code` None: it did not end by itself (`problem` says why).
+    """How a read-only command ended. `exit_code` None: it did not end by itself (`problem` says why). `output` is
+    all that it printed, and ends with `errors`, what it printed as errors.
 
     `written`: printable paths that it left otherwise than they are, all of which is dropped; directories end with a
     slash. Caches, and files that it wrote again with the same bytes, are left out.
@@ -54,6 +55,7 @@ class CommandView:
     output: str
     problem: str | None = None
     written: tuple[str, ...] = ()
+    errors: str = ""
 
 
 @dataclass(frozen=True, slots=True)

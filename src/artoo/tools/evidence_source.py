@@ -119,7 +119,8 @@ class EvidenceInView:
                     fork = self.base.fork(self.trial_name)
                     view, changes = await _run(fork, wanted)
                     meant = frozenset(meant_changes(changes))
-                    left = {each.path: each.content_sha256 or "" for each in changes if each.path in meant}
+                    files = (each for each in changes if each.path in meant and each.node is not Node.DIRECTORY)
+                    left = {each.path: each.content_sha256 or "" for each in files}
                     return Trial(view, left, await in_thread(self._texts, left, fork.files))
                 finally:
                     await self.base.drop(self.trial_name)
@@ -159,6 +160,7 @@ async def _run(view: View, program: Program) -> tuple[CommandView, tuple[Change,
         exit_code=outcome.exit_code if ended else None,
         output="\n".join(filter(None, (outcome.output, outcome.error_output))),
         problem=None if ended else outcome.reason,
+        errors=outcome.error_output,
     )
     return seen, run.changes
 

@@ -30,7 +30,7 @@ _Acts = frozenset[tuple[str, str]]
 """Kind and target of each part of an act that was asked about."""
 
 
-ADVICE = "; if it cannot be done without, end with cannot and report it"
+ADVICE = "; if the rest is worth having without it, report it under failures, else end with cannot"
 """What is left to a model when consent is missing."""
 _AGAIN_NOT = "; do not try it again"
 

@@ -20,7 +20,7 @@ from artoo.tools.under_way import current_act
 from artoo.tools.unified import plain
 from artoo.tools.wanted import Wanted
 from artoo.world.edge.environment import NO_NETWORK
-from artoo.world.edge.hosts import WEB_PORTS, Destination, not_permitted
+from artoo.world.edge.hosts import Destination, not_permitted
 
 _SHOWN = 5
 _DIAGNOSES = (
@@ -43,15 +43,8 @@ async def network_refusal(gate: Gate, program: str, text: str, asked: Wanted) ->
     if refusal is None:
         return None
     reason = f"nothing was run: {refusal.reason}"
-    if refusal.by == "nobody":
-        acts = ", ".join(f"{act.verb} {_shortest(act.target)}" for act in request.acts)
-        reason = f"{reason}; it needs the person's consent: {acts}"
     dropped = tuple(f"{act.verb} {act.target}" for act in request.acts)
     return Outcome(status=CallStatus.REFUSED, reason=reason, dropped=dropped, withheld_by=refusal.by)
-
-
-def _shortest(target: str) -> str:
-    return target.removesuffix(f":{WEB_PORTS[0]}")
 
 
 def _question(gate: Gate, program: str, text: str, asked: Wanted) -> ConfirmationRequest:

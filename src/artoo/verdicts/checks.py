@@ -38,6 +38,8 @@ _IN_PATHS = frozenset(f"{string.ascii_letters}{string.digits}_-./~+@%=")
 """What goes on with a path: in `data.txt` nobody names `a.txt`."""
 SHOWN_CHARACTERS = 300
 """How much of an output a verdict's evidence quotes."""
+_FAILED_CHARACTERS = 600
+"""How much of what a failed command printed, and of what it printed as errors."""
 _PROBES = ("x", "7", "Nothing was done.", "\u6c34", "one\ntwo, three", "one more word " * 1_000)
 """Answers to nothing: short and long, in one line and in several, with and without figures, in two scripts."""
 _PROBE_SECONDS = 0.05
@@ -274,7 +276,9 @@ async def _command_succeeds(
     if view.exit_code is None or view.exit_code in _CANNOT_RUN:
         problem = view.problem or _shown(view.output) or "it did not end by itself"
         return _failed(Found.NO_VERDICT, command, problem, why=FailureClass.ENVIRONMENTAL)
-    said = f"{view.exit_code}: {without_middle(view.output.strip(), SHOWN_CHARACTERS)}"
+    printed = (view.output.removesuffix(view.errors), view.errors)  # of each the end, where the cause mostly stands
+    parts = "\n".join(without_middle(part.strip(), _FAILED_CHARACTERS) for part in printed if part.strip())
+    said = f"{view.exit_code}: {parts}"
     absence = _absence(view.output, tool_calls, never_made)
     return _failed(Found.COMMAND_FAILED, command, said, why=failure_class(view.output, absence=absence))
 

@@ -22,7 +22,7 @@ DIRECTIVES: Final = {
     "accept": ("accepted", "通过"),
     "success": ("good enough, with gaps", "基本达成，但有缺口"),
     "abandon": ("stops here", "到此为止"),
-    "break_symmetry": ("same dead end: other tools", "同一死路：换用其他工具"),
+    "break_symmetry": ("dead end: other tools", "死路：换用其他工具"),
     "change_approach": ("wrong way: another approach", "方法不对：换一种方法"),
     "change_path": ("right way, stuck: another path", "方法对但受阻：换一条路径"),
     "refine": ("getting there: mends what is missing", "在接近：补上缺少的部分"),

@@ -41,6 +41,8 @@ from artoo.prompts.segments import Segment
 _PLAN_TOKENS = 4_000
 _SMALL_PLAN_TOKENS = 800
 
+_Made = tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]
+
 
 @dataclass(slots=True)
 class _Task:
@@ -128,11 +130,10 @@ class Planner:
         self, task: _Task, this: _Round, objected: list[str], cause: Envelope, variant: int
     ) -> tuple[Plan | None, list[str]]:
         specs = tuple(spec for spec in self.offered() if spec.name not in this.must_not.tools)
-        names = tuple(spec.name for spec in specs)
         try:
             draft = await self.asker.ask(
                 "Plan",
-                plan_schema(names, self.most_subtasks),
+                plan_schema(tuple(spec.name for spec in specs), self.most_subtasks),
                 self._segments(task, this, objected, specs),
                 cause=cause,
                 max_tokens=_SMALL_PLAN_TOKENS if self.asker.known.small else _PLAN_TOKENS,
@@ -141,18 +142,19 @@ class Planner:
             )
         except ModelAnswerInvalid as error:
             return None, [str(error)]
-        if draft.subtasks:
-            return await self._checked(task, this, draft, cause)
-        held = any(each.check is None for each in task.criteria)  # what no check can hold words to
-        criteria = task.criteria if held else merged(task.criteria, of_person(task.spec.intent, task.spec.checks))
-        said = {"reply": reply} if (reply := draft.reply.strip()) else {"question": draft.question.strip()}
-        return _plan_of(task, this, criteria, ()).model_copy(update=said), []
+        made = _criteria(task, this, draft)
+        said = (_said(task, this, draft, made[0]), list[str]())
+        plan, against = await self._checked(task, this, draft, made, cause) if draft.subtasks else said
+        for each in made[1] if plan is not None else ():
+            task.amended.append(each.criterion)
+            self.port.publish(each, cause=cause)
+        return plan, against
 
     async def _checked(
-        self, task: _Task, this: _Round, draft: PlanDraft, cause: Envelope
+        self, task: _Task, this: _Round, draft: PlanDraft, made: _Made, cause: Envelope
     ) -> tuple[Plan | None, list[str]]:
         """The draft as a plan, or what speaks against it."""
-        criteria, replaced = _criteria(task, this, draft)
+        criteria, replaced = made
         scope = task.scope or draft.scope
         task.deadline = task.deadline or parse_deadline(draft.deadline, task.asked_at)
         subtasks = subtasks_of(draft.subtasks, criteria, task.spec.intent, fresh=not this.carried, scope=scope)
@@ -166,9 +168,6 @@ class Planner:
         if frozenset(paths_in(wanted)) - frozenset(paths_in(task.spec.intent)):  # files that only the plan names
             this = replace(this, around=await self.surroundings.look(wanted))
         task.tried.append(fingerprint(subtasks))
-        for each in replaced:
-            task.amended.append(each.criterion)
-            self.port.publish(each, cause=cause)
         return _plan_of(task, this, criteria, subtasks, cautions, scope), []
 
     def _segments(
@@ -192,6 +191,14 @@ class Planner:
             Segment.CONTEXT: f"Criteria that stand:\n{standing}" if standing else "",
             Segment.CLOSING: f"Your last plan was refused:\n{refused}\nMend exactly this." if refused else "",
         }
+
+
+def _said(task: _Task, this: _Round, draft: PlanDraft, criteria: tuple[Criterion, ...]) -> Plan:
+    """A reply or a question as a plan. What no check can hold words to, the request itself does."""
+    if not any(each.check is None for each in criteria):
+        criteria = merged(criteria, of_person(task.spec.intent, task.spec.checks))
+    said = {"reply": reply} if (reply := draft.reply.strip()) else {"question": draft.question.strip()}
+    return _plan_of(task, this, criteria, ()).model_copy(update=said)
 
 
 def _plan_of(
@@ -219,9 +226,7 @@ def _plan_of(
     )
 
 
-def _criteria(
-    task: _Task, this: _Round, draft: PlanDraft
-) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
+def _criteria(task: _Task, this: _Round, draft: PlanDraft) -> _Made:
     """What stood before, less checks that could not hold, then what this draft adds; and what was replaced.
 
     The criteria of an only subtask that does the whole are the task's.
