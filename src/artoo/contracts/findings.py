@@ -30,6 +30,7 @@ class Found(StrEnum):
     OUT_OF_TIME = "out_of_time"
     NOWHERE = "nowhere"
     NOT_LOOKED_UP = "not_looked_up"
+    OWN_WORDS = "own_words"
     WAYS_DIFFER = "ways_differ"
     BAD_PATTERN = "bad_pattern"
     NO_MATCH = "no_match"
@@ -72,6 +73,7 @@ _ENGLISH: dict[Found, str] = {
     Found.OUT_OF_TIME: "{said}",
     Found.NOWHERE: "in no call's output, no change, not in the request: {said}",
     Found.NOT_LOOKED_UP: "it tells of files here, and no call has looked at them: {said}",
+    Found.OWN_WORDS: "no tool has shown it: it is what the model knows or was shown",
     Found.WAYS_DIFFER: "other ways give: {said}",
     Found.BAD_PATTERN: "the regular expression {subject} cannot be used: {said}; correct it",
     Found.NO_MATCH: "the output has no match of {subject}: {said}",

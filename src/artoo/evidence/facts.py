@@ -36,9 +36,9 @@ class Fact:
     nowhere: frozenset[str] = frozenset()
 
 
-def rests_on_nothing(result: ExecutionResult) -> bool:
+def rests_on_nothing(calls: Iterable[ToolCall]) -> bool:
     """Whether no call shows anything: none was made, or they printed what was written into them."""
-    return all(map(own_words, result.tool_calls))
+    return all(map(own_words, calls))
 
 
 def broken_act(result: ExecutionResult) -> Fact | None:

@@ -271,7 +271,7 @@ class LabModel:
             case "ExecutorStep" if self.subtask_id is not None:
                 return self.minds.step(self.subtask_id, _offered(self.minds.world, question.system))
             case "MergeReport":
-                found = dict.fromkeys(_TOKEN.findall(question.user.partition("Evidence:")[2]))
+                found = dict.fromkeys(_TOKEN.findall(question.user.partition("Results:")[2]))
                 return {"answer": " ".join(found), "sources": [1]}
             case other:
                 raise AssertionError(f"the lab's world has no answer for {other}")

@@ -21,7 +21,6 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import BLAMES_NOBODY, Found, Reason
-from artoo.contracts.images import AttachedImage
 from artoo.contracts.roles import Role
 from artoo.contracts.shortened import shortened, without_middle
 from artoo.evidence.facts import Fact
@@ -31,8 +30,8 @@ from artoo.verdicts.checks import CheckResult, lacks, run_check
 _CORRECTED = 400
 """Characters of a reason, and of a judge's advice, in a correction."""
 _NAMED = 2
-_KNOWN = "no call shows it: it is what the model knows or was shown"
-_SEEN = "no call shows it: it is what the model sees in the attached image, knows or was shown"
+OWN_WORDS = Reason(found=Found.OWN_WORDS)
+"""Why nothing decided about what no call shows."""
 LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
 """Law 0's own criterion, for what stands against a result whose criteria are all decided."""
 
@@ -64,11 +63,6 @@ def counted(verdict: CriterionVerdict, attempt: int, before: Sequence[GapPoint])
     """The verdict with the paper's k of N: of this many attempts, in how many its criterion failed (`before`)."""
     failed = sum(verdict.criterion in point.unmet_criteria for point in before) + (verdict.verdict == "fail")
     return verdict.model_copy(update={"failed_attempts": failed, "attempts": attempt})
-
-
-def own_words_on(images: Sequence[AttachedImage]) -> str:
-    """Why nothing decided about an answer that no call was made for."""
-    return _SEEN if images else _KNOWN
 
 
 def accountable(failure_class: FailureClass) -> Role:

@@ -335,6 +335,7 @@ CHINESE: Final = ResultWords(
         Found.OUT_OF_TIME: "子任务超时（{said}）",
         Found.NOWHERE: "在任何输出、更改或请求中都找不到：{said}",
         Found.NOT_LOOKED_UP: "它谈到这里的文件，却没有任何调用查看过它们：{said}",
+        Found.OWN_WORDS: "没有任何工具显示过它，是模型自己知道的或给它看过的",
         Found.WAYS_DIFFER: "其他方法得到：{said}",
         Found.BAD_PATTERN: "正则表达式 {subject} 无法使用：{said}",
         Found.NO_MATCH: "输出中没有匹配 {subject} 的内容：{said}",

@@ -12,11 +12,12 @@ from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.llm.reading import read_answer
 from artoo.loops.asking import together
-from artoo.loops.fast.judgement import claim_of, facts_of
+from artoo.loops.fast.judgement import claim_of
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
 from artoo.loops.tool_text import arguments_for, beside, describe_tools, prohibitions, tool_segments
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.prompts.segments import Segment
+from artoo.verdicts.shown import facts_of
 from records import call, result
 
 SHELL = ToolSpec(

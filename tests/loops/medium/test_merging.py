@@ -14,6 +14,7 @@ from artoo.loops.asking import Asker
 from artoo.loops.medium.merging import Merged, merge
 from artoo.ports.model import Answer, Known, Question, T, Tier
 from artoo.testing import FakeClock, SequentialIds
+from records import call
 
 BOTH_NAMED = Criterion(text="names both files", mode=Mode.PLAUSIBLE)
 REPORT = {
@@ -38,7 +39,14 @@ async def merged(*, small: bool) -> Merged:
     bus = InProcessBus(clock, SequentialIds())
     asker = Asker(bus.port(Role.META_VALIDATOR, "t"), OneReport(), clock, Tier.BRAIN, known=Known(small=small))
     outcomes = [
-        SubTaskOutcome(subtask_id=name, parent_task_id="t", status="matched", intent=f"find {name}", output=text)
+        SubTaskOutcome(
+            subtask_id=name,
+            parent_task_id="t",
+            status="matched",
+            intent=f"find {name}",
+            output=text,
+            tool_calls=(call(said=text),),
+        )
         for name, text in (("1", "found a.txt"), ("2", "found b.txt"))
     ]
     cause = bus.port(Role.DISPATCHER, "t").publish(DispatchManifest(task_id="t", round=1, subtasks=()))

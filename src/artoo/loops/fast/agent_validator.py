@@ -28,7 +28,7 @@ from artoo.evidence.grounding import shown
 from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
-from artoo.loops.fast.judgement import CANNOT, DIFFERENCE_SHOWN, Beside, judge
+from artoo.loops.fast.judgement import CANNOT, Beside, judge
 from artoo.loops.fast.record import today_is
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
@@ -37,6 +37,7 @@ from artoo.ports.surroundings import SurroundingsSource
 from artoo.verdicts import judging
 from artoo.verdicts.judging import Judged
 from artoo.verdicts.quotes import UNSAID
+from artoo.verdicts.shown import DIFFERENCE_SHOWN
 
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
 _NOT_HERE = "If it cannot be done here, end with cannot."
@@ -176,7 +177,7 @@ class AgentValidator:
         """
         wanted = self.second_look.wanted(small_model=result.small_model)
         persons = any(each.by == "person" for each in subtask.success_criteria)
-        if not wanted or persons or rests_on_nothing(result):
+        if not wanted or persons or rests_on_nothing(result.tool_calls):
             return None
         try:
             found = await second_way(result, subtask.intent, SecondAuthor(self.asker, subtask, cause), self.source)
@@ -202,7 +203,7 @@ class AgentValidator:
     ) -> Judged:
         """What a judge decides; a small model's judgement decides nothing, and own knowledge needs no judge."""
         criteria = left or subtask.success_criteria
-        alone = rests_on_nothing(result)
+        alone = rests_on_nothing(result.tool_calls)
         idle = alone or result.small_model
         judged = Judged(())
         if criteria and (self.always_ask or (left and not idle)):
@@ -211,7 +212,9 @@ class AgentValidator:
             self._lacking = 0 if judged.advice else len(result.tool_calls)
             judged = replace(judged, advice=f"{judged.advice} {_NOT_HERE}".strip())
         if idle:
-            return Judged.open(left, judging.own_words_on(subtask.images) if alone else "nothing decided it")
+            if alone and not criteria:  # a part of several, of which nobody can judge what is its author's word
+                left = (Criterion(text=subtask.intent, mode=Mode.PLAUSIBLE),)
+            return Judged.open(left, judging.OWN_WORDS if alone else "nothing decided it")
         return judged if left else Judged(())
 
     async def _judge_cannot(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:
@@ -230,7 +233,7 @@ class AgentValidator:
         verdicts = judging.given_up(tuple(found.values()), left, fact)
         calls = result.tool_calls
         known = len(calls) == self._lacking or any(call.withheld_by == "person" for call in calls)
-        if not (result.small_model or known or rests_on_nothing(result)):
+        if not (result.small_model or known or rests_on_nothing(result.tool_calls)):
             missed = tuple(verdict for verdict in found.values() if verdict.verdict == "fail")
             judged = await self._ask_judge(subtask, result, (CANNOT,), cause, failed=missed)
             if judged.failed:

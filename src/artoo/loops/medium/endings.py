@@ -29,7 +29,7 @@ from artoo.prompts.segments import Segment
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
 """Endings for which a model may be asked for next moves; the others have run out of something or say it all."""
 
-_BESIDE = (Found.NOWHERE, Found.WAYS_DIFFER)
+_BESIDE = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER)
 """What a person is told of a criterion that is left open."""
 
 LAW1_MARK = "[LAW1]"
@@ -73,7 +73,8 @@ class Endings:
         opened = open_criteria(end.outcomes, end.task_verdicts)
         assurance = assurance_of(verdicts)
         looked = any(outcome.tool_calls for outcome in end.outcomes)
-        beside = {each.criterion: each.reason for each in verdicts if each.reason and each.reason.found in _BESIDE}
+        told = (*_BESIDE, Found.OWN_WORDS) if looked else _BESIDE  # else it is said of the whole
+        beside = {each.criterion: each.reason for each in verdicts if each.reason and each.reason.found in told}
         facts: list[ResultFact] = []
         if assurance is Assurance.UNVERIFIED:
             confirmed = tuple(dict.fromkeys(each.criterion for each in verdicts if each.verdict == "pass"))

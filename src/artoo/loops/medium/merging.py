@@ -12,7 +12,8 @@ from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
-from artoo.contracts.shortened import without_middle
+from artoo.contracts.shortened import set_off, without_middle
+from artoo.evidence.facts import rests_on_nothing
 from artoo.evidence.grounding import named, seen_in, ungrounded
 from artoo.evidence.tokens import Token
 from artoo.loops.asking import Asker
@@ -20,12 +21,16 @@ from artoo.loops.medium.fan_in import of_the_whole
 from artoo.prompts.segments import Segment
 from artoo.verdicts.judging import left_open, no_budget
 from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
+from artoo.verdicts.shown import FACTS_SHOWN, facts_of_all
 
 _SHOWN_BYTES = 3
 """Of the window, in bytes a token: the other half is for instructions and the answer."""
 _LEAST_SHOWN = 1_000
+_LONG = 80
+"""Characters of a result from which it is not shown a second time where a call has put it out."""
 _TOKENS = 4_000
 _TRIES = 2
+_IN_PART = "what no call shows is a part of it"
 
 
 class MergeReport(Contract):
@@ -66,19 +71,26 @@ async def merge(
     criteria: Sequence[Criterion],
     cause: Envelope,
     waits: str = "",
+    difference: str = "",
 ) -> Merged:
     """The answer to `request` from these outcomes; what is in it and in none of them is asked about once.
 
     Where no grounded answer comes, the results stand for themselves: they are true, if they read badly. The
-    judgement of a small model decides nothing. `waits`: what is to be said of changes that are not done yet.
+    judgement of a small model decides nothing, so it is shown no evidence. `waits`: what is to be said of changes
+    that are not done yet. `difference`: what the task has changed.
     """
-    shown = _results(outcomes, max(_LEAST_SHOWN, asker.known.window * _SHOWN_BYTES // 2))
-    seen = seen_in([call for each in outcomes for call in each.tool_calls], (request, shown))
+    room = max(_LEAST_SHOWN, asker.known.window * _SHOWN_BYTES // 2)
+    judges = bool(criteria) and not asker.known.small
+    shown = facts_of_all(outcomes, difference, min(FACTS_SHOWN, room // 2)) if judges else ""
+    share = (room // 2 if judges else room) // max(1, len(outcomes))
+    calls = [call for outcome in outcomes for call in outcome.tool_calls]
+    seen = seen_in(calls, (request, _results(outcomes, share), difference))
+    told = f"Criteria:\n{numbered(criteria)}\n\n" if criteria else ""
     objection, unjudged = "", "nobody judged it"
     for variant in range(_TRIES):
         segments = {
             Segment.TASK: request,
-            Segment.CONTEXT: f"Criteria:\n{numbered(criteria)}" if criteria else "",
+            Segment.CONTEXT: f"{told}Results:\n{_results(outcomes, share, shown)}",
             Segment.EVIDENCE: shown,
             Segment.CLOSING: "\n".join(filter(None, (waits, objection))),
         }
@@ -101,28 +113,51 @@ async def merge(
         floating = [number for number in report.sources if not 1 <= number <= len(outcomes)]
         missing = ungrounded(answer, seen)
         if answer and not floating and not missing:
-            return Merged(answer, _verdicts(report, criteria, shown, small=asker.known.small))
+            return Merged(answer, _verdicts(report, criteria, outcomes, shown, small=asker.known.small))
         objection = _objection(answer, floating, missing)
     plain = "\n\n".join(outcome.output.strip() for outcome in outcomes if outcome.output.strip())
     return Merged(plain, {each.text: of_the_whole(left_open(each, unjudged)) for each in criteria})
 
 
 def _verdicts(
-    report: MergeReport, criteria: Sequence[Criterion], shown: str, *, small: bool
+    report: MergeReport,
+    criteria: Sequence[Criterion],
+    outcomes: Sequence[SubTaskOutcome],
+    shown: str,
+    *,
+    small: bool,
 ) -> dict[str, CriterionVerdict]:
+    """What the writer's verdicts are worth. Of a whole that rests in part on nothing code cannot tell which
+    criterion speaks of that part: none passes.
+    """
     if small:
-        verdicts = [left_open(each, "the judgement of a small model decides nothing") for each in criteria]
+        verdicts = tuple(left_open(each, "the judgement of a small model decides nothing") for each in criteria)
     else:
         verdicts = usable_verdicts(report.verdicts, criteria, shown)
+    if any(map(_unshown, outcomes)):
+        verdicts = tuple(
+            left_open(each, _IN_PART) if verdict.verdict == "pass" else verdict
+            for each, verdict in zip(criteria, verdicts, strict=True)
+        )
     return {verdict.criterion: of_the_whole(verdict) for verdict in verdicts}
 
 
-def _results(outcomes: Sequence[SubTaskOutcome], room: int) -> str:
-    share = room // max(1, len(outcomes))
-    return "\n\n".join(
-        f"[{number}] {outcome.intent}\n{without_middle(outcome.output.strip(), share)}"
-        for number, outcome in enumerate(outcomes, 1)
-    )
+def _unshown(outcome: SubTaskOutcome) -> bool:
+    """Whether a result is nothing but its author's word."""
+    passed = any(verdict.verdict == "pass" for verdict in outcome.criteria_verdicts)
+    return not passed and rests_on_nothing(outcome.tool_calls)
+
+
+def _results(outcomes: Sequence[SubTaskOutcome], share: int, shown: str = "") -> str:
+    """What is claimed; a longer output that is `shown` below as a whole does not stand there twice."""
+    told = list[str]()
+    for number, outcome in enumerate(outcomes, 1):
+        claim = outcome.output.strip()
+        calls = (place for place, call in enumerate(outcome.tool_calls, 1) if call.output.strip() == claim)
+        place = next(calls, 0) if len(claim) > _LONG and set_off(claim) in shown else 0
+        said = f"what call {number}.{place} put out" if place else without_middle(claim, share)
+        told.append(f"[{number}] {outcome.intent}\n{said}")
+    return "\n\n".join(told)
 
 
 def _objection(answer: str, floating: Sequence[int], missing: Sequence[Token]) -> str:

@@ -28,14 +28,15 @@ from artoo.loops.medium.fan_in import (
     unfinished,
 )
 from artoo.loops.medium.gaps import verdicts_of
-from artoo.loops.medium.merging import merge
+from artoo.loops.medium.merging import Merged, merge
 from artoo.loops.prepared import earlier, prepared
 from artoo.loops.role import attend, listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
 from artoo.ports.surroundings import SurroundingsSource
-from artoo.verdicts.judging import checked, left_open, own_words_on
+from artoo.verdicts.judging import OWN_WORDS, checked, left_open
+from artoo.verdicts.shown import DIFFERENCE_SHOWN
 
 _Verdicts = Mapping[str, CriterionVerdict]
 """On criteria of the whole, by their text."""
@@ -140,8 +141,7 @@ class MetaValidator:
         if single is not None:
             return single.output, await self._of_one(fan_in, single, criteria, cause)
         asked = [each for each in criteria if each.check is None]
-        waits = await self._waits(fan_in)
-        merged = await merge(self.asker, self._intent, fan_in.matched, asked, cause, waits)
+        merged = await self._merged(fan_in, asked, cause, await self._waits(fan_in))
         return merged.answer, {**merged.verdicts, **await self._checked(criteria, {}, fan_in, merged.answer)}
 
     async def _waits(self, fan_in: FanIn) -> str:
@@ -168,7 +168,7 @@ class MetaValidator:
         fact = None if seen else await own_knowledge(reply, (self._intent,), self.source, told=told)
         if fact is not None:
             return {each.text: refuted(each, fact.message) for each in criteria} | checks
-        opened = {each.text: of_the_whole(left_open(each, own_words_on(seen))) for each in criteria}
+        opened = {each.text: of_the_whole(left_open(each, OWN_WORDS)) for each in criteria}
         refused = {text: of_the_whole(each) for text, each in self._last.items() if each.of_world}
         met = {text: opened[text] for text in opened.keys() & self._last if self._last[text].verdict != "fail"}
         return ({**unfinished(criteria, met), **refused} if refused else opened) | checks
@@ -181,8 +181,13 @@ class MetaValidator:
         known |= await self._checked(criteria, known, fan_in, outcome.output)
         asked = [each for each in criteria if each.text not in known]
         if asked or self.always_ask:
-            known |= (await merge(self.asker, self._intent, fan_in.matched, asked, cause)).verdicts
+            known |= (await self._merged(fan_in, asked, cause)).verdicts
         return known
+
+    async def _merged(self, fan_in: FanIn, asked: Sequence[Criterion], cause: Envelope, waits: str = "") -> Merged:
+        judges = bool(asked) and not self.asker.known.small
+        difference = await self.source.difference(DIFFERENCE_SHOWN) if judges else ""
+        return await merge(self.asker, self._intent, fan_in.matched, asked, cause, waits, difference)
 
     async def _checked(
         self, criteria: Sequence[Criterion], known: _Verdicts, fan_in: FanIn, output: str

@@ -1,0 +1,101 @@
+"""What a judge is shown of calls and changes: the only words that its quotes may come from.
+
+Every line of an output stands behind a blank, and no heading does: a file cannot show a call that was never made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import cast
+
+from artoo.contracts.execution import ExecutionResult, SubTaskOutcome, ToolCall
+from artoo.contracts.shortened import listed, set_off, without_middle
+from artoo.evidence.facts import rests_on_nothing
+
+FACTS_SHOWN = 24_000
+"""Characters of calls and difference that a judge is shown."""
+DIFFERENCE_SHOWN = 8_000
+SHORTEST_SHARE = 600
+_INPUT_SHOWN = 1_000
+"""Characters of a call's input; of one that the answer rests on a quarter of its share, if that is more."""
+_BELOW = "(as it stands below, in what was changed)"
+
+
+def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str:
+    """Calls with their numbers and ends, those that the answer rests on most fully, then what the task changed:
+    before this subtask (`earlier`) by its paths, in it line by line.
+
+    Of an output that is the answer nobody has said which earlier calls it rests on: all are shown alike.
+    """
+    calls = list(enumerate(result.tool_calls, 1))
+    named = result.sources if result.put_out_by is None else ()
+    cited = [each for each in calls if each[0] in named] or calls
+    share = max(SHORTEST_SHARE, FACTS_SHOWN // max(1, len(cited)))
+    seen = without_middle(difference, DIFFERENCE_SHOWN)
+    parts = [
+        f"call {number}: {_call(call, share if (number, call) in cited else SHORTEST_SHARE, seen)}"
+        for number, call in calls[-FACTS_SHOWN // SHORTEST_SHARE :]
+    ]
+    parts += [f"Changed by this task before this subtask:\n{earlier}"] if earlier else []
+    parts.append(_changed(f"Changed by this {'subtask' if earlier else 'task'}:", seen))
+    return "\n\n".join(parts)
+
+
+def facts_of_all(outcomes: Sequence[SubTaskOutcome], difference: str, room: int) -> str:
+    """The same of several results together, in about `room` characters: the last calls of each, numbered by result
+    and call, then what the task changed. A call that gave what an earlier one gave is not shown twice.
+    """
+    seen = without_middle(difference, min(DIFFERENCE_SHOWN, room // 3))
+    most = max(1, (room - len(seen)) // max(1, len(outcomes)) // (SHORTEST_SHARE + _INPUT_SHOWN))
+    shown = [list(enumerate(outcome.tool_calls, 1))[-most:] for outcome in outcomes]
+    share = max(SHORTEST_SHARE, (room - len(seen)) // max(1, sum(map(len, shown))) - _INPUT_SHOWN)
+    parts, first = list[str](), dict[str, str]()
+    for number, (outcome, calls) in enumerate(zip(outcomes, shown, strict=True), 1):
+        if rests_on_nothing(outcome.tool_calls):
+            parts.append(f"Of [{number}] no call shows anything.")
+            continue
+        for place, call in calls:
+            label, told = f"{number}.{place}", _call(call, share, seen)
+            same = first.setdefault(told, label)
+            parts.append(f"call {label}: {told if same == label else f'as call {same}'}")
+    return "\n\n".join((*parts, _changed("Changed by this task:", seen)))
+
+
+def _changed(heading: str, seen: str) -> str:
+    return f"{heading}\n{seen}" if seen else f"{heading} nothing"
+
+
+def _call(call: ToolCall, share: int, difference: str) -> str:
+    code = "" if call.exit_code is None else f", exit {call.exit_code}"
+    ended = code[2:] if call.says_no else f"{call.status}{code}"
+    given = without_middle(_given(call, difference), max(_INPUT_SHOWN, share // 4))
+    lines = [set_off(f"{call.tool} {given} [{ended}]")[1:]]
+    why = "" if call.reason is None or call.reason in call.error_output else call.reason
+    parts = (call.output, call.error_output, why)
+    lines += [set_off(without_middle(part, share)) for part in parts if part.strip()]
+    lines += [f"changed: {listed(call.changes)}"] if call.changes else []
+    lines += [f"withheld: {listed(call.dropped)}"] if call.dropped else []
+    return "\n".join(lines)
+
+
+def _given(call: ToolCall, difference: str) -> str:
+    """A call's input. A longer text in it that the difference shows line by line is not shown twice."""
+    if not call.changes:
+        return call.input
+    try:
+        arguments: object = json.loads(call.input)
+    except (ValueError, RecursionError):  # one text alone, or cut
+        return call.input
+    if not isinstance(arguments, dict):
+        return call.input
+    given = cast("dict[str, object]", arguments)
+    short = {name: _BELOW if _is_added(value, difference) else value for name, value in given.items()}
+    return call.input if short == given else json.dumps(short, ensure_ascii=False)
+
+
+def _is_added(value: object, difference: str) -> bool:
+    if not isinstance(value, str) or len(value) <= SHORTEST_SHARE:
+        return False
+    added = "".join(f"+{line}\n" for line in value.removesuffix("\n").split("\n"))
+    return f"\n{added}" in f"\n{difference}\n"

@@ -1,0 +1,99 @@
+"""Several parts, one answer: who writes it judges by calls and changes, never by what parts say of themselves."""
+
+from __future__ import annotations
+
+import pytest
+from scenario import Each, Json, Script, World, exists, merged, plan, says, shell, subtask, write
+
+from artoo.words.result import result_words
+
+RENAMED = "a.txt is renamed to b.txt and c.txt holds hello."
+RENAME, HELLO = "Rename a.txt to b.txt.", "Write hello into c.txt."
+LIE = "a.txt was renamed to b.txt."
+
+
+def both(*verdicts: tuple[str, str], criteria: list[Json | str] | None = None) -> Script:
+    """One part says what it never did, the other one does what it says."""
+    return {
+        "Plan": plan(subtask(RENAME), subtask(HELLO), criteria=criteria or [RENAMED]),
+        "ExecutorStep": Each.of(
+            Rename=says(LIE), hello=[write("c.txt", "hello\n", final=False), says("c.txt holds hello.", 1)]
+        ),
+        "MergeReport": merged("a.txt was renamed to b.txt, and c.txt holds hello.", *verdicts),
+    }
+
+
+@pytest.mark.parametrize("quote", [LIE, RENAME, "hello", "no call shows anything"])
+async def test_a_part_that_rests_on_nothing_lets_nothing_be_judged(world: World, quote: str) -> None:
+    """Whatever the writer quotes: what stands below no call is nobody's to confirm, and the part is named."""
+    world.file("a.txt", "one\n")
+    ended = await world.play("Rename a.txt to b.txt, and write hello into c.txt", both(("pass", quote)))
+    assert (ended.directive, ended.result.assurance) == ("success", "unverified")
+    assert set(ended.result.open) == {RENAME, RENAMED}
+    told = [result_words("en").fact(fact) for fact in ended.result.facts]
+    assert told[0] == "Unverified: nothing has confirmed this answer."
+    assert f"Not verified: {RENAME} (no tool has shown it: it is what the model knows or was shown)" in told
+    assert ended.contracts.count("MergeReport") == 1 and len(ended.contracts) == 5
+
+
+async def test_a_check_of_the_whole_does_not_cover_it(world: World) -> None:
+    """The plan's only criterion is a check on another file: that one is verified, the part is not."""
+    script = both(criteria=[exists("c.txt")])
+    ended = await world.play("Rename a.txt to b.txt, and write hello into c.txt", script)
+    told = [result_words("en").fact(fact) for fact in ended.result.facts]
+    assert told[0] == "Verified in part: c.txt exists." and ended.result.open == (RENAME,)
+    (asked,) = ended.asked("MergeReport")
+    assert "Evidence:" not in asked.user  # there is nothing to judge
+
+
+async def test_where_no_tool_was_used_at_all_it_is_said_as_of_a_single_answer(world: World) -> None:
+    """No part has looked: the result says so, and what stands open."""
+    script = {
+        "Plan": plan(subtask("say who leads"), subtask("say when they meet"), criteria=["it names both"]),
+        "ExecutorStep": Each.of(leads=says("Ben leads."), meet=says("On Saturday.")),
+        "MergeReport": merged("Ben leads. They meet on Saturday.", ("pass", "Ben leads.")),
+    }
+    ended = await world.play("Who leads, and when do they meet?", script)
+    told = [result_words("en").fact(fact) for fact in ended.result.facts]
+    assert told[0].startswith("Unverified: no tool was used for this answer")
+    assert told[1:] == [
+        f"Not verified: {text}" for text in ("say who leads", "say when they meet", "it names both")
+    ]
+
+
+async def test_a_writer_sees_the_calls_and_quotes_from_them_alone(world: World) -> None:
+    """What calls put out and what was changed grounds a verdict; the results' own words do not. Nothing is shown
+    twice: not the same call, not an output that is the result.
+    """
+    table = "".join(f"person {number},{number}\n" for number in range(20))
+    world.file("points.csv", table)
+
+    def script(quote: str) -> Script:
+        return {
+            "Plan": plan(subtask("show all"), subtask("say who leads"), criteria=["it names who leads"]),
+            "ExecutorStep": Each.of(
+                show=shell("cat points.csv"), leads=[shell("cat points.csv", final=False), says("Ben, clearly.", 1)]
+            ),
+            "MergeReport": merged("Person 19 leads.", ("pass", quote)),
+        }
+
+    ended = await world.play("Who leads?", script("person 19,19"))
+    assert (ended.directive, ended.result.assurance) == ("accept", "judged")
+    (asked,) = ended.asked("MergeReport")
+    assert asked.user.count("person 7,7") == 1
+    assert "what call 1.1 put out" in asked.user and "call 2.1: as call 1.1" in asked.user
+    ended = await world.play("Who leads?", script("Ben, clearly."))
+    assert (ended.directive, ended.result.assurance) == ("success", "unverified")
+
+
+async def test_a_writer_is_shown_what_was_changed(world: World) -> None:
+    """A long text that a call wrote stands in the difference alone."""
+    text = "".join(f"line {number}\n" for number in range(150))
+    script = {
+        "Plan": plan(subtask("write it"), subtask("say it"), criteria=["it is written"]),
+        "ExecutorStep": Each.of(write=write("c.txt", text), say=shell("date +%Y")),
+        "MergeReport": merged("It is written.", ("pass", "+line 149")),
+    }
+    ended = await world.play("Write and say it", script)
+    assert (ended.directive, ended.result.assurance) == ("accept", "judged")
+    assert ended.asked("MergeReport")[0].user.count("line 77\n") == 1
