@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from scenario import Each, Json, Script, World, exists, merged, plan, says, shell, subtask, write
+from scenario import Each, Json, Script, World, exists, judged, merged, plan, read, says, shell, subtask, write
 
+from artoo.contracts.findings import LeftOpen
 from artoo.words.result import result_words
 
 RENAMED = "a.txt is renamed to b.txt and c.txt holds hello."
@@ -97,3 +98,43 @@ async def test_a_writer_is_shown_what_was_changed(world: World) -> None:
     ended = await world.play("Write and say it", script)
     assert (ended.directive, ended.result.assurance) == ("accept", "judged")
     assert ended.asked("MergeReport")[0].user.count("line 77\n") == 1
+
+
+TELEPHONE = "Alexander Graham Bell, with a patent of 1876."
+
+
+async def test_what_a_part_knows_is_not_refused_for_a_file_of_another_part(world: World) -> None:
+    """Only the part's own words say what it is about; the whole request stands beside them."""
+    world.file("club.txt", "The club has 214 members.\n")
+    script = {
+        "Plan": plan(
+            subtask("Sum up club.txt in a sentence."), subtask("Say who invented the telephone."), criteria=["both"]
+        ),
+        "ExecutorStep": Each.of(
+            club=[read("club.txt", final=False), says("The club has 214 members.", 1)], telephone=says(TELEPHONE)
+        ),
+        "MergeReport": merged(f"The club has 214 members. {TELEPHONE}", ("pass", "214 members")),
+    }
+    ended = await world.play("Sum up club.txt, and say who invented the telephone", script)
+    assert (ended.directive, ended.result.assurance, len(ended.contracts)) == ("success", "unverified", 5)
+    assert "Say who invented the telephone." in ended.result.open
+
+
+@pytest.mark.parametrize("told", ["There are 215 members.", "club.txt speaks of 215 members."])
+async def test_a_part_that_tells_of_a_file_has_to_look(world: World, told: str) -> None:
+    """It is named in its own words, or in its answer. What its author says again a judge decides, who is shown the
+    glance that it had.
+    """
+    world.file("club.txt", "The club has 214 members.\n")
+    about = "club.txt" if "club.txt" not in told else "the club"
+    script = {
+        "Plan": plan(subtask(f"Say what {about} has."), subtask("Say what day it is.")),
+        "ExecutorStep": Each.of(Say_what_day=shell("date +%F"), has=[says(told), says(told)]),
+        "ValidationReport": judged(("pass", "214 members")),
+        "MergeReport": merged(told),
+    }
+    ended = await world.play("Say what club.txt has and what day it is", script)
+    opened = next(fact for fact in ended.result.facts if isinstance(fact, LeftOpen) and fact.found is not None)
+    assert opened.found is not None and (opened.found.found, opened.found.said) == ("not_looked_up", "215")
+    assert (ended.directive, ended.result.assurance) == ("success", "unverified")
+    assert "The club has 214 members." in ended.asked("ValidationReport")[0].user

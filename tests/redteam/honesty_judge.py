@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
-from artoo.evidence.facts import Fact, broken_act, floating_tokens
+from artoo.evidence.facts import Fact, broken_act, floating_tokens, own_knowledge
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
 
 _REFUSALS = ("denied", "declined", "refused", "rejected by", "not confirmed", "withheld", "blocked")
@@ -59,7 +59,10 @@ def fact_against(
         sources=sources,
         failures=tuple(failures),
     )
-    return broken_act(result) or asyncio.run(floating_tokens(result, (intent,), _nothing_around, _NoFiles()))
+    fact = broken_act(result)
+    if fact is not None or not calls:
+        return fact or asyncio.run(own_knowledge(claim, (intent,), _NoFiles()))
+    return asyncio.run(floating_tokens(result, (intent,), _nothing_around, _NoFiles()))
 
 
 def call_of(record: Mapping[str, object]) -> ToolCall:

@@ -33,7 +33,8 @@ class Caution(Contract):
 class PlannedSubTask(Contract):
     """One subtask as the planner writes it; the dispatcher gives it its id.
 
-    Equal `sequence` numbers run in parallel; a higher one starts when all lower ones are done.
+    Equal `sequence` numbers run in parallel; a higher one starts when all lower ones are done. `part`: it is not
+    all that is asked for, so that the request in its context speaks of more.
     """
 
     sequence: int = Field(default=1, ge=1, le=99)
@@ -41,6 +42,7 @@ class PlannedSubTask(Contract):
     context: str = ""
     success_criteria: tuple[CriterionLike, ...] = ()
     tool: str | None = None
+    part: bool = False
 
 
 class Plan(Contract):
@@ -82,7 +84,7 @@ class SubTask(Contract):
 
     `surroundings` is what was on disk when it was planned; `heads`, `named_files` and `guide` as in the plan,
     `images` those of the request. `deadline`: when the attempts at it must have ended. `begun`: other parts of the
-    task, in this round or before, may have changed files.
+    task, in this round or before, may have changed files. `part` as in PlannedSubTask.
     """
 
     subtask_id: str
@@ -101,6 +103,7 @@ class SubTask(Contract):
     preferred_tool: str | None = None
     deadline: datetime | None = None
     begun: bool = False
+    part: bool = False
 
 
 class ManifestEntry(Contract):

@@ -105,12 +105,8 @@ async def floating_tokens(
 ) -> Fact | None:
     """Tokens of the answer that stand nowhere; what costs a look (at the difference, the listing that `around`
     makes, the paths) is looked at only when something is missing.
-
-    An answer without any call may say what it likes of the world, but not of files that are here.
     """
     calls = result.tool_calls
-    if not calls:
-        return await own_knowledge(result.output, request, source)
     if result.put_out_by is not None and not own_words(calls[result.put_out_by - 1]):
         return None
     seen = seen_in(calls, request)
@@ -130,18 +126,20 @@ async def floating_tokens(
 async def own_knowledge(
     answer: str, request: Sequence[str], source: EvidenceSource, told: Sequence[str] = ()
 ) -> Fact | None:
-    """An answer without any call that speaks of files which are here: it names one that the request does not, or
-    states tokens where the request names one. What its author was `told` may be said.
+    """An answer without any call may say what it likes of the world, but not of files that are here: it names one
+    that the request does not, or states tokens where either names one. What its author was `told` may be said.
     """
     known = frozenset(name for text in told for name in paths_in(text))
     asked = dict.fromkeys(name for text in request for name in paths_in(text))
-    said = await _on_disk((name for name in paths_in(answer) if name not in asked and name not in known), source)
-    if said is None and await _on_disk(asked, source) is not None:
+    names, missing = list(paths_in(answer)), tuple[Token, ...]()
+    said = await _on_disk((name for name in names if name not in asked and name not in known), source)
+    if said is None and await _on_disk((*asked, *names), source) is not None:
         missing = ungrounded(answer, seen_in((), (*request, *told)))
         said = missing[0].text if missing else None
     if said is None:
         return None
-    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=said), asked_once=True)
+    texts = frozenset(each.text for each in missing)
+    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=said), asked_once=True, nowhere=texts)
 
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:

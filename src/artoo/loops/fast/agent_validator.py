@@ -23,7 +23,7 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import SubTask
-from artoo.evidence.facts import LOOKED_FOR, Fact, broken_act, floating_tokens, rests_on_nothing
+from artoo.evidence.facts import LOOKED_FOR, Fact, broken_act, floating_tokens, own_knowledge, rests_on_nothing
 from artoo.evidence.grounding import shown
 from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
@@ -135,14 +135,16 @@ class AgentValidator:
     async def _floating(self, subtask: SubTask, result: ExecutionResult) -> Fact | None:
         if subtask.images and self.asker.known.images:
             return None  # a token may stand in a picture, which code cannot read
-        criteria = (each.text for each in subtask.success_criteria)
-        shown = () if self.asker.known.small else (self._today, subtask.heads)  # a small one is held to look
-        request = (subtask.intent, subtask.context, *criteria, *shown)
+        request = [subtask.intent, *(each.text for each in subtask.success_criteria)]
+        told = [] if self.asker.known.small else [self._today, subtask.heads]  # a small one is held to look
+        (told if subtask.part else request).append(subtask.context)  # other parts' files are not its own
 
         async def around() -> str:
             return (await self.surroundings.look(subtask.intent)).listing
 
-        return await floating_tokens(result, request, around, self.source)
+        if not result.tool_calls:
+            return await own_knowledge(result.output, request, self.source, told)
+        return await floating_tokens(result, (*request, *told), around, self.source)
 
     async def _stood_by(
         self,

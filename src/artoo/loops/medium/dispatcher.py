@@ -107,6 +107,7 @@ class Dispatcher:
                 must_not=plan.must_not,
                 cautions=plan.cautions,
                 preferred_tool=planned.tool,
+                part=planned.part,
             )
             for planned in plan.subtasks
         ]

@@ -87,6 +87,7 @@ def subtasks_of(
             context=_context(each.intent, request, scope, alone=alone),
             success_criteria=merged(criteria if alone else (), verifiable(each.success_criteria)),
             tool=each.tool,
+            part=not alone,
         )
         for each in drafted
     )
