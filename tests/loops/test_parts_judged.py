@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import pytest
-from scenario import Each, Json, Script, World, exists, judged, merged, plan, read, says, shell, subtask, write
+from scenario import (
+    Each,
+    Json,
+    Script,
+    World,
+    exists,
+    judged,
+    merged,
+    plan,
+    read,
+    reply,
+    says,
+    shell,
+    subtask,
+    write,
+)
 
 from artoo.contracts.findings import LeftOpen
+from artoo.testing import Reply, with_body
 from artoo.words.result import result_words
 
 RENAMED = "a.txt is renamed to b.txt and c.txt holds hello."
@@ -138,3 +154,54 @@ async def test_a_part_that_tells_of_a_file_has_to_look(world: World, told: str) 
     assert opened.found is not None and (opened.found.found, opened.found.said) == ("not_looked_up", "215")
     assert (ended.directive, ended.result.assurance) == ("success", "unverified")
     assert "The club has 214 members." in ended.asked("ValidationReport")[0].user
+
+
+HI, PUSH = "Write hi into a.txt.", "Push main to origin."
+PUSHED = "git -c user.name=a push https://git.invalid/x.git main"
+
+
+def told(text: str, *numbers: int) -> Reply:
+    """An answer that says of these calls that they failed."""
+    return with_body({"tool": "answer", "sources": list(numbers), "failures": list(numbers)}, text, "text")
+
+
+def pushing(*verdicts: tuple[str, str], again: tuple[Json, ...] = ()) -> Script:
+    """A check covers the one part; the other one says that it failed."""
+    return {
+        "Plan": [plan(subtask(HI), subtask(PUSH), criteria=[exists("a.txt")]), *again],
+        "ExecutorStep": Each.of(
+            hi=write("a.txt", "hi\n"), Push=[shell(PUSHED, final=False), told("main was not pushed.", 1)]
+        ),
+        "MergeReport": merged("a.txt is written, main was not pushed.", *verdicts),
+    }
+
+
+async def test_an_act_that_failed_as_told_is_judged_by_the_request(world: World) -> None:
+    """No criterion speaks of it, and the merge is made anyhow: what it asks for is not called checked."""
+    failed = {"number": 1, "verdict": "fail", "failure_class": "environmental", "reason": "no network"}
+    script = {
+        **pushing(again=(reply("It cannot be pushed from here."),)),
+        "MergeReport": with_body({"sources": [1, 2], "verdicts": [failed]}, "main was not pushed.", "text"),
+    }
+    ended = await world.play("Write hi into a.txt, and push main", script)
+    assert ended.directive == "abandon" and ended.contracts.count("MergeReport") == 1
+    assert [unmet.criterion for unmet in ended.result.unmet] == ["Write hi into a.txt, and push main"]
+
+
+async def test_an_act_that_failed_as_told_may_be_all_that_was_wanted(world: World) -> None:
+    """Its writer has read the calls: how the push ends is what the person wants to know."""
+    asked = "Write hi into a.txt, and tell how a push of main ends"
+    ended = await world.play(asked, pushing(("pass", "git.invalid")))
+    assert (ended.directive, ended.result.assurance) == ("accept", "judged")
+
+
+async def test_checks_do_not_vouch_for_a_last_act_that_failed_as_told(world: World) -> None:
+    """Of a single subtask too: what its checks decide is verified, and the rest stands open, without a call."""
+    script = {
+        "Plan": plan(subtask("Write hi into a.txt and push main."), criteria=[exists("a.txt")]),
+        "ExecutorStep": [write("a.txt", "hi\n", final=False), shell(PUSHED, final=False), told("Not pushed.", 2)],
+    }
+    ended = await world.play("Write hi into a.txt, and push main", script)
+    lines = [result_words("en").fact(fact) for fact in ended.result.facts]
+    assert (ended.directive, lines[0]) == ("success", "Verified in part: a.txt exists.")
+    assert "Not verified: Write hi into a.txt and push main." in lines and len(ended.contracts) == 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, KeysView
+from collections.abc import Collection, Iterable, KeysView, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import Literal, cast
@@ -140,6 +140,15 @@ class ToolCall(Contract):
         """The seeds' one-line form: `tool: input → first 200 characters of the output`."""
         shown = self.output if self.status is CallStatus.OK else (self.reason or self.error_output or self.output)
         return f"{self.tool}: {self.input} → {shown[:200]}"
+
+
+def broke_off(calls: Sequence[ToolCall], failures: Collection[int]) -> bool:
+    """Whether the last act failed, and is among the `failures` that the answer tells of. A test or a search that
+    says no may be just what was wanted.
+    """
+    ran = [number for number, call in enumerate(calls, 1) if not call.never_ran]
+    last = ran[-1] if ran else len(calls)
+    return last > 0 and last in failures and not calls[last - 1].says_no
 
 
 def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:
@@ -351,14 +360,10 @@ class SubTaskOutcome(Contract):
     def done(self) -> bool:
         """Whether what it was to do is done: not where all that stands is its own word that its last act failed.
 
-        Code cannot read an honest report; the call that it names is on record. A test or a search that says no may
-        be just what was wanted.
+        Code cannot read an honest report; the call that it names is on record.
         """
-        ran = [number for number, call in enumerate(self.tool_calls, 1) if not call.never_ran]
-        last = ran[-1] if ran else len(self.tool_calls)
-        broken = last > 0 and last in self.failures and not self.tool_calls[last - 1].says_no
         passed = any(verdict.verdict == "pass" for verdict in self.criteria_verdicts)
-        return self.status == "matched" and (passed or not broken)
+        return self.status == "matched" and (passed or not broke_off(self.tool_calls, self.failures))
 
     @property
     def refused(self) -> bool:

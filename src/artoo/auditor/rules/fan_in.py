@@ -46,7 +46,9 @@ def task_criterion_passed_by_nobody(task: TaskNotes, judged: CriterionJudged, en
         return
     if _covered(verdict, _of_round(task)):
         return
-    criterion = next((each for each in _criteria(task) if each.text == verdict.criterion), None)
+    request = (Criterion(text=task.spec.intent),) if task.spec is not None else ()  # R4b may bring it in
+    known = (*_criteria(task), *request)
+    criterion = next((each for each in known if each.text == verdict.criterion), None)
     if criterion is None:
         yield f"“{verdict.criterion}” is no criterion of this task"
     elif verdict.decided_by in (DecidedBy.FACT, DecidedBy.NOBODY) or (

@@ -20,6 +20,7 @@ from artoo.contracts.execution import (
     GapPoint,
     SubTaskOutcome,
     assurance_of,
+    broke_off,
 )
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import SubTask
@@ -217,6 +218,10 @@ class AgentValidator:
             if alone and not criteria:  # a part of several, of which nobody can judge what is its author's word
                 left = (Criterion(text=subtask.intent, mode=Mode.PLAUSIBLE),)
             return Judged.open(left, judging.OWN_WORDS if alone else "nothing decided it")
+        if not left and broke_off(result.tool_calls, result.failures):
+            others = any(each.by == "person" or not isinstance(each.check, OF_THE_WORLD) for each in criteria)
+            whole = Criterion(text=subtask.intent, mode=Mode.PLAUSIBLE)  # more than R2's checks of files have seen
+            return Judged.open((whole,) if criteria and not others else (), "its last act failed, as it says")
         return judged if left else Judged(())
 
     async def _judge_cannot(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:

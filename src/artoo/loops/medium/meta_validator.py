@@ -29,6 +29,7 @@ from artoo.loops.medium.fan_in import (
 )
 from artoo.loops.medium.gaps import verdicts_of
 from artoo.loops.medium.merging import Merged, merge
+from artoo.loops.medium.plan_draft import of_person
 from artoo.loops.prepared import earlier, prepared
 from artoo.loops.role import attend, listen
 from artoo.ports.bus import Port
@@ -108,7 +109,7 @@ class MetaValidator:
         self._judging = group.create_task(attend(self.port, partial(self._judge, self._fan_in), cause))
 
     async def _judge(self, fan_in: FanIn, cause: Envelope) -> None:
-        criteria = fan_in.manifest.task_criteria
+        criteria = (*fan_in.manifest.task_criteria, *self._uncovered(fan_in))
         output, known = await self._result(fan_in, criteria, cause)
         verdicts = (*(known[each.text] for each in criteria), *fan_in.clash)
         for verdict in verdicts:
@@ -143,6 +144,16 @@ class MetaValidator:
         asked = [each for each in criteria if each.check is None]
         merged = await self._merged(fan_in, asked, cause, await self._waits(fan_in))
         return merged.answer, {**merged.verdicts, **await self._checked(criteria, {}, fan_in, merged.answer)}
+
+    def _uncovered(self, fan_in: FanIn) -> tuple[Criterion, ...]:
+        """The request itself, where a part that no criterion speaks of says that its last act failed: whether that
+        was all that was wanted of it, nobody else has judged.
+        """
+        if fan_in.manifest.reply or fan_in.failed or fan_in.conflicts or self.asker.known.small:
+            return ()
+        unread = any(not outcome.done and not outcome.criteria_verdicts for outcome in fan_in.matched)
+        known = any(each.text == self._intent for each in fan_in.manifest.task_criteria)
+        return of_person(self._intent, ()) if unread and not known else ()
 
     async def _waits(self, fan_in: FanIn) -> str:
         """What is to be said of the changes of all subtasks together: none of them knows those of the others."""
