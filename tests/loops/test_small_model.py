@@ -137,6 +137,34 @@ async def test_a_program_that_says_what_is_missing_has_done_its_work(world: Worl
     assert len(ended.all(CorrectionSignal)) == 2 and ended.directive == "abandon"
 
 
+async def test_a_program_that_says_no_and_that_it_comes_back_to_is_its_word(world: World) -> None:
+    """What another program did in between is nothing against it: the person reads what is missing."""
+    world.file("feb.txt", "1\n")
+    says = python("print('no bill for March')\nraise SystemExit(1)")
+    ended = await world.play(SUM, {"ExecutorStep": [says, shell("if then"), says]})
+    last = ended.all(ExecutionResult)[-1]
+    assert (last.status, last.output) == ("cannot", "no bill for March") and len(last.tool_calls) == 2
+    assert ended.directive == "abandon" and "no bill for March" in ended.result.output
+
+
+async def test_two_ways_to_nothing_confirm_nothing(world: World) -> None:
+    """Both looked for what is not there, and wrote a zero."""
+    world.file("mar.txt", "500\n10\n6\n")
+    steps = [shell("echo 0 > sum.txt"), python("open('sum.txt', 'w').write('0')"), shell("echo 0.0 > sum.txt")]
+    ended = await world.play("Write the sum of 2025 into sum.txt", {"ExecutorStep": steps})
+    assert ended.all(SubTaskOutcome)[-1].assurance is not Assurance.AGREED
+
+
+async def test_a_way_that_makes_a_directory_can_agree(world: World) -> None:
+    """What is compared is the files."""
+    steps = [
+        shell("mkdir -p a/b && echo x > a/b/n.txt"),
+        python("import os\nos.makedirs('a/b')\nopen('a/b/n.txt', 'w').write('x')"),
+    ]
+    ended = await world.play("Make a/b/n.txt with the letter x in it", {"ExecutorStep": steps})
+    assert ended.one(SubTaskOutcome).assurance is Assurance.AGREED
+
+
 async def test_words_about_a_file_that_is_here_are_answered_with_a_program(world: World) -> None:
     """An answer from nowhere is sent back, and a program is asked for outright."""
     world.file("mar.txt", "500\n10\n6\n")

@@ -134,7 +134,7 @@ async def second_way(
         ways.append(way)
         language = "python" if language == "bash" else "bash"
     if len(ways) == 1:
-        return Agreement("open", "no second way could be carried out")
+        return Agreement("open", "no second way gave a result")
     return Agreement("differ", " / ".join(map(str, ways[1:])))
 
 
@@ -163,11 +163,12 @@ class _Made:
     files: Mapping[str, _Left]
 
     def agrees(self, other: _Made, request: str) -> bool:
-        """Files decide where files were made, else the answers do."""
+        """Files decide where files were made, else the answers do. Nothing but zeros confirms nothing."""
         if not (self.files or other.files):
             return same_answer(self.answer, other.answer, request)
         alike = self.files.keys() == other.files.keys()
-        return alike and all(left.is_like(other.files[path]) for path, left in self.files.items())
+        telling = any(left.text is None or same_answer(left.text, left.text) for left in self.files.values())
+        return alike and telling and all(left.is_like(other.files[path]) for path, left in self.files.items())
 
     def __str__(self) -> str:
         return ", ".join(self.files) if self.files else " ".join(self.answer.split())[:80]

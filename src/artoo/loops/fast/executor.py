@@ -213,7 +213,10 @@ class Executor:
             if step.is_final and call.withheld_by is not None:
                 return work.result("uncertain", call.reason or "")  # a no is not worked around
             if step.is_final and self.asker.known.small and self.heuristics.other_language:
-                return work.result("uncertain", "the program did not end well")
+                if work.repeats and call.says_no and (said := call.output.strip()):
+                    return work.result("cannot", said)  # it came back to a program that says why
+                how = "printed nothing" if call.status is CallStatus.OK else "did not end well"
+                return work.result("uncertain", f"the program {how}")
         return work.result("uncertain", "no answer within the steps that a subtask has")
 
     async def _made(self, work: _Work, spec: ToolSpec, step: ExecutorStep, cause: Envelope) -> int:
