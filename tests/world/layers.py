@@ -13,6 +13,7 @@ from sandbox_world import World
 from artoo.contracts.changes import Node, printable_path
 from artoo.world.base import Base, append_base
 from artoo.world.files import parent_of
+from artoo.world.git_head import head_of
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import digest_file, read_state
 from artoo.world.view_place import TRUNK, ViewKind, ViewPlace, Views
@@ -28,7 +29,7 @@ def view_of(world: World, change: Callable[[Path], object], task_id: str = "task
         os.utime(wanted, ns=(seen.st_atime_ns, seen.st_mtime_ns), follow_symlinks=False)
     change(copy)
     place = Views(world.artoo_home).place(task_id)
-    place.make(ViewKind.OVERLAY, world.roots, (world.home,))
+    place.make(ViewKind.OVERLAY, world.roots, (world.home,), head_of(world.project))
     upper = place.upper(TRUNK, 0)
     upper.parent.mkdir(parents=True)
     (upper.parent / "work").mkdir()

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from git_scenes import TWO_FILES, WHOLE, run
+from git_scenes import ENVIRONMENT, TWO_FILES, WHOLE, run
 from layers import view_of
 from sandbox_world import World
+from view_world import out, place_of
 
 from artoo.contracts.changes import Change, Conflict
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass
+from artoo.ports.world import View
 from artoo.world.closing import opened
 from artoo.world.difference import Difference, difference_of
 from artoo.world.git_unit import moved_entries
@@ -175,3 +177,58 @@ def test_what_a_running_git_holds_is_not_replaced(world: World, monkeypatch: pyt
         lock.unlink()
         act()
     assert (world.project / ".git/index").read_bytes() == index
+
+
+# --- whether the task's commits can be taken over --------------------------------------------------------------
+
+BENEATH = {
+    "a file": ("echo x >> f", "echo mine >> f; git commit -qam mine", "git commit -qam task"),
+    "the index": ("echo n > n; git add n", "echo mine >> f; git commit -qam mine", "git commit -qm task"),
+    "more than once": (
+        "echo x >> f",
+        "echo mine >> f; git commit -qam mine",
+        "git commit -qam task; cd ../real; echo z >> g; git commit -qam later",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BENEATH)
+async def test_no_command_is_offered_that_takes_commits_back(view: View, world: World, name: str) -> None:
+    """The task's commit follows the person's, with the file as the task had it before."""
+    first, meanwhile, then = BENEATH[name]
+    then, _, later = then.partition("; cd ../real; ")
+    named = "; ".join(f"export {key}={value}" for key, value in ENVIRONMENT.items() if key != "PATH")
+    await out(view, f"{named}; {first}")
+    run(world.project, meanwhile)
+    await out(view, f"{named}; {then}")
+    run(world.project, later or "true")
+    await view.close()
+    told = branch_in_conflict(difference_of(place_of(world), world.artoo_home))
+    assert "cherry-pick" not in told and "may take back" in told
+    with opened(place_of(world), world.artoo_home) as closing:
+        found = closing.difference()
+        assert closing.apply(found, digest=found.digest).report.applied
+    shown = run(world.project, told.partition("applied, ")[2].partition(" shows")[0])
+    assert "task" in shown
+    assert "-mine" in shown, "it would have"
+
+
+REWRITTEN = {
+    "amended": "echo x >> f; git commit -q --amend -am task",
+    "taken apart": "git reset -q --soft HEAD~1; git commit -qm one f; git commit -qm two g",
+}
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_rewritten_history_is_no_cherry_pick(world: World, name: str) -> None:
+    """What it was made of is there already: the pick would stop in the middle."""
+    run(world.project, "echo b >> f; echo h >> g; git commit -qam second")
+    place = waiting(world, REWRITTEN[name])
+    run(world.project, "echo z >> g; git commit -qam mine")
+    told = branch_in_conflict(difference(world, place))
+    assert "cherry-pick" not in told and "may take back" in told
+
+
+def branch_in_conflict(found: Difference) -> str:
+    (told,) = (one.reason for one in found.conflicts if one.path.endswith(".git/refs/heads/main"))
+    return told

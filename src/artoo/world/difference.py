@@ -32,6 +32,7 @@ from artoo.world.classify import Places
 from artoo.world.describe import describe
 from artoo.world.git_configured import judge_configured
 from artoo.world.git_history import Lost, judge_repositories
+from artoo.world.git_takeover import with_takeover
 from artoo.world.git_unit import Unit, units_of
 from artoo.world.scan import Effect, scan
 from artoo.world.three_way import TOGETHER, compared
@@ -83,13 +84,18 @@ def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
     layers = place.trunk()
     if not layers:
         return Difference()
-    roots = place.record().roots
+    record = place.record()
+    places = Places.of(record.roots, artoo_home)
     bases = read_base(place.base_file())
     before, after = RealFiles(), Union(place.strata())
     scanned = scan(layers, MOST_PATHS, unchanged_since(bases))
     found = compared(scanned, bases, lambda effects: units_of(effects, before, after))
-    meant = _meant(found.effects, Places.of(roots, artoo_home), bases, before, after)
-    conflicts = (*(conflict for _, conflict in found.conflicts), *meant.conflicts)
+    meant = _meant(found.effects, places, bases, before, after)
+    apart = places.worked_in
+    conflicts = (
+        *with_takeover(found.conflicts, found.units, (before, after), record.head, apart),
+        *meant.conflicts,
+    )
     return replace(
         meant,
         conflicts=tuple(sorted(conflicts, key=lambda one: (one.reason == TOGETHER, one.path))),

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, Node, path_bytes, printable_path
+from artoo.world.git_head import packed_as
 from artoo.world.git_index import INDEX
 from artoo.world.git_layout import Holders, Part, inner_path, part_of, read_file, without_worktree
 from artoo.world.git_shadow import CannotJudge, shadow_of
@@ -125,15 +126,9 @@ class Repositories:
 
 def is_packed(step: Step) -> bool:
     """Whether a loose name that an act left is among the packed ones since, with the same object."""
-    repository, found, name = step.path.rpartition("/refs/")
-    if not found or step.after is None or step.after_sha256 is None:
+    if step.after is None or step.after_sha256 is None:
         return False
-    packed = read_file(path_bytes(repository) + b"/packed-refs") or b""
-    full = b"refs/" + path_bytes(name)
-    listed = (line.partition(b" ") for line in packed.splitlines())
-    return any(
-        hashlib.sha256(oid + b"\n").hexdigest() == step.after_sha256 for oid, _, ref in listed if ref == full
-    )
+    return packed_as(path_bytes(step.path)) == step.after_sha256
 
 
 def packed_refusal(step: Step) -> str | None:

@@ -23,8 +23,6 @@ from artoo.world.scan import Effect
 _STATE = frozenset({Part.STATE, Part.INDEX, Part.OPERATION})
 _COMMIT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\s*")
 _BRANCHES = "refs/heads/"
-_SHORT = 10
-"""Digits of a commit's name that a person is told."""
 
 Moved = Callable[[bytes], bool]
 """Whether the index says something else of a path (relative to where the files are)."""
@@ -114,7 +112,7 @@ def _unit(
     for path, inner in state.items():
         found = _COMMIT.fullmatch(_read(Path(os.fsdecode(path)), after) or b"") if _is_branch(inner) else None
         if found is not None:
-            branches[path] = found[1].decode()[:_SHORT]
+            branches[path] = found[1].decode()
     return Unit(
         repository,
         frozenset(state),

@@ -72,9 +72,7 @@ def compared(
         return found
     while (more := _with_what_depends(_together(found), bases, missing)) != found:
         found = more
-    return replace(
-        found, conflicts=tuple((effect, _told(effect, one, found.units)) for effect, one in found.conflicts)
-    )
+    return found
 
 
 def _together(found: Compared) -> Compared:
@@ -84,15 +82,6 @@ def _together(found: Compared) -> Compared:
     conflicts = ((one, Conflict(path=one.shown, reason=TOGETHER)) for one in found.effects if one.path in held)
     kept = tuple(one for one in found.effects if one.path not in held)
     return replace(found, effects=kept, conflicts=(*found.conflicts, *conflicts))
-
-
-def _told(effect: Effect, conflict: Conflict, units: Iterable[Unit]) -> Conflict:
-    """Of a branch that stays where it is also how the task's commits can be had: their objects can be applied."""
-    commit = next((unit.branches[effect.path] for unit in units if effect.path in unit.branches), None)
-    if commit is None:
-        return conflict
-    how = f"with the rest applied, git cherry-pick ..{commit} takes over what the task committed"
-    return conflict.model_copy(update={"reason": f"{conflict.reason}; {how}"})
 
 
 def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach) -> Compared:

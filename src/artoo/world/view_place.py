@@ -68,7 +68,8 @@ class ViewKind(StrEnum):
 
 
 class ViewRecord(BaseModel):
-    """`view.json`. Paths are printable; `covered` are the roots that the view's layers lie over, by number."""
+    """`view.json`. Paths are printable; `covered` are the roots that the view's layers lie over, by number.
+    `head`: the commit at which the project's repository stood before the task changed anything."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -81,6 +82,7 @@ class ViewRecord(BaseModel):
     project: str
     covered: tuple[str, ...]
     layer: str | None = None
+    head: str | None = None
 
     @property
     def roots(self) -> Roots:
@@ -253,7 +255,7 @@ class ViewPlace:
             make_upper(upper, root)
         return Layer(root, upper, upper.with_name("work"), self.below(layer, number))
 
-    def make(self, kind: ViewKind, roots: Roots, covered: Iterable[Path]) -> ViewRecord:
+    def make(self, kind: ViewKind, roots: Roots, covered: Iterable[Path], head: str | None = None) -> ViewRecord:
         """Makes the view's directory with its record. Raises OSError (disk full)."""
         record = ViewRecord(
             task_id=self.task_id,
@@ -264,6 +266,7 @@ class ViewPlace:
             project=_printable(roots.project),
             covered=tuple(_printable(root) for root in covered),
             layer=None if roots.layer is None else _printable(roots.layer),
+            head=head,
         )
         self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.scratch.mkdir(exist_ok=True)

@@ -13,6 +13,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
 from artoo.world.allowance import MOST, Allowance, Extent
 from artoo.world.base import read_base
+from artoo.world.git_head import head_of
 from artoo.world.landing import finish
 from artoo.world.remove import remove_tree
 from artoo.world.reserve import Reserve
@@ -68,7 +69,7 @@ class ViewState:
         try:
             self._lock = self.place.lock(PATIENCE_SECONDS)
             if not self.place.exists:
-                self.place.make(self._kind, self.roots, self._cover())
+                self.place.make(self._kind, self.roots, self._cover(), head_of(self.roots.project))
             record = self.place.record()
             self._require_kind(record)
             self._bound(self.place)
