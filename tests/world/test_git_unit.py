@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from git_scenes import ENVIRONMENT, TWO_FILES, WHOLE, run
+from git_scenes import ENVIRONMENT, TWO_FILES, WHOLE, history, run
 from layers import view_of
 from sandbox_world import World
 from view_world import out, place_of
@@ -232,3 +232,33 @@ def test_rewritten_history_is_no_cherry_pick(world: World, name: str) -> None:
 def branch_in_conflict(found: Difference) -> str:
     (told,) = (one.reason for one in found.conflicts if one.path.endswith(".git/refs/heads/main"))
     return told
+
+
+# --- what git tidies up by itself ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("branch", ["main", "of/mine"])
+def test_packing_is_in_nobodys_way(world: World, branch: str) -> None:
+    """`git gc` puts names among the packed ones, and removes the directories that are empty then."""
+    run(
+        world.project,
+        f"git branch -m {branch}; for n in $(seq 120); do echo $n > g; git add g; done; git commit -qm g",
+    )
+    place = waiting(world, f"{TASK}; git tag t")
+    run(world.project, "git gc -q --prune=now")
+    assert not (world.project / f".git/refs/heads/{branch}").exists()
+    found = difference(world, place)
+    assert (found.conflicts, history(found)) == ((), set())
+    apply(world, place)
+    assert run(world.project, "git log --format=%s; git status --short") == "task\ng\nbase\n?? u\n"
+    undo(world.artoo_home, place.task_id)
+    assert run(world.project, f"git log --format=%s; git status --short; {WHOLE}") == "g\nbase\n"
+
+
+@pytest.mark.parametrize("meanwhile", ["git branch -qD side", "git branch -qf side HEAD~1; git pack-refs --all"])
+def test_a_name_that_was_removed_or_moved_is_a_conflict(world: World, meanwhile: str) -> None:
+    """Also where it stands among the packed ones at another commit."""
+    run(world.project, "echo b >> f; git commit -qam second; git branch side")
+    place = waiting(world, "git checkout -q side; echo n > n; git add n; git commit -qm task")
+    run(world.project, meanwhile)
+    assert ".git/refs/heads/side" in inner(world, difference(world, place).conflicts)

@@ -70,6 +70,7 @@ _DIRECTORIES = re.compile(
     r"(hooks|refs|logs|reftable|objects|remotes|rr-cache|rebase-(merge|apply)|sequencer|lost-found|modules"
     r"|fsmonitor--daemon|NOTES_MERGE_WORKTREE)(/.*)?|info|branches|worktrees"
 )
+_EMPTIED = re.compile(r"objects/[0-9a-f]{2}|refs/[^/]+/.+")
 _HEAD = re.compile(rb"(ref:\s*refs/\S+|[0-9a-f]{40}|[0-9a-f]{64})\s*")
 _WORKTREE = re.compile(r"worktrees/[^/]+/?")
 
@@ -124,6 +125,12 @@ def is_scratch(path: bytes) -> bool:
     """Whether git makes a file again whenever it needs it, so that of two versions either will do."""
     _, found, inner = os.fsdecode(path).partition("/.git/")
     return bool(found) and part_of(inner) is Part.SCRATCH
+
+
+def is_emptied(path: bytes) -> bool:
+    """Whether git removes such a directory when nothing is in it any more, and makes it again."""
+    _, found, inner = os.fsdecode(path).partition("/.git/")
+    return bool(found) and _EMPTIED.fullmatch(inner) is not None
 
 
 def repository_of(path: Path, before: Files, after: Files, *, known: dict[Path, bool] | None = None) -> Path | None:

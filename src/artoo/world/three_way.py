@@ -10,6 +10,7 @@
 | deleted: a directory that holds a conflict, or what is moved into one | as the base | a conflict too |
 | state of a git repository of which something is in conflict (`git_unit`) | anything | a conflict too |
 | only times differ from the base | anything else | nothing: the person's version stays |
+| a name of git's, with its directory | packed, as the base | an effect: git does so by itself |
 
 The base is what the view found when it first changed a path; a path without one was not there. Contents are
 compared by what is in them: a clock may be set, and a tick of it is long. Only what has the base's inode, size and
@@ -24,8 +25,9 @@ from dataclasses import dataclass, replace
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.world.base import Base
 from artoo.world.files import Reach
+from artoo.world.git_head import packed_as
 from artoo.world.git_index import INDEX
-from artoo.world.git_layout import is_scratch
+from artoo.world.git_layout import is_emptied, is_scratch
 from artoo.world.git_unit import Unit
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import NodeState, digest_file
@@ -101,7 +103,7 @@ def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach
         if reason is not None and (_only_times(effect, base) or is_scratch(effect.path)):
             continue
         if reason is None:
-            kept.append(_agreed(effect, None if base is None else base.sha256))
+            kept.append(_agreed(effect, None if base is None or effect.before is None else base.sha256))
         else:
             conflicts.append((effect, Conflict(path=effect.shown, reason=reason)))
     return Compared(tuple(kept), tuple(conflicts))
@@ -180,7 +182,18 @@ def _unchanged_by_the_task(effect: Effect, base: Base | None, homeless: bool) ->
         # Git writes its index anew at every look: that the task looked is no change.
         same_time = wanted.mtime_ns == base.was.mtime_ns or _is_index(effect)
         return effect.digest == base.sha256 and same_time
-    return wanted.is_directory or _same_thing(wanted, base.was)
+    if wanted.is_directory:
+        return not _tidied_by_git(effect, base)
+    return _same_thing(wanted, base.was)
+
+
+def _tidied_by_git(effect: Effect, base: Base) -> bool:
+    """Whether nobody took away what is not there: `git gc` packs names and objects, and git runs it by itself."""
+    if effect.before is not None or effect.after is None:
+        return False
+    if effect.after.is_directory:
+        return is_emptied(effect.path)
+    return base.sha256 is not None and packed_as(effect.path) == base.sha256
 
 
 def _only_times(effect: Effect, base: Base | None) -> bool:
@@ -206,7 +219,7 @@ def _conflict(effect: Effect, base: Base | None, reach: Reach) -> str | None:
     if base is None:
         return None if real is None else _APPEARED
     if real is None:
-        return _GONE
+        return None if _tidied_by_git(effect, base) else _GONE
     if real.node is not base.was.node:
         return _CHANGED
     if not _same_metadata(real, base.was):
