@@ -180,3 +180,24 @@ async def test_what_the_parts_of_a_cut_off_task_did_is_looked_at(any_view: View,
     assert [one.diff[-1:] for one in review.changes if one.path.endswith("new")] == [("+new",)]
     assert sum(each.count for each in review.counts) == 4
     assert await out(any_view.fork("part 1"), "cat new whole") == "new\nedited\n"
+
+
+async def test_what_the_parts_of_a_cut_off_task_are_in_conflict_with(any_view: View, world: World) -> None:
+    """What the person changed meanwhile is told as what it is, and not as overwritten."""
+    for name in ("kept", "gone", "own"):
+        (world.project / name).write_text("base\n")
+    run(world.project, "git init -q -b main .; git add -A; git commit -qm base")
+    git = "git -c user.name=u -c user.email=u@localhost"
+    await out(any_view, "echo task >> own")
+    one = any_view.fork("part 1")
+    await out(one, f"echo part >> kept; rm gone; echo part >> own; echo n > new; {git} commit -qam part")
+    run(world.project, "echo person >> kept; echo person >> gone; git commit -qam person")
+    await any_view.close()
+    (waiting,) = pendings(config(world))
+    review = await waiting.diff()
+    clashing = {one.path.removeprefix(f"{world.project}/") for one in review.conflicts}
+    assert {"kept", "gone", ".git/refs/heads/main", ".git/index"} <= clashing
+    assert {one.change_class.value for one in review.changes} == {"edit", "silent"}
+    changed = {one.path.removeprefix(f"{world.project}/") for one in review.changes}
+    assert {"own", "new"} <= changed and not changed & clashing - {"own"}
+    assert await out(any_view.fork("part 1"), "cat new kept") == "n\nbase\npart\n"

@@ -174,13 +174,15 @@ class Pending:
     def _with_parts(self, closing: ClosingView, review: Review) -> Review:
         """With what subtasks had done when the task was cut off, against the task's own view: only a look, for the
         task may go on in these parts."""
-        place, changes = closing.place, review.changes
+        place, changes, conflicts = closing.place, review.changes, review.conflicts
         before = Union(place.strata())
         for layer in closing.forks:
             found, after = closing.changes_of(layer), Union(place.strata(layer))
-            changes += review_of(found, self.task_id, before, after).changes
+            part = review_of(found, self.task_id, before, after)
+            changes, conflicts = changes + part.changes, conflicts + part.conflicts
         ordered = in_order_of_danger(changes)
-        return review.model_copy(update={"changes": ordered, "counts": counts_of(ordered)})
+        whole = {"changes": ordered, "counts": counts_of(ordered), "conflicts": conflicts}
+        return review.model_copy(update=whole)
 
     def _digest(self) -> str:
         with self._opened() as closing:

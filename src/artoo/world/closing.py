@@ -16,7 +16,7 @@ from pathlib import Path
 from artoo.contracts.changes import Conflict
 from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import to_boundary
-from artoo.world.difference import Difference, classes_in, difference_of
+from artoo.world.difference import Difference, difference_of
 from artoo.world.joining import drop_layer, join_layers
 from artoo.world.mounts import MountTable
 from artoo.world.pending import PendingRecord, SettledRecord, forget_pending, read_pending, write_pending
@@ -82,11 +82,9 @@ class ClosingView:
         return tuple(name for name in self.place.layer_names() if name != TRUNK and not is_trial(name))
 
     def changes_of(self, fork: str) -> Difference:
-        """What a fork changes of the view that it forked: changes and no effects, for it is not to be applied.
-
-        Raises SandboxError.
-        """
-        return Difference(classes=classes_in(self.place, fork, self.artoo_home))
+        """What a fork changes of the view that it forked, and where the person changed the same meanwhile: to be
+        looked at, and not to be applied. Raises SandboxError."""
+        return difference_of(self.place, self.artoo_home, fork)
 
     def join_forks(self) -> tuple[Conflict, ...]:
         """The task does not go on: what its unfinished subtasks did is a part of what it changed. Blocking.

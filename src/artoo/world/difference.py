@@ -38,7 +38,7 @@ from artoo.world.scan import Effect, scan
 from artoo.world.three_way import TOGETHER, compared
 from artoo.world.union import RealFiles, Union
 from artoo.world.verdict import Verdict
-from artoo.world.view_place import ViewPlace, lineage
+from artoo.world.view_place import TRUNK, ViewPlace, lineage
 
 MOST_PATHS = 500_000
 FLOOD_BYTES = 256 * MIB
@@ -76,24 +76,26 @@ class Difference:
         return not loud and not self.conflicts and self.flood is None
 
 
-def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
-    """The difference that the view holds against the real files now. Blocking.
+def difference_of(place: ViewPlace, artoo_home: Path, layer: str = TRUNK) -> Difference:
+    """The difference that the view holds against the real files now; that of a fork's `layer` against what the view
+    holds, with what is in conflict with the real files. Blocking.
 
     Raises SandboxError when it cannot be read completely.
     """
-    layers = place.trunk()
+    layers = place.layers_of(layer)
     if not layers:
         return Difference()
     record = place.record()
     places = Places.of(record.roots, artoo_home)
-    bases = read_base(place.base_file())
-    before, after = RealFiles(), Union(place.strata())
-    scanned = scan(layers, MOST_PATHS, unchanged_since(bases))
+    before, after = _looks(place, layer)
+    own = read_base(place.base_file(layer))
+    scanned = scan(layers, MOST_PATHS, unchanged_since(own))
+    bases = own | _bases_above(place, layer, scanned)
     found = compared(scanned, bases, lambda effects: units_of(effects, before, after))
     meant = _meant(found.effects, places, bases, before, after)
-    apart = places.worked_in
+    units, apart = found.units if layer == TRUNK else (), places.worked_in
     conflicts = (
-        *with_takeover(found.conflicts, found.units, (before, after), record.head, apart),
+        *with_takeover(found.conflicts, units, (before, after), record.head, apart),
         *meant.conflicts,
     )
     return replace(
@@ -105,6 +107,22 @@ def difference_of(place: ViewPlace, artoo_home: Path) -> Difference:
     )
 
 
+def _looks(place: ViewPlace, layer: str) -> tuple[Files, Files]:
+    """Below a layer, and with it."""
+    above = lineage(layer)[1:2]
+    before = Union(place.strata(above[0])) if above else RealFiles()
+    return before, Union(place.strata(layer))
+
+
+def _bases_above(place: ViewPlace, layer: str, effects: Sequence[Effect]) -> dict[str, Base]:
+    """What the layers below a fork know of the person's own files that it changes, the lowest one's word first."""
+    found: dict[str, Base] = {}
+    real = frozenset(effect.shown for effect in effects if effect.real)
+    for name in lineage(layer)[1:]:
+        found |= {path: base for path, base in read_base(place.base_file(name)).items() if path in real}
+    return found
+
+
 def classes_in(place: ViewPlace, layer: str, artoo_home: Path) -> tuple[ClassifiedChange, ...]:
     """What the changes of one layer mean, of a fork before it is joined: against what is below it. Blocking.
 
@@ -113,10 +131,8 @@ def classes_in(place: ViewPlace, layer: str, artoo_home: Path) -> tuple[Classifi
     layers = place.layers_of(layer)
     if not layers:
         return ()
-    above = lineage(layer)[1:2]
-    before = Union(place.strata(above[0])) if above else RealFiles()
     places, bases = Places.of(place.record().roots, artoo_home), read_base(place.base_file(layer))
-    return _meant(scan(layers, MOST_PATHS), places, bases, before, Union(place.strata(layer))).classes
+    return _meant(scan(layers, MOST_PATHS), places, bases, *_looks(place, layer)).classes
 
 
 def _meant(

@@ -10,6 +10,7 @@
 | deleted: a directory that holds a conflict, or what is moved into one | as the base | a conflict too |
 | state of a git repository of which something is in conflict (`git_unit`) | anything | a conflict too |
 | only times differ from the base | anything else | nothing: the person's version stays |
+| a version of a fork's | a version of the view's own | an effect: nobody else changes that |
 | a name of git's, with its directory | packed, as the base | an effect: git does so by itself |
 
 The base is what the view found when it first changed a path; a path without one was not there. Contents are
@@ -94,6 +95,9 @@ def _compared(effects: Iterable[Effect], bases: Mapping[str, Base], reach: Reach
         base = bases.get(effect.shown)
         if effect.after is None or _removes_directory(effect):
             going.add(effect.path)
+        if effect.before is not None and not effect.real:
+            kept.append(effect)
+            continue
         homeless = effect.path.rpartition(b"/")[0] in going
         if _unchanged_by_the_task(effect, base, homeless):
             continue
