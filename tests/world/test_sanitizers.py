@@ -27,6 +27,20 @@ async def test_a_sanitizer_runs(any_overlay: Commands, world: World, sanitizer: 
     assert ("heap-buffer-overflow" in told) if sanitizer == "address" else ("ended 0" in told)
 
 
+@pytest.mark.parametrize("sanitizer", ["address", "leak"])
+async def test_a_right_program_passes(any_overlay: Commands, world: World, sanitizer: str) -> None:
+    """Looking for leaks would trace the program, which is refused: it is left out, and nothing fails."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    (world.project / "right.c").write_text("int main(void) { return 0; }\n")
+    build = await any_overlay.run(
+        world.bash(f"gcc -fsanitize={sanitizer} right.c -o right && ./right; echo ended $?")
+    )
+    if "cannot find" in build.stderr.text:
+        pytest.skip(f"no library for -fsanitize={sanitizer}")
+    assert "ended 0" in build.stdout.text, build.stderr.text
+
+
 async def test_one_process_cannot_take_more_than_the_limit(any_overlay: Commands, world: World) -> None:
     """Also where nothing but the watch counts it."""
     script = "import time; held = bytearray(b'x') * (600 << 20); time.sleep(20)"

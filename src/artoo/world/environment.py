@@ -61,8 +61,10 @@ QUIET: Mapping[str, str] = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "TERM": "dumb",
+    "LSAN_OPTIONS": "detect_leaks=0",
 }
-"""Settings under which ordinary programs leave no history and no cache behind, and ask nothing."""
+"""Settings under which ordinary programs leave no history and no cache behind, and ask nothing. Sanitizers look for
+leaks by `ptrace`, which no command may use (`seccomp`), and fail where they cannot."""
 
 
 @lru_cache(maxsize=512)
