@@ -20,6 +20,7 @@ from artoo.tools.look import ProjectLook
 from artoo.world.choose import open_sandbox
 from artoo.world.classify import Places
 from artoo.world.opening import views_in
+from artoo.world.union import RealFiles
 
 Look = Callable[[PlainView], EvidenceInView]
 
@@ -297,3 +298,37 @@ async def test_what_a_check_writes_is_told_and_goes(roots: Roots, places: Places
     assert (view.exit_code, sorted(told)) == (0, ["gone", "other", "out/", "out/new"])
     assert sorted(os.listdir(roots.project)) == ["gone", "other", "same", "touched"]  # noqa: PTH208
     assert (await source.file("out/new")).exists is False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+@pytest.mark.parametrize("forked", [False, True])
+async def test_what_somebody_else_changed_is_not_told_as_the_tasks(
+    roots: Roots, places: Places, forked: bool
+) -> None:
+    """Whoever judges, and whoever goes on, knows of a save meanwhile; of the task's own changes nothing is said."""
+    home = roots.home / ".artoo"
+    git = "git -c user.name=u -c user.email=u@localhost"
+    (roots.project / "list.txt").write_text("bread\n")
+    (roots.project / "own.txt").write_text("own\n")
+    _outside(roots, f"git init -q -b main .; git add .; {git} commit -qm base")
+    trunk = views_in(await open_sandbox(home), home)("task", roots)
+    await trunk.run(Program(("bash", "-c", "echo before >> own.txt")))
+    view = trunk.fork("s") if forked else trunk
+    script = f"echo milk >> list.txt; echo x >> own.txt; echo new > new.txt; {git} commit -qm task list.txt"
+    await view.run(Program(("bash", "-c", script)))
+    source = EvidenceInView(view, places, trunk, (lambda: trunk.files) if forked else RealFiles)
+    look = ProjectLook(roots, places, lambda: view.files, view=view, before=source.before)
+    assert "somebody" not in await source.difference() + (await look.look("go on")).changed
+    _outside(roots, f"echo eggs >> list.txt; echo theirs > new.txt; {git} commit -qm person list.txt")
+    told = (await source.difference()).splitlines()
+    records, *files = [line for line in told if "somebody else" in line]
+    assert records.startswith("in .git: branch main moved")
+    assert [line.partition(":")[0] for line in files] == ["list.txt", "new.txt"]
+    assert told[told.index(files[0]) + 1] == "--- list.txt before"
+    (others,) = [line for line in (await look.look("go on")).changed.splitlines() if "somebody else" in line]
+    assert others.endswith(": list.txt, new.txt")
+    await trunk.close()
+
+
+def _outside(roots: Roots, script: str) -> None:
+    subprocess.run(["bash", "-ec", script], cwd=roots.project, check=True)

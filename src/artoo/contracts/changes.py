@@ -110,7 +110,10 @@ _SENSITIVE = frozenset({PathClass.ARTOO, PathClass.SECRET, PathClass.PERSISTENCE
 
 
 class Trait(StrEnum):
-    """A fact about the content of a change that a decision may rest on. Read from both versions, never guessed."""
+    """A fact about the content of a change that a decision may rest on. Read from both versions, never guessed.
+
+    `changed_meanwhile`: of a view, somebody else changed the person's file too since the view first did.
+    """
 
     APPENDED = "appended"
     TIMES_ONLY = "times_only"
@@ -121,6 +124,7 @@ class Trait(StrEnum):
     HARD_LINKED = "hard_linked"
     DERIVED = "derived"
     GIT_BOOKKEEPING = "git_bookkeeping"
+    CHANGED_MEANWHILE = "changed_meanwhile"
 
 
 class Change(BaseModel):

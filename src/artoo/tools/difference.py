@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from artoo.contracts.changes import CROWD, Change, ChangeKind, Node, PathClass, outermost, path_bytes
+from artoo.contracts.changes import CROWD, Change, ChangeKind, Node, PathClass, Trait, outermost, path_bytes
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Files
 from artoo.tools.commands import meant_changes
@@ -69,6 +69,8 @@ def _about(
 ) -> Iterator[str]:
     """`old`: where the text of a deleted file is read, if it is shown."""
     name = _shown(change.path, roots)
+    if change.has(Trait.CHANGED_MEANWHILE):
+        yield f"{name}: somebody else changed it too since the task first did; lines with - may be theirs, and stay"
     if change.path_class in (PathClass.SECRET, PathClass.ARTOO) and change.node is not Node.DIRECTORY:
         yield f"{change.kind}: {name} ({closed_as(change.path_class)})"
     elif moved_to is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from artoo.contracts.changes import Change, ChangeKind, path_bytes
+from artoo.contracts.changes import Change, ChangeKind, Trait, path_bytes
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.settling import ChangeClass
 from artoo.contracts.shortened import listed
@@ -216,6 +216,11 @@ def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: File
     moved = moved_files((change for change in changes if change.path in meant), before, now)
     arrived = frozenset(moved.values())
     lines = {"created": list[str](), "changed": list[str](), "moved": list[str](), "deleted": list[str]()}
+    others = [
+        shown(_path_of(one.path), roots)
+        for one in changes
+        if one.path in meant and one.has(Trait.CHANGED_MEANWHILE)
+    ]
     for change in changes:
         name = shown(_path_of(change.path), roots)
         if change.path in moved:
@@ -223,6 +228,8 @@ def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: File
         elif change.path in meant and change.path not in arrived:
             kind = ChangeKind.CREATED if change.before is None else change.kind  # a link has a kind of its own
             lines[kind.value if kind.value in lines else "changed"].append(name)
+    if others:
+        lines["changed by somebody else too, which is not seen here"] = others
     return "\n".join(f"{kind}: {listed(paths)}" for kind, paths in lines.items() if paths)
 
 

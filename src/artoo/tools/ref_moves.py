@@ -60,6 +60,8 @@ def _told(repository: str, members: Sequence[Change], before: Files, now: Files)
     others = [name for name in kinds if not name.startswith(_TOLD) and name != _STAGED]
     if not parts:
         parts = [f"git's own records ({', '.join((others or list(kinds))[:_MOST])})"]
+    if any(change.has(Trait.CHANGED_MEANWHILE) for change in members):
+        parts.append("somebody else changed these records too, and some of this is theirs")
     return "; ".join(parts)
 
 

@@ -34,6 +34,7 @@ from artoo.world.git_configured import judge_configured
 from artoo.world.git_history import Lost, judge_repositories
 from artoo.world.git_takeover import with_takeover
 from artoo.world.git_unit import Unit, units_of
+from artoo.world.nodes import NodeState
 from artoo.world.scan import Effect, scan
 from artoo.world.three_way import TOGETHER, compared
 from artoo.world.union import RealFiles, Union
@@ -121,6 +122,20 @@ def _bases_above(place: ViewPlace, layer: str, effects: Sequence[Effect]) -> dic
     for name in lineage(layer)[1:]:
         found |= {path: base for path, base in read_base(place.base_file(name)).items() if path in real}
     return found
+
+
+def changed_meanwhile(place: ViewPlace, layer: str, effects: Sequence[Effect]) -> frozenset[str]:
+    """Of what a layer changes the files that somebody else changed too since it first did. Blocking: for whoever
+    tells what was changed. Of very many changes none are looked at. Raises SandboxError."""
+    if len(effects) > FLOOD_PATHS:
+        return frozenset()
+    bases = read_base(place.base_file(layer)) | _bases_above(place, layer, effects)
+    clashing = (effect for effect, _ in compared(effects, bases).conflicts)
+    return frozenset(one.shown for one in clashing if not any(map(_is_directory, (one.before, one.after))))
+
+
+def _is_directory(state: NodeState | None) -> bool:
+    return state is not None and state.is_directory
 
 
 def classes_in(place: ViewPlace, layer: str, artoo_home: Path) -> tuple[ClassifiedChange, ...]:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from artoo.contracts.changes import Change, Clash, printable_path
+from artoo.contracts.changes import Change, Clash, Trait, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassifiedChange
 from artoo.ports.sandbox import ActNote, Limits, Roots, RunStatus, SandboxRequest
@@ -20,7 +20,7 @@ from artoo.ports.world import Files, Program, ViewRun, unnoted
 from artoo.world.began import Began
 from artoo.world.classify import Places
 from artoo.world.describe import describe
-from artoo.world.difference import classes_in
+from artoo.world.difference import changed_meanwhile, classes_in
 from artoo.world.joining import drop_layer, join_layers
 from artoo.world.landing import is_ended, land, notes_of
 from artoo.world.putting import put, put_in_scratch
@@ -289,7 +289,11 @@ class LayeredView:
         place = self._state.place
         self._state.at_boundary()
         effects = scan(place.layers_of(self._layer), Limits().paths)
-        return describe(effects, Places.of(self.roots, self._ways.artoo_home))
+        others = changed_meanwhile(place, self._layer, effects)
+        return tuple(
+            one.model_copy(update={"traits": (*one.traits, Trait.CHANGED_MEANWHILE)}) if one.path in others else one
+            for one in describe(effects, Places.of(self.roots, self._ways.artoo_home))
+        )
 
     async def classes(self) -> tuple[ClassifiedChange, ...]:
         async with self._turn:
