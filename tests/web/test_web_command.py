@@ -135,6 +135,54 @@ async def test_the_token_is_nowhere_but_in_the_address(place: Path) -> None:
     assert [path for path in logs if token in path.read_bytes()] == []
 
 
+async def test_the_page_answers_beside_a_browser_that_stays(place: Path) -> None:
+    """A browser of the terminal (w3m, lynx) ends when its reader leaves it; until then it asks this very page. When
+    the page is closed it is not waited for."""
+    opened, browser, left = place / "opened", place / "browser", place / "left"
+    browser.write_text(
+        f"#!/bin/sh\ntouch {opened}\nwhile ! test -e {left}; do sleep 0.1; done\ntouch {left}.seen\n"
+    )
+    browser.chmod(0o755)
+    async with running(place, "web", "--port", "0", BROWSER=f"{browser} %s") as process:
+        try:
+            address = await address_in(process.stdout)
+            await there(opened)
+            async with asyncio.timeout(PATIENCE), entered(address):
+                pass
+            process.terminate()
+            async with asyncio.timeout(PATIENCE):
+                while process.returncode is None:  # noqa: ASYNC110 (`wait` waits for its pipes, which the browser has too)
+                    await asyncio.sleep(0.05)
+            assert process.returncode == 0
+        finally:
+            left.touch()
+
+
+async def test_a_page_whose_store_says_nothing_is_closed_at_once(place: Path) -> None:
+    """A look at a store that hangs is not waited for."""
+    asked, hangs = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await hangs.wait()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        store = f"postgresql://somebody@127.0.0.1:{port}/artoo?connect_timeout=3600&sslmode=disable"
+        async with (
+            running(place, "web", "--port", "0", "--no-open", ARTOO_STORE=store) as process,
+            entered(await address_in(process.stdout)) as page,
+            asyncio.timeout(PATIENCE),
+        ):
+            status, _ = await page.get("/")
+            assert status == 200
+            await asked.wait()
+            process.terminate()
+            assert await process.wait() == 0
+        hangs.set()
+
+
 def column(state: BoardState) -> str:
     """How a column of the board begins that holds one task."""
     return f'data-state="{state.value}"><h3>{state.value} <span class="faint">1</span>'

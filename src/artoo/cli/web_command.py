@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
@@ -38,7 +39,10 @@ def web(context: click.Context, port: int | None, no_open: bool) -> None:
     config = config_of(context)
     with only_page(config.home, port) as found:
         if isinstance(found, int):
-            _show(address_of(found, Entry(config.home).token()), config.home, no_open)
+            address = address_of(found, Entry(config.home).token())
+            click.echo(f"artoo: {address}")
+            if not no_open:
+                open_page(address, config.home)
         else:
             asyncio.run(_serve(config, found, no_open))
 
@@ -53,7 +57,10 @@ async def _serve(config: Config, listening: socket.socket, no_open: bool) -> Non
     async with served(config, Path.cwd(), runtime, listening) as serving:
         for number in SIGNALS:
             loop.add_signal_handler(number, serving.stop)
-        _show(serving.address, config.home, no_open)
+        click.echo(f"artoo: {serving.address}")
+        if not no_open:  # a browser of the terminal stays as long as somebody reads, and the page must answer it
+            opening = (serving.address, config.home)
+            threading.Thread(target=open_page, args=opening, name="artoo-browser", daemon=True).start()
     click.echo("artoo: the page is closed", err=True)
 
 
@@ -84,17 +91,11 @@ def runtime_of(config: Config) -> AbstractAsyncContextManager[Runtime]:
     return Artoo(config, confirm=nobody_here)
 
 
-def _show(address: str, home: Path, no_open: bool) -> None:
-    """Says where the page is, and opens it."""
-    click.echo(f"artoo: {address}")
-    if not no_open:
-        open_page(address, home)
-
-
 def open_page(address: str, home: Path) -> None:
     """Opens a browser by way of a file of the owner's: a command line with the token could be seen by others.
 
     In a process of its own: which browser there is, is looked up on PATH, and there no program of a project counts.
+    Returns when the browser's command does, which may be when somebody closes it.
     """
     import html
     import subprocess

@@ -2,7 +2,8 @@
 tasks of other machines; and their logs, when somebody looks at one.
 
 A store is asked in a thread, at most every ten seconds, and waited for half a second: what comes later is on the
-next page. A store that is away leaves what was known. A home's own books are read for every page.
+next page, and a server that ends waits for none. A store that is away leaves what was known. A home's own books are
+read for every page.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.runtime.config import Config
 from artoo.tasklog.layout import part_path, task_directory
+from artoo.tools.threads import in_thread
 from artoo.web.waiting import Waiting, waiting_for_operator
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ class Others:
 
     _known: Shared = field(default_factory=Shared)
     _looked_at: float = float("-inf")
-    _looking: Future[Shared] | None = None
-    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "artoo-others"))
+    _looking: asyncio.Task[Shared] | None = None
 
     async def seen(self, config: Config, limit: int) -> Shared:
         """What is known now. `limit`: of the tasks."""
@@ -52,9 +52,9 @@ class Others:
             return Shared(team=await waiting_for_operator(config))
         if self._looking is None and time.monotonic() - self._looked_at >= EVERY_SECONDS:
             self._looked_at = time.monotonic()
-            self._looking = self._thread.submit(_look, config, limit, self._known)
+            self._looking = asyncio.create_task(in_thread(_look, config, limit, self._known))
         if self._looking is not None:
-            await asyncio.to_thread(wait, [self._looking], WAITED_SECONDS)
+            await asyncio.wait((self._looking,), timeout=WAITED_SECONDS)
             self._take()
         return self._known
 
@@ -65,7 +65,7 @@ class Others:
         self._looking = None
         try:
             self._known = looking.result()
-        except OSError as error:
+        except (ArtooError, OSError) as error:
             logger.warning("what the store has is not shown: %s", error)
 
 
