@@ -412,6 +412,14 @@ def test_marks_tell_files_apart(tmp_path: Path) -> None:
     assert mark_of_files(tmp_path, str(tmp_path / "a.csv")) == one
 
 
+def test_a_directory_may_have_the_signs_of_a_pattern_in_its_name(tmp_path: Path) -> None:
+    """Only what the person wrote is a pattern: not where their home or project lies."""
+    root = tmp_path / "[2026] data*"
+    root.mkdir()
+    (root / "a.csv").write_text("1")
+    assert mark_of_files(root, "*.csv") != ""
+
+
 def test_an_items_key_follows_its_words_not_its_place() -> None:
     """Moving an item does not run it again; editing it makes it a new one."""
     (first,), (second,) = parse_patrol("- every: 1d look").items, parse_patrol("# A\n\n- every: 1d look").items

@@ -71,7 +71,7 @@ class Looking:
 
 def mark_of_files(root: Path, pattern: str) -> str:
     """A digest of name, size and time of every file that matches, empty when none does. Blocks."""
-    full = os.path.join(root, os.path.expanduser(pattern))  # noqa: PTH111, PTH118
+    full = os.path.join(glob.escape(str(root)), os.path.expanduser(pattern))  # noqa: PTH111, PTH118
     matches = sorted(islice(glob.iglob(full), MOST_FILES))  # noqa: PTH207
     seen = [told for path in matches if (told := _told(path)) is not None]
     return hashlib.sha256("\0".join(seen).encode("utf-8", "surrogateescape")).hexdigest()[:32] if seen else ""
