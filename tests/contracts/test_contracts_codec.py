@@ -116,6 +116,8 @@ def test_names_that_are_not_utf_8_survive(name: str) -> None:
     [
         (b"{", "not a line of JSON"),
         (b"\xff\xfe", "not a line of JSON"),
+        (b"[" * 100_000, "not a line of JSON"),
+        (b"[1" + b"0" * 5_000 + b"]", "not a line of JSON"),
         (b"[1]", "not a JSON object"),
         (line(v=2), "schema version 2, this artoo reads version 1"),
         (line(v=None), "schema version None"),

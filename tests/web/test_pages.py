@@ -151,6 +151,21 @@ async def test_a_criterion_that_nobody_decided_is_called_open(tmp_path: Path, ac
     assert (row.text, row.tone) == ("open: it reads well (no judge)", "warn")
 
 
+@pytest.mark.parametrize("kind", ["ModelCalled", "ToolCalled", "Decided", "Plan", "DispatchManifest", "SubTask"])
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "null", "3", '"x"', '{"duration_ms":null,"usage":3,"subtasks":3,"loss":{"D":"x"}}',
+        '{"subtasks":[null],"loss":{"D":null}}', '{"duration_ms":1' + "0" * 400 + "}",
+        '{"duration_ms":1' + "0" * 5_000 + "}", "[" * 100_000,
+    ],
+    ids=["null", "number", "text", "other kinds", "nulls", "hundreds of digits", "thousands of digits", "brackets"],
+)  # fmt: skip
+def test_a_row_is_made_of_any_line(kind: str, payload: str) -> None:
+    """A log may have been cut or written by something else: one such line must not take the page away."""
+    assert row_of(7, f'{{"kind":"{kind}","payload":{payload}}}'.encode()).n == 7
+
+
 async def test_no_page_shows_what_hides_or_turns_a_line(tmp_path: Path) -> None:
     """Of whatever a template says: request, answer, question."""
     Writer(tmp_path).say(opening("a\u202eb\x1b[2J\x9b\u2028c\U000e0041"))

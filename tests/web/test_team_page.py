@@ -64,8 +64,9 @@ async def test_a_submission_is_approved_in_the_page(place: Path) -> None:
         assert "a.txt exists" in text and "what is there now is overwritten" in text
         status, said = await review(page, task.id, "approve", text, digest="0" * 64)
         assert status == 400 and "look again" in html.unescape(said) and file.read_text() == "mine\n"
-        status, said = await review(page, task.id, "approve", text, submission="7")
-        assert status == 400 and file.read_text() == "mine\n"
+        for number in ("7", "9" * 5_000, "²", ""):
+            status, said = await review(page, task.id, "approve", text, submission=number)
+            assert status == 400 and file.read_text() == "mine\n", number
         status, said = await review(page, task.id, "approve", text)
         assert status == 200 and file.read_text() == "theirs\n", said
         status, said = await page.post(f"/team/tasks/{task.id}/move", ("state", "archived"))

@@ -73,7 +73,7 @@ def fields_of(line: bytes | str) -> dict[str, object]:
     except orjson.JSONDecodeError:
         try:
             parsed = json.loads(line)
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # also thousands of digits, or of brackets
             raise MessageUnreadable(f"not a line of JSON ({error}): {line[:_SHOWN]!r}") from error
     if not isinstance(parsed, dict):
         raise MessageUnreadable(f"not a JSON object: {line[:_SHOWN]!r}")

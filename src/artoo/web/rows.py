@@ -92,6 +92,18 @@ def _texts(value: object) -> list[str]:
     return [str(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
 
 
+def _objects(value: object) -> list[Json]:
+    return [_object(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
+
+
+def _number(value: object) -> float:
+    """0 where a log has something else: rows are made of lines that no contract was held against."""
+    try:
+        return float(value) if isinstance(value, int | float) else 0.0
+    except OverflowError:  # an integer of hundreds of digits
+        return 0.0
+
+
 def _nothing(payload: Json) -> tuple[str, str]:
     for name in ("reason", "title", "summary", "intent", "text", "error"):
         if isinstance(payload.get(name), str) and payload[name]:
@@ -101,7 +113,7 @@ def _nothing(payload: Json) -> tuple[str, str]:
 
 def _model(payload: Json) -> tuple[str, str]:
     usage = _object(payload.get("usage"))
-    seconds = float(str(payload.get("duration_ms", 0))) / 1000
+    seconds = _number(payload.get("duration_ms")) / 1000
     tokens = f"{usage.get('prompt_tokens', 0)} + {usage.get('completion_tokens', 0)} tokens"
     error = payload.get("error")
     said = f"{payload.get('contract')} · {tokens} · {seconds:.1f} s" + (f" · {error}" if error else "")
@@ -136,7 +148,7 @@ def _outcome(payload: Json) -> tuple[str, str]:
 
 def _decided(payload: Json) -> tuple[str, str]:
     loss = _object(payload.get("loss"))
-    numbers = " ".join(f"{name} {float(str(loss.get(key, 0))):.2f}" for name, key in _TERMS)
+    numbers = " ".join(f"{name} {_number(loss.get(key)):.2f}" for name, key in _TERMS)
     return " · ".join(filter(None, (str(payload.get("directive")), numbers, str(payload.get("reason") or "")))), ""
 
 
@@ -151,14 +163,15 @@ def _directive(payload: Json) -> tuple[str, str]:
 
 
 def _plan(payload: Json) -> tuple[str, str]:
-    subtasks = cast("list[object]", payload.get("subtasks") or [])
-    intents = " | ".join(str(_object(each).get("intent")) for each in subtasks)
-    return str(payload.get("reply") or intents), ""
+    return str(payload.get("reply") or _intents(payload)), ""
 
 
 def _manifest(payload: Json) -> tuple[str, str]:
-    entries = cast("list[object]", payload.get("subtasks") or [])
-    return " | ".join(str(_object(each).get("intent")) for each in entries), ""
+    return _intents(payload), ""
+
+
+def _intents(payload: Json) -> str:
+    return " | ".join(str(each.get("intent")) for each in _objects(payload.get("subtasks")))
 
 
 def _result(payload: Json) -> tuple[str, str]:

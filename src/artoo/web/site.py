@@ -28,6 +28,7 @@ LANGUAGE = "artoo_language"
 LONGEST_FORM = 1024 * 1024
 """Bytes of a form: a request may be long, and the paths that are chosen of a difference many."""
 MOST_FIELDS = 20_000
+_MOST_DIGITS = 16
 
 Form = tuple[tuple[str, str], ...]
 
@@ -99,6 +100,11 @@ def paths_of(form: Form) -> tuple[str, ...]:
 def value(form: Form, name: str) -> str:
     """A field of a form; empty when it is not there."""
     return dict(form).get(name, "")
+
+
+def number_in(text: str) -> int | None:
+    """A number that is written in digits; None: it is none. One of thousands of digits is an error to `int`."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS else None
 
 
 async def failed(request: Request, error: Exception) -> Response:

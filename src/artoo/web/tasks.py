@@ -27,7 +27,7 @@ from artoo.web.index import Fold
 from artoo.web.others import copied, fetch
 from artoo.web.reasons import reasons_of
 from artoo.web.rows import Row
-from artoo.web.site import NothingHere, form_of, page, paths_of, site_of, value, words_of
+from artoo.web.site import NothingHere, form_of, number_in, page, paths_of, site_of, value, words_of
 from artoo.web.story import Story
 from artoo.web.stream import home_events, open_stream, running_tasks, streamed
 from artoo.words.result import result_words
@@ -40,7 +40,6 @@ FIRST_SECONDS = 0.3
 LOG_SECONDS = 5.0
 """How long a new task's page waits for its log."""
 PAGE = "page"
-_MOST_DIGITS = 16
 
 
 def state_name(result: FinalResult | None, running: bool) -> str:
@@ -202,7 +201,9 @@ async def event(request: Request) -> Response:
     """One line of the log, whole: every prompt, answer and output; with `?part` without the page around it."""
     task_id, directory = directory_of(request)
     index = site_of(request).indexes.of(directory)
-    number = _number_of(str(request.path_params["number"]))
+    number = number_in(str(request.path_params["number"]))
+    if number is None:
+        raise NothingHere
     while index.counted <= number:
         index, at_end = await site_of(request).indexes.advanced(directory)
         if at_end:
@@ -213,13 +214,6 @@ async def event(request: Request) -> Response:
         raise NothingHere(str(error)) from error
     template = "event_now.html" if "part" in request.query_params else "event.html"
     return page(request, template, task_id=task_id, number=number, fields=fields, count=index.counted)
-
-
-def _number_of(text: str) -> int:
-    """Of an event. Not the router's own kind of number: that fails at one of thousands of digits."""
-    if not (text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS):
-        raise NothingHere
-    return int(text)
 
 
 async def stop(request: Request) -> Response:

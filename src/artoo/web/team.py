@@ -15,7 +15,7 @@ from artoo.runtime.team.by_hand import move as move_by_hand
 from artoo.runtime.team.by_hand import moves_from, read_letter
 from artoo.runtime.team.instance import serving
 from artoo.runtime.team.office import open_office
-from artoo.web.site import form_of, page, site_of, value
+from artoo.web.site import form_of, number_in, page, site_of, value
 
 LETTERS = 50
 PULSES = 16
@@ -79,8 +79,8 @@ async def move(request: Request) -> Response:
 async def review(request: Request) -> Response:
     """The operator's word on a submission, bound to the changes that were shown."""
     task_id, form = str(request.path_params["task"]), await form_of(request)
-    why, submission = value(form, "why").strip(), value(form, "submission")
-    if not submission.isdecimal():
+    why, submission = value(form, "why").strip(), number_in(value(form, "submission"))
+    if submission is None:
         raise ConfigurationError("say which submission this is about; use the page's own form")
     async with open_office(site_of(request).config) as office:
         if value(form, "verdict") == "approve":
@@ -88,7 +88,7 @@ async def review(request: Request) -> Response:
                 task_id,
                 OPERATOR,
                 why or "approved",
-                submission=int(submission),
+                submission=submission,
                 digest=value(form, "digest") or None,
             )
             if not ruling.completed:
@@ -96,7 +96,7 @@ async def review(request: Request) -> Response:
         elif not why:
             raise ConfigurationError("say why: the reasons reach whoever does it again")
         else:
-            await office.approvals.reject(task_id, OPERATOR, why, submission=int(submission))
+            await office.approvals.reject(task_id, OPERATOR, why, submission=submission)
     return RedirectResponse(f"/team/tasks/{task_id}", 303)
 
 
