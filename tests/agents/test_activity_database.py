@@ -287,12 +287,13 @@ async def test_what_other_processes_left_is_published_without_a_write_of_ones_ow
         outbox = Outbox(serving.database, stream, is_dead=gone.__contains__)
         publishing = asyncio.create_task(outbox.run(clock))
         await clock.wait_for_sleepers(1)
-        await command.board.add("a", OPERATOR)
+        task = await command.board.add("a", OPERATOR)
         gone.append("command")
         while not stream.records:
             await clock.wait_for_sleepers(1)
             clock.advance(OTHERS_SECONDS)
         publishing.cancel()
+    assert [record.board_task for record in stream.records if isinstance(record, TaskMoved)] == [task.id]
 
 
 @pytest.mark.usefixtures("engine")

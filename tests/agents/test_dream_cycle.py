@@ -18,7 +18,9 @@ from artoo.agents.database import Database
 from artoo.agents.dream_cycle import DreamCycle, DreamSettings, Word
 from artoo.agents.dream_plan import Promotion
 from artoo.agents.outbox import Outbox
-from artoo.contracts.agents import DreamCycleReport
+from artoo.agents.pulse import Beat
+from artoo.agents.pulses import Pulses
+from artoo.contracts.agents import DreamCycleReport, PulseRecorded
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ArtooError, BudgetExhausted, MemoryStoreError, ModelUnreachable
 from artoo.contracts.roles import Role
@@ -246,6 +248,19 @@ async def test_knowledge_stays_within_its_limit_and_says_what_went(mind: Mind) -
     assert len(mind.path.read_text()) <= 260
     assert [text.startswith('"alpha one"') for text in report.trimmed] == [True]
     assert [text.startswith('"beta') for text in report.promoted] == [True]
+
+
+async def test_old_beats_are_forgotten_but_not_the_last(mind: Mind) -> None:
+    """After the retention only the newest row remains, so that the numbers go on."""
+    now, ledger = mind.clock.now(), Pulses(mind.database)
+    for number, outcome in enumerate(("missed", "idle"), start=1):
+        pulse = PulseRecorded.model_validate({"agent": "ada", "due_at": now, "at": now, "outcome": outcome})
+        await ledger.record(Beat(number, now), pulse)
+    mind.clock.advance(91 * DAY)
+    await mind.did(*["greet"] * 3)
+    await mind.cycle().run()
+    assert [pulse.outcome for pulse in await ledger.recent("ada")] == ["idle"]
+    assert await ledger.last("ada") == Beat(2, now)
 
 
 async def test_a_prompt_gets_knowledge_and_never_the_buffer(mind: Mind) -> None:

@@ -6,8 +6,6 @@ a row, and beats that were skipped for one reason, share a row: an idle team's l
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from artoo.agents.accounts import UNFINISHED
 from artoo.agents.database import Database
 from artoo.agents.pulse import Beat
@@ -52,16 +50,6 @@ class Pulses:
         """See PulseLedger."""
         await self._database.write(lambda writing: writing.emit(Role.HEARTBEAT, agent, record))
 
-    async def counts(self, agent: str) -> dict[str, int]:
-        """How many beats had which outcome."""
-        rows = await self._database.read(
-            lambda reading: reading.all(
-                "SELECT outcome, CAST(sum(count) AS bigint) AS beats FROM pulses WHERE agent = ? GROUP BY outcome",
-                (agent,),
-            )
-        )
-        return {row["outcome"]: row["beats"] for row in rows}
-
     async def recent(self, agent: str, limit: int = 20) -> tuple[PulseRecorded, ...]:
         """The newest rows, newest first; idle and skipped beats in a row share one."""
 
@@ -69,19 +57,6 @@ class Pulses:
             return reading.all("SELECT * FROM pulses WHERE agent = ? ORDER BY number DESC LIMIT ?", (agent, limit))
 
         return tuple(_pulse(row) for row in await self._database.read(rows))
-
-    async def forget(self, agent: str, days: int) -> int:
-        """Deletes rows older than `days`, except the newest; how many."""
-
-        def work(writing: Writing) -> int:
-            before = microseconds(writing.now - timedelta(days=days))
-            return writing.run(
-                "DELETE FROM pulses WHERE agent = ? AND at_us < ?"
-                " AND number < (SELECT max(number) FROM pulses WHERE agent = ?)",
-                (agent, before, agent),
-            )
-
-        return await self._database.write(work)
 
 
 def _insert(writing: Writing, beat: Beat, last: Beat, pulse: PulseRecorded) -> None:
