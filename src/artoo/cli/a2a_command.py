@@ -7,14 +7,14 @@ from importlib.util import find_spec
 
 import click
 
-from artoo.cli.office import HELP, config_of
+from artoo.cli.home import current_config
+from artoo.cli.options import HELP
 from artoo.contracts.errors import ConfigurationError
 
 
 @click.command(context_settings=HELP)
 @click.option("--port", type=click.IntRange(0, 65_535), default=8_723, show_default=True, help="0: any free one.")
-@click.pass_context
-def a2a(context: click.Context, port: int) -> None:
+def a2a(port: int) -> None:
     """Serve A2A by HTTP on loopback: foreign agents that config.yaml names hand tasks to the team, until Ctrl-C.
 
     What they hand in comes onto the board, under your policy for each. The team works in this process, unless
@@ -24,4 +24,4 @@ def a2a(context: click.Context, port: int) -> None:
         raise ConfigurationError("A2A needs its library: pip install 'artoo[a2a]'")
     from artoo.protocols.a2a.serving import serve  # the SDK: only when it serves
 
-    asyncio.run(serve(config_of(context), port, lambda text: click.echo(f"artoo: {text}", err=True)))
+    asyncio.run(serve(current_config(), port, lambda text: click.echo(f"artoo: {text}", err=True)))

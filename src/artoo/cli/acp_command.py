@@ -7,8 +7,10 @@ import sys
 
 import click
 
+from artoo.cli.options import HELP
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.command(context_settings=HELP)
 def acp() -> None:
     """Serve the Agent Client Protocol on standard input and output: an editor starts this.
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, print_json
+from artoo.cli.office import JsonObject, in_office
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import ConfigurationError
 
@@ -50,9 +52,7 @@ def agent(context: click.Context, as_json: bool) -> None:
     help="How far its own work goes unreviewed.",
 )
 @as_json_option
-@click.pass_context
 def new(
-    context: click.Context,
     name: str,
     role: str,
     persona: str,
@@ -87,7 +87,7 @@ def new(
         await _lent(office, (await asyncio.to_thread(office.folders)).named(name))
         return made
 
-    record = in_office(context, work)
+    record = in_office(work)
     if as_json:
         print_json(_record_object(record))
         return
@@ -98,10 +98,9 @@ def new(
 
 @agent.command("list")
 @as_json_option
-@click.pass_context
-def list_(context: click.Context, as_json: bool) -> None:
+def list_(as_json: bool) -> None:
     """Show all agents, and folders that are none."""
-    rows, problems = in_office(context, listed)
+    rows, problems = in_office(listed)
     if as_json:
         print_json({"agents": rows, "problems": problems})
         return
@@ -115,10 +114,9 @@ def list_(context: click.Context, as_json: bool) -> None:
 @agent.command("show")
 @click.argument("name")
 @as_json_option
-@click.pass_context
-def show_(context: click.Context, name: str, as_json: bool) -> None:
+def show_(name: str, as_json: bool) -> None:
     """Show one agent: its identity, its latest pulses, what it did."""
-    found = in_office(context, lambda office: _shown(office, name))
+    found = in_office(lambda office: _shown(office, name))
     if as_json:
         print_json(found)
         return
@@ -130,29 +128,26 @@ def show_(context: click.Context, name: str, as_json: bool) -> None:
 @agent.command("trust")
 @click.argument("name")
 @click.argument("level", type=click.Choice([level.value for level in TrustLevel]))
-@click.pass_context
-def trust(context: click.Context, name: str, level: str) -> None:
+def trust(name: str, level: str) -> None:
     """Say how far NAME's own work goes without review."""
-    in_office(context, lambda office: office.registry.set_trust(name, TrustLevel(level), OPERATOR))
+    in_office(lambda office: office.registry.set_trust(name, TrustLevel(level), OPERATOR))
     click.echo(f"{name} is {level} now.")
 
 
 @agent.command("pause")
 @click.argument("name")
 @click.option("--why", default="", help="For the record.")
-@click.pass_context
-def pause(context: click.Context, name: str, why: str) -> None:
+def pause(name: str, why: str) -> None:
     """Let NAME take nothing new; what it works on it may finish."""
-    in_office(context, lambda office: office.registry.pause(name, OPERATOR, why))
+    in_office(lambda office: office.registry.pause(name, OPERATOR, why))
     click.echo(f"{name} is paused; artoo agent resume {name} ends that.")
 
 
 @agent.command("resume")
 @click.argument("name")
-@click.pass_context
-def resume(context: click.Context, name: str) -> None:
+def resume(name: str) -> None:
     """End NAME's pause."""
-    record = in_office(context, lambda office: office.registry.resume(name, OPERATOR))
+    record = in_office(lambda office: office.registry.resume(name, OPERATOR))
     stopped = f"{name} is still stopped: {record.stopped}; artoo agent accept {name} ends that."
     click.echo(stopped if record.stopped else f"{name} works again.")
 
@@ -161,13 +156,12 @@ def resume(context: click.Context, name: str) -> None:
 @click.argument("name")
 @click.option("--why", default="", help="For the record.")
 @as_json_option
-@click.pass_context
-def retire(context: click.Context, name: str, why: str, as_json: bool) -> None:
+def retire(name: str, why: str, as_json: bool) -> None:
     """End NAME: it does nothing more. Its tasks are anybody's; all that it left is kept, and its name with it.
 
     What it handed in still waits for its review. `artoo agent accept NAME` takes it back.
     """
-    given = in_office(context, lambda office: office.registry.retire(name, OPERATOR, why))
+    given = in_office(lambda office: office.registry.retire(name, OPERATOR, why))
     if as_json:
         print_json({"name": name, "state": RETIRED, "given_back": list(given)})
         return
@@ -176,8 +170,7 @@ def retire(context: click.Context, name: str, why: str, as_json: bool) -> None:
 
 @agent.command("accept")
 @click.argument("name")
-@click.pass_context
-def accept(context: click.Context, name: str) -> None:
+def accept(name: str) -> None:
     """Accept NAME's identity file as it is now. Read it first: it stands in every prompt."""
 
     async def work(office: Office) -> str:
@@ -188,7 +181,7 @@ def accept(context: click.Context, name: str) -> None:
         await _lent(office, folder)
         return accepted.sha256
 
-    click.echo(f"{name} is accepted with identity {in_office(context, work)[:16]}…")
+    click.echo(f"{name} is accepted with identity {in_office(work)[:16]}…")
 
 
 async def _folder(office: Office, name: str) -> AgentFolder:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 
 import click
 
-from artoo.cli.log_command import as_json_option, home_of, store_of
+from artoo.cli.exit_codes import FAILED
+from artoo.cli.home import current_home, current_store
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json
 
-PROBLEMS = 1
 _LOOK_SECONDS = 0.5
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def audit(context: click.Context) -> None:
     """What the Auditor saw, and proof that nothing is missing. Without a command: the report."""
@@ -27,14 +28,13 @@ def audit(context: click.Context) -> None:
     "--earlier", default=0, type=click.IntRange(min=0), help="The last reports that are on record instead."
 )
 @as_json_option
-@click.pass_context
-def report(context: click.Context, earlier: int, as_json: bool) -> None:
+def report(earlier: int, as_json: bool) -> None:
     """Report what happened since the last report. The next one begins with nothing."""
     from artoo.auditor.reading import earlier_reports, report_now
     from artoo.cli.audit_view import report_lines
     from artoo.runtime.system import SystemClock
 
-    home = home_of(context)
+    home = current_home()
     if earlier:
         found = earlier_reports(home, earlier)
     else:
@@ -42,7 +42,7 @@ def report(context: click.Context, earlier: int, as_json: bool) -> None:
         found = [now] if now is not None else []
     if as_json:
         objects = [each.model_dump(mode="json") for each in found]
-        _print_json(objects if earlier else next(iter(objects), None))
+        print_json(objects if earlier else next(iter(objects), None))
     elif not found:
         click.echo(f"Nothing has been audited yet in {home}.")
     else:
@@ -57,26 +57,26 @@ def verify(context: click.Context, as_json: bool) -> None:
     from artoo.auditor.layout import audit_directory, chains_in
     from artoo.auditor.verify import verify as verified
     from artoo.cli.audit_view import verification_lines, verification_object
-    from artoo.cli.progress import Progress
+    from artoo.cli.progress import ReadingProgress
     from artoo.tasklog.layout import tasks_directory
 
-    home = home_of(context)
+    home = current_home()
     directory = audit_directory(home)
     total = sum(path.stat().st_size for parts in chains_in(directory).values() for path in parts)
-    with Progress("audit", total) as progress:
+    with ReadingProgress("audit", total) as progress:
         found = verified(directory, tasks_directory(home), progress)
-    address = store_of(context)
+    address = current_store()
     elsewhere: list[str] = []
     if address is not None:
         from artoo.runtime.elsewhere import verify_shared
 
         elsewhere = verify_shared(home, address, found)
     if as_json:
-        _print_json({**verification_object(found), "machines": elsewhere})
+        print_json({**verification_object(found), "machines": elsewhere})
     else:
         click.echo("\n".join((*elsewhere, *verification_lines(found))))
     if not found.sound:
-        context.exit(PROBLEMS)
+        context.exit(FAILED)
 
 
 @audit.command("tail")
@@ -86,8 +86,7 @@ def verify(context: click.Context, as_json: bool) -> None:
 @click.option("--no-follow", is_flag=True, help="Do not wait for more.")
 @click.option("--findings", is_flag=True, help="Only what was found wrong.")
 @as_json_option
-@click.pass_context
-def tail(context: click.Context, lines: int, no_follow: bool, findings: bool, as_json: bool) -> None:
+def tail(lines: int, no_follow: bool, findings: bool, as_json: bool) -> None:
     """Show the last records, and those that come, until you stop it. --json: one object a line."""
     from artoo.auditor.reading import Follower
     from artoo.cli.audit_view import record_line
@@ -96,15 +95,10 @@ def tail(context: click.Context, lines: int, no_follow: bool, findings: bool, as
         if not findings or record.get("type") == "finding":
             click.echo(json.dumps(record, ensure_ascii=False) if as_json else record_line(record))
 
-    follower = Follower(home_of(context))
+    follower = Follower(current_home())
     for record in follower.last(lines, "finding" if findings else None):
         show(record)
     while not no_follow:
         time.sleep(_LOOK_SECONDS)
         for record in follower.new():
             show(record)
-
-
-def _print_json(found: object) -> None:
-    json.dump(found, sys.stdout, ensure_ascii=False, indent=2)
-    sys.stdout.write("\n")

@@ -7,19 +7,18 @@ from typing import cast
 
 import click
 
+from artoo.cli.options import HELP
 from artoo.cli.printable import show
 from artoo.contracts.errors import ConfigurationError
 from artoo.settings.places import Value
 
-_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
-
-@click.group(context_settings=_SETTINGS)
+@click.group(context_settings=HELP)
 def config() -> None:
     """Look at the configuration, or change one value of its file."""
 
 
-@config.command(context_settings=_SETTINGS)
+@config.command(context_settings=HELP)
 def path() -> None:
     """Show where the file is, or would be."""
     from artoo.runtime.home import CONFIG_NAME, default_home
@@ -27,7 +26,7 @@ def path() -> None:
     show(str(default_home(os.environ) / CONFIG_NAME))
 
 
-@config.command(context_settings=_SETTINGS)
+@config.command(context_settings=HELP)
 @click.argument("key", required=False)
 def get(key: str | None) -> None:
     """Show what is in effect, of the file and the environment: one setting (KEY as in limits.calls), or all."""
@@ -44,7 +43,7 @@ def get(key: str | None) -> None:
     show(written.removesuffix("...\n").rstrip())
 
 
-@config.command(name="set", context_settings=_SETTINGS)
+@config.command(name="set", context_settings=HELP)
 @click.argument("key")
 @click.argument("value")
 def set_(key: str, value: str) -> None:

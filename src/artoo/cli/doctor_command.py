@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import textwrap
@@ -17,20 +16,22 @@ from artoo.cli.diagnosis import Finding, State
 from artoo.cli.diagnosis_models import models
 from artoo.cli.diagnosis_sandbox import sandbox
 from artoo.cli.diagnosis_team import servers, team
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json
 from artoo.runtime.home import default_home
 
 INDENT = 22
 COLOURS = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@click.command(context_settings=HELP)
+@as_json_option
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> None:
     """Check this machine and say what to mend. Ends with 1 when something must be mended."""
     findings = asyncio.run(examine(os.environ))
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False))
+        print_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
             _show(finding)

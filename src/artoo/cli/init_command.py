@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import click
 
+from artoo.cli.options import HELP
 from artoo.contracts.errors import ConfigurationError
 from artoo.disk.whole import write_new, write_whole
 from artoo.runtime.config import Config
@@ -16,7 +17,7 @@ from artoo.runtime.home import CONFIG_NAME, default_home
 SCHEMA_NAME = "config.schema.json"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP)
 @click.option("--force", is_flag=True, help="Replace an existing configuration.")
 @click.option("--schema", is_flag=True, help="Only print the JSON schema of the configuration.")
 def init(force: bool, schema: bool) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Self
 
-INTERRUPTED = 130
+from artoo.cli.exit_codes import INTERRUPTED
+
 GRACE_SECONDS = 1.0
 """How long an exit lets clean-up run before the process ends without it."""
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-_HELP = {"help_option_names": ["-h", "--help"]}
+from artoo.cli.options import HELP
 
 
-@click.group(context_settings=_HELP)
+@click.group(context_settings=HELP)
 def lab() -> None:
     """Run the paper's claims as experiments. No model is asked: models, tools and time are simulated."""
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 import click
 
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json
 from artoo.prompts.laws import LAWS
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@click.command(context_settings=HELP)
+@as_json_option
 def laws(as_json: bool) -> None:
     """Show the Four Laws and what enforces them. A lower number overrides a higher one."""
     if as_json:
-        click.echo(json.dumps([asdict(law) for law in LAWS], indent=2, ensure_ascii=False))
+        print_json([asdict(law) for law in LAWS])
         return
     for law in LAWS:
         click.echo(f"Law {law.number}: {law.name}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
+
+from artoo.cli.home import current_home, current_store
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json
 
 if TYPE_CHECKING:
     from artoo.runtime.elsewhere import Elsewhere
@@ -16,36 +17,10 @@ if TYPE_CHECKING:
     from artoo.tasklog.reader import TaskLogReader
 
 
-@runtime_checkable
-class HasHome(Protocol):
-    """What the main command puts into the click context, as far as this group reads it."""
-
-    @property
-    def home(self) -> Path: ...
-
-
-def home_of(context: click.Context) -> Path:
-    """artoo's own directory: the main command's, else `ARTOO_HOME`, else `~/.artoo`."""
-    from artoo.runtime.home import default_home
-
-    given: object = context.find_root().obj
-    return given.home if isinstance(given, HasHome) else default_home(os.environ)
-
-
-def store_of(context: click.Context) -> StoreAddress | None:
-    """The store of many machines that is configured below the main command's home. Raises ConfigurationError."""
-    from artoo.runtime.config_file import load_config
-    from artoo.store.address import parse
-
-    config = load_config({**os.environ, "ARTOO_HOME": str(home_of(context))})
-    return None if config.store is None else parse(config.store)
-
-
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 task_argument = click.argument("task_id", metavar="[ID]", required=False)
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def log(context: click.Context) -> None:
     """Look at what tasks did. Without a command: the list of tasks.
@@ -61,8 +36,7 @@ def log(context: click.Context) -> None:
 @click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many, at most.")
 @click.option("--here", is_flag=True, help="Only those of this machine, where several share a store.")
 @as_json_option
-@click.pass_context
-def list_(context: click.Context, limit: int, here: bool, as_json: bool) -> None:
+def list_(limit: int, here: bool, as_json: bool) -> None:
     """Show the latest tasks: when, how they ended, what became of their changes, what was asked.
 
     With a shared store: those of all machines.
@@ -71,18 +45,18 @@ def list_(context: click.Context, limit: int, here: bool, as_json: bool) -> None
     from artoo.runtime.afterwards import SettledBooks
     from artoo.tasklog.reader import list_tasks
 
-    tasks, machines = list_tasks(home_of(context), limit), dict[str, str]()
-    if not here and (address := store_of(context)) is not None:
-        others = _elsewhere(home_of(context), address, limit)
+    tasks, machines = list_tasks(current_home(), limit), dict[str, str]()
+    if not here and (address := current_store()) is not None:
+        others = _elsewhere(current_home(), address, limit)
         machines = {one.summary.task_id: one.machine for one in others}
         both = [*tasks, *(one.summary for one in others)]
         tasks = sorted(both, key=lambda one: one.started, reverse=True)[:limit]
-    books = SettledBooks.of(home_of(context))
+    books = SettledBooks.of(current_home())
     ended = {one.task_id: one.result.changes for one in tasks if one.result is not None}
     states = {task_id: books.afterwards(task_id, changes).state for task_id, changes in ended.items()}
     became = {task_id: state for task_id, state in states.items() if state is not None}
     if as_json:
-        _print_json(log_view.tasks_object(tasks, machines, became))
+        print_json(log_view.tasks_object(tasks, machines, became))
     else:
         log_view.show_tasks(tasks, machines, became)
 
@@ -113,23 +87,23 @@ def show(context: click.Context, task_id: str | None, full: bool, as_json: bool)
     """
     from artoo.cli import log_view
     from artoo.cli.log_story import told
-    from artoo.cli.progress import Progress
+    from artoo.cli.progress import ReadingProgress
     from artoo.cli.settled_since import SettledSince
     from artoo.cli.task_names import name_at
     from artoo.runtime.afterwards import SettledBooks
     from artoo.tasklog.reader import TaskLogReader
 
     reader = _reader(context, task_id)
-    with Progress("log", reader.bytes) as progress:
+    with ReadingProgress("log", reader.bytes) as progress:
         story = told(TaskLogReader(reader.directory, progress), whole=full or as_json)
     ended = None if story.result is None else story.result.changes
-    afterwards = SettledBooks.of(home_of(context)).afterwards(story.task_id, ended)
+    afterwards = SettledBooks.of(current_home()).afterwards(story.task_id, ended)
     if as_json:
-        _print_json(log_view.story_object(story, afterwards))
+        print_json(log_view.story_object(story, afterwards))
         return
     language = "en" if story.result is None else story.result.language
     under = "" if ended is None else ended.kept_under
-    name = name_at(home_of(context), under or story.task_id)
+    name = name_at(current_home(), under or story.task_id)
     since = SettledSince(afterwards, name, language, on_board=bool(under))
     log_view.show_story(story, since, full=full)
 
@@ -160,7 +134,7 @@ def replay(context: click.Context, task_id: str | None, values: tuple[str, ...],
         context.exit(_what_if(reader, values, as_json=as_json))
     replayed = asyncio.run(replaying.replay(reader))
     if as_json:
-        _print_json(replay_view.replay_object(replayed))
+        print_json(replay_view.replay_object(replayed))
     else:
         replay_view.show_replay(replayed)
     context.exit(0 if replayed.difference is None else 1)
@@ -174,7 +148,7 @@ def _what_if(reader: TaskLogReader, values: tuple[str, ...], *, as_json: bool) -
     recording = read_recording(reader)
     rounds = what_if(recording.stream, changed(law_of(recording), values))
     if as_json:
-        _print_json(replay_view.what_if_object(recording.task_id, values, rounds))
+        print_json(replay_view.what_if_object(recording.task_id, values, rounds))
     else:
         replay_view.show_what_if(values, rounds)
     return 0 if all(each.same for each in rounds) else 1
@@ -202,12 +176,12 @@ def _reader(context: click.Context, task_id: str | None) -> TaskLogReader:
     from artoo.contracts.errors import ConfigurationError
     from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
 
-    home = home_of(context)
+    home = current_home()
     if task_id is not None:
         try:
             return find_log(home, task_id)
         except ConfigurationError:
-            address = store_of(context)
+            address = current_store()
             if address is None:
                 raise
         from artoo.runtime.elsewhere import find_log_elsewhere
@@ -217,8 +191,3 @@ def _reader(context: click.Context, task_id: str | None) -> TaskLogReader:
     if not latest:
         raise ConfigurationError(f"no task has been logged yet in {home}")
     return TaskLogReader(latest[0].directory)
-
-
-def _print_json(found: object) -> None:
-    json.dump(found, sys.stdout, ensure_ascii=False, indent=2)
-    sys.stdout.write("\n")

@@ -18,6 +18,7 @@ from artoo.cli.log_story import Events, RoundStory, SubTaskStory, TaskStory, det
 from artoo.cli.marks import Marks, cost_line, loss_line, marks_for
 from artoo.cli.printable import one_line, printable
 from artoo.cli.settled_since import SettledSince
+from artoo.cli.task_names import ID_SHOWN
 from artoo.cli.text import Text as Sentences
 from artoo.cli.text import count, decider_name, in_language, language_of
 from artoo.cli.typed import typed
@@ -33,7 +34,6 @@ from artoo.runtime.afterwards import Afterwards
 from artoo.tasklog.reader import TaskSummary
 from artoo.words.result import result_words
 
-ID_SHOWN = 13
 """Characters of a task's id that are shown: for a UUIDv7 its whole time stamp."""
 LINE = 100
 ENTITY = 60

@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import (
-    HELP,
-    JsonObject,
-    as_json_option,
-    config_of,
-    in_office,
-    plain_object,
-    print_json,
-    text_of,
-    the_one,
-)
+from artoo.cli.home import current_config
+from artoo.cli.office import JsonObject, in_office, plain_object, text_of, the_one
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json
 from artoo.contracts.agents import OPERATOR, Priority
 
 if TYPE_CHECKING:
@@ -61,16 +54,15 @@ def send(
     words = text_of(text)
     if wait is None:
         sent = in_office(
-            context, lambda office: office.mailbox.send(OPERATOR, recipient, words, priority=Priority(priority))
+            lambda office: office.mailbox.send(OPERATOR, recipient, words, priority=Priority(priority))
         )
         _print_sent(sent, as_json)
         return
     reply = in_office(
-        context,
         lambda office: office.asking.ask(OPERATOR, recipient, words, priority=Priority(priority), seconds=wait),
     )
     _print_reply(reply, recipient, wait, as_json)
-    if reply.mail is None and not as_json and serving(config_of(context).home) is None:
+    if reply.mail is None and not as_json and serving(current_config().home) is None:
         click.echo("artoo: nobody works here: artoo serve", err=True)
     context.exit(0 if reply.mail is not None else 1)
 
@@ -80,10 +72,9 @@ def send(
 @click.option("--box", type=click.Choice(BOXES), default="inbox", show_default=True)
 @click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000))
 @as_json_option
-@click.pass_context
-def list_(context: click.Context, name: str, box: str, limit: int, as_json: bool) -> None:
+def list_(name: str, box: str, limit: int, as_json: bool) -> None:
     """Show the newest letters of a mailbox, oldest first."""
-    found = in_office(context, lambda office: _listed(office, name, box, limit))
+    found = in_office(lambda office: _listed(office, name, box, limit))
     if as_json:
         print_json([_kept_object(kept) for kept in found])
         return
@@ -99,10 +90,9 @@ def list_(context: click.Context, name: str, box: str, limit: int, as_json: bool
 @mail.command("read")
 @click.argument("letter")
 @as_json_option
-@click.pass_context
-def read(context: click.Context, letter: str, as_json: bool) -> None:
+def read(letter: str, as_json: bool) -> None:
     """Show a letter. LETTER is its id or the beginning of it; one of your inbox goes to your archive."""
-    kept = in_office(context, lambda office: _read(office, letter))
+    kept = in_office(lambda office: _read(office, letter))
     if as_json:
         print_json(_kept_object(kept))
         return

@@ -13,22 +13,11 @@ from pathlib import Path
 
 import click
 
+from artoo.cli.exit_codes import FAILED, INTERRUPTED, NO_MODEL, USAGE
 from artoo.cli.group import LazyGroup
+from artoo.cli.options import HELP
 from artoo.cli.outward import outward
 from artoo.contracts.errors import ArtooError, ConfigurationError, ModelError
-
-USAGE, NO_MODEL, INTERRUPTED, FAILED = 2, 3, 130, 1
-
-
-class Session:
-    """What every command can ask of the context: where artoo's own files are."""
-
-    @property
-    def home(self) -> Path:
-        """artoo's own directory."""
-        from artoo.runtime.home import default_home
-
-        return default_home(os.environ)
 
 
 def _show_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -42,7 +31,7 @@ def _show_version(context: click.Context, parameter: click.Parameter, wanted: bo
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={**HELP, "max_content_width": 100},
     subcommand_metavar="[COMMAND | TEXT]...",
 )
 @click.option(
@@ -59,7 +48,6 @@ def artoo(context: click.Context) -> None:
     from artoo.cli.defects import tell_in_lines
 
     tell_in_lines()
-    context.obj = Session()
     if context.invoked_subcommand is None:
         if not sys.stdin.isatty():
             raise click.UsageError('there is no terminal to talk on; give a request: artoo "…", or artoo run -')

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from artoo.cli.exit_codes import FAILED
+from artoo.cli.options import HELP
 from artoo.cli.printable import one_line, show
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.disk.whole import write_whole
@@ -17,13 +19,11 @@ from artoo.disk.whole import write_whole
 if TYPE_CHECKING:
     from artoo.tools.mcp.servers import McpServer
 
-_SETTINGS = {"help_option_names": ["-h", "--help"]}
-FAILED = 1
 
 Table = dict[str, object]
 
 
-@click.group(invoke_without_command=True, context_settings=_SETTINGS)
+@click.group(invoke_without_command=True, context_settings=HELP)
 @click.option("--http", is_flag=True, help="Serve by HTTP on loopback, to whoever has the token.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8_722, show_default=True, help="With --http.")
 @click.option(
@@ -49,7 +49,7 @@ def mcp(context: click.Context, http: bool, port: int, project: Path | None) -> 
     asyncio.run(serve(load_config(), (project or Path.cwd()).resolve(), port if http else None, say))
 
 
-@mcp.command(name="list", context_settings=_SETTINGS)
+@mcp.command(name="list", context_settings=HELP)
 def list_() -> None:
     """Show the servers that tasks are offered."""
     found = _servers()
@@ -59,7 +59,7 @@ def list_() -> None:
     )
 
 
-@mcp.command(context_settings={**_SETTINGS, "ignore_unknown_options": True})
+@mcp.command(context_settings={**HELP, "ignore_unknown_options": True})
 @click.argument("name")
 @click.argument("command", nargs=-1)
 @click.option("--url", help="A server that is reached by streamable HTTP.")
@@ -84,7 +84,7 @@ def add(name: str, command: tuple[str, ...], url: str | None, env: tuple[str, ..
     show(f"{name} is added to {_file()}; artoo mcp test {name} tries it")
 
 
-@mcp.command(context_settings=_SETTINGS)
+@mcp.command(context_settings=HELP)
 @click.argument("name")
 def remove(name: str) -> None:
     """Take a server out of mcp.json."""
@@ -95,7 +95,7 @@ def remove(name: str) -> None:
     show(f"{name} is removed")
 
 
-@mcp.command(context_settings=_SETTINGS)
+@mcp.command(context_settings=HELP)
 @click.argument("name", required=False)
 @click.pass_context
 def test(context: click.Context, name: str | None) -> None:

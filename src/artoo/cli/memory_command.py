@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
+from artoo.cli.exit_codes import FAILED
+from artoo.cli.home import current_config
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.tags import Pair, pair_named, placed
 
@@ -20,28 +22,8 @@ if TYPE_CHECKING:
     from artoo.ports.memory_books import Findings, MemoryBooks
     from artoo.runtime.config import Config
 
-PROBLEMS = 1
 
 T = TypeVar("T")
-
-
-@runtime_checkable
-class HasHome(Protocol):
-    """What the main command puts into the click context, as far as this group reads it."""
-
-    @property
-    def home(self) -> Path: ...
-
-
-def config_of(context: click.Context) -> Config:
-    """The configuration below the main command's home."""
-    from artoo.runtime.config_file import load_config
-
-    given: object = context.find_root().obj
-    environ = dict(os.environ)
-    if isinstance(given, HasHome):
-        environ["ARTOO_HOME"] = str(given.home)
-    return load_config(environ)
 
 
 def with_books(config: Config, work: Callable[[MemoryBooks], Awaitable[T]]) -> T:
@@ -63,10 +45,7 @@ def pair_of(words: tuple[str, ...]) -> Pair:
     return placed(pair_named(text), str(Path.cwd()))
 
 
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-
-
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(invoke_without_command=True, context_settings=HELP)
 @as_json_option
 @click.pass_context
 def memory(context: click.Context, as_json: bool) -> None:
@@ -75,11 +54,11 @@ def memory(context: click.Context, as_json: bool) -> None:
         return
     from artoo.runtime.system import SystemClock
 
-    found = with_books(config_of(context), lambda books: books.overview(SystemClock().now()))
+    found = with_books(current_config(), lambda books: books.overview(SystemClock().now()))
     from artoo.cli import memory_view
 
     if as_json:
-        _print_json(memory_view.overview_object(found))
+        print_json(memory_view.overview_object(found))
     else:
         memory_view.show_overview(found)
 
@@ -87,16 +66,15 @@ def memory(context: click.Context, as_json: bool) -> None:
 @memory.command("query")
 @click.argument("pair", nargs=-1, required=True)
 @as_json_option
-@click.pass_context
-def query(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
+def query(pair: tuple[str, ...], as_json: bool) -> None:
     """What memory advises about PAIR: `SPACE ENTITY`, `tool:NAME`, or the words of a request."""
     from artoo.cli import memory_view
     from artoo.runtime.recalling import advice_about
 
-    found = asyncio.run(advice_about(config_of(context), pair_of(pair)))
+    found = asyncio.run(advice_about(current_config(), pair_of(pair)))
     if as_json:
         rules = [rule.model_dump(mode="json") for rule in found.rules]
-        _print_json({"potentials": found.potentials.model_dump(mode="json"), "rules": rules})
+        print_json({"potentials": found.potentials.model_dump(mode="json"), "rules": rules})
     else:
         memory_view.show_advice(found.potentials, found.rules)
 
@@ -104,16 +82,15 @@ def query(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
 @memory.command("explain")
 @click.argument("pair", nargs=-1, required=True)
 @as_json_option
-@click.pass_context
-def explain(context: click.Context, pair: tuple[str, ...], as_json: bool) -> None:
+def explain(pair: tuple[str, ...], as_json: bool) -> None:
     """Every megram's share in PAIR's two potentials, and both over time."""
     from artoo.cli import memory_view
     from artoo.runtime.system import SystemClock
 
     asked = pair_of(pair)
-    found = with_books(config_of(context), lambda books: books.explain(asked, SystemClock().now()))
+    found = with_books(current_config(), lambda books: books.explain(asked, SystemClock().now()))
     if as_json:
-        _print_json(memory_view.explanation_object(found))
+        print_json(memory_view.explanation_object(found))
     else:
         memory_view.show_explanation(found)
 
@@ -125,14 +102,14 @@ def dream(context: click.Context, as_json: bool) -> None:
     """Run one pass of the Dreamer now: forget, doubt, guess, and word rules when a model endpoint is configured."""
     from artoo.cli import memory_view
 
-    config = config_of(context)
+    config = current_config()
     report = with_books(config, lambda books: _dream_once(config, books))
     if as_json:
-        _print_json(report.model_dump(mode="json"))
+        print_json(report.model_dump(mode="json"))
     else:
         memory_view.show_report(report)
     if report.error is not None:
-        context.exit(PROBLEMS)
+        context.exit(FAILED)
 
 
 async def _dream_once(config: Config, books: MemoryBooks) -> DreamReport:
@@ -159,8 +136,7 @@ async def _dream_once(config: Config, books: MemoryBooks) -> DreamReport:
 @memory.command("forget")
 @click.argument("what", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.pass_context
-def forget(context: click.Context, what: tuple[str, ...], yes: bool) -> None:
+def forget(what: tuple[str, ...], yes: bool) -> None:
     """Delete one entry (its ID), or everything about a PAIR. This cannot be undone; export first."""
     if not any(part.strip() for part in what):
         raise click.UsageError("Name an entry by its ID, or a pair, such as `tool:glob path:/tmp`.")
@@ -174,7 +150,7 @@ def forget(context: click.Context, what: tuple[str, ...], yes: bool) -> None:
             return 1 if await books.forget_one(what[0]) is not None else 0
         return await books.forget_pair(pair_of(what))
 
-    gone = with_books(config_of(context), forgotten)
+    gone = with_books(current_config(), forgotten)
     if not gone:
         raise MemoryStoreError(f"Memory holds nothing under {named}. `artoo memory export` lists what it holds.")
     click.echo(f"Forgot {gone} {'entry' if gone == 1 else 'entries'}.")
@@ -182,8 +158,7 @@ def forget(context: click.Context, what: tuple[str, ...], yes: bool) -> None:
 
 @memory.command("export")
 @click.argument("file", type=click.File("wb", lazy=True), default="-")
-@click.pass_context
-def export(context: click.Context, file: BinaryIO) -> None:
+def export(file: BinaryIO) -> None:
     """Write every entry as a line of JSON to FILE (default: standard output)."""
 
     async def written(books: MemoryBooks) -> int:
@@ -193,17 +168,16 @@ def export(context: click.Context, file: BinaryIO) -> None:
             count += 1
         return count
 
-    count = with_books(config_of(context), written)
+    count = with_books(current_config(), written)
     file.flush()
     click.echo(f"{count} entries exported", err=True)
 
 
 @memory.command("import")
 @click.argument("file", type=click.File("rb"))
-@click.pass_context
-def import_(context: click.Context, file: BinaryIO) -> None:
+def import_(file: BinaryIO) -> None:
     """Read entries from FILE (JSON lines, as exported). What is known already is left as it is."""
-    added, known = with_books(config_of(context), lambda books: books.imported(file))
+    added, known = with_books(current_config(), lambda books: books.imported(file))
     click.echo(f"{added} entries added, {known} known already")
 
 
@@ -211,13 +185,12 @@ def import_(context: click.Context, file: BinaryIO) -> None:
 @click.argument("rule")
 @click.argument("verdict", type=click.Choice(["bad"]))
 @click.argument("why")
-@click.pass_context
-def feedback(context: click.Context, rule: str, verdict: str, why: str) -> None:
+def feedback(rule: str, verdict: str, why: str) -> None:
     """Say that RULE (an entry's ID) is bad, and WHY. Its evidence is opposed, not rewritten."""
     from artoo.runtime.system import SystemClock, UuidIds
 
     new_id, now = UuidIds().new(), SystemClock().now()
-    written = with_books(config_of(context), lambda books: books.oppose(rule, why, new_id=new_id, at=now))
+    written = with_books(current_config(), lambda books: books.oppose(rule, why, new_id=new_id, at=now))
     click.echo(f"Noted against {rule}: {written.space} {written.entity}, f = {written.f:g}, σ = {written.sigma:+g}")
 
 
@@ -236,23 +209,22 @@ def verify(context: click.Context, check: bool, as_json: bool) -> None:
         await books.repair()
         return found, await books.examine()
 
-    found, after = with_books(config_of(context), verified)
+    found, after = with_books(current_config(), verified)
     if as_json:
-        _print_json(memory_view.findings_object(found, after))
+        print_json(memory_view.findings_object(found, after))
     else:
         memory_view.show_findings(found, after, checked_only=check)
     if not after.sound:
-        context.exit(PROBLEMS)
+        context.exit(FAILED)
 
 
 @memory.command("proposals")
 @as_json_option
-@click.pass_context
-def proposals(context: click.Context, as_json: bool) -> None:
+def proposals(as_json: bool) -> None:
     """Show what the Dreamer would add to the T layer. Only you can accept it."""
-    found = with_books(config_of(context), lambda books: books.open_proposals())
+    found = with_books(current_config(), lambda books: books.open_proposals())
     if as_json:
-        _print_json([proposal.model_dump(mode="json") for proposal in found])
+        print_json([proposal.model_dump(mode="json") for proposal in found])
         return
     from artoo.cli.printable import one_line
 
@@ -264,28 +236,21 @@ def proposals(context: click.Context, as_json: bool) -> None:
 
 @memory.command("accept")
 @click.argument("proposal_id")
-@click.pass_context
-def accept(context: click.Context, proposal_id: str) -> None:
+def accept(proposal_id: str) -> None:
     """Accept a proposal: its text becomes a file of the T layer."""
     from artoo.runtime.proposals import settle_proposal
 
-    config = config_of(context)
+    config = current_config()
     file = with_books(config, lambda books: settle_proposal(books, config.home, proposal_id, accept=True))
     click.echo(f"Accepted: {file}")
 
 
 @memory.command("refuse")
 @click.argument("proposal_id")
-@click.pass_context
-def refuse(context: click.Context, proposal_id: str) -> None:
+def refuse(proposal_id: str) -> None:
     """Refuse a proposal; it will not be made again."""
     from artoo.runtime.proposals import settle_proposal
 
-    config = config_of(context)
+    config = current_config()
     with_books(config, lambda books: settle_proposal(books, config.home, proposal_id, accept=False))
     click.echo("Refused.")
-
-
-def _print_json(found: object) -> None:
-    json.dump(found, sys.stdout, ensure_ascii=False, indent=2)
-    sys.stdout.write("\n")

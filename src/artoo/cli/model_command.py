@@ -3,65 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import click
 
-from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.cli.aside import MEGABYTE
+from artoo.cli.exit_codes import INTERRUPTED
+from artoo.cli.home import current_home
+from artoo.cli.options import as_json_option
+from artoo.cli.printable import print_json
 from artoo.llm.model_fetch import Report, fetch_model
 from artoo.llm.model_store import KnownModel, ModelEntry, ModelStore
 
-MEGABYTE = 1_000_000
-EXIT_INTERRUPTED = 130
 
-
-@runtime_checkable
-class HasHome(Protocol):
-    """What the main command puts into the click context, as far as this group reads it."""
-
-    @property
-    def home(self) -> Path: ...
-
-
-def store_of(context: click.Context) -> ModelStore:
-    """The model store below the main command's home, or below ARTOO_HOME (else ~/.artoo) when it gave none."""
-    given: object = context.find_root().obj
-    if isinstance(given, ModelStore):
-        return given
-    if isinstance(given, HasHome):
-        return ModelStore(given.home)
-    return ModelStore(Path(os.environ.get("ARTOO_HOME") or Path.home() / ".artoo").expanduser())
-
-
-class ConfigurationFailed(click.ClickException):
-    """A setting, an argument or a file is wrong."""
-
-    exit_code = 2
-
-
-class NoModel(click.ClickException):
-    """No usable model could be had."""
-
-    exit_code = 3
-
-
-@contextmanager
-def readable_errors() -> Generator[None]:
-    """Turns artoo's errors into a message on stderr and the documented exit code."""
-    try:
-        yield
-    except ConfigurationError as error:
-        raise ConfigurationFailed(str(error)) from error
-    except ArtooError as error:
-        raise NoModel(str(error)) from error
-    except OSError as error:
-        where = error.filename or "a file of artoo's"
-        raise ConfigurationFailed(f"{where} cannot be used ({error.strerror}); check its rights") from error
+def model_store() -> ModelStore:
+    """The models below artoo's own directory."""
+    return ModelStore(current_home())
 
 
 @click.group("model")
@@ -70,14 +29,12 @@ def model_group() -> None:
 
 
 @model_group.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-@click.pass_context
-def list_models(context: click.Context, as_json: bool) -> None:
+@as_json_option
+def list_models(as_json: bool) -> None:
     """Show the models that artoo knows, and which one is used."""
-    with readable_errors():
-        entries = store_of(context).entries()
+    entries = model_store().entries()
     if as_json:
-        click.echo(json.dumps([_as_object(entry) for entry in entries], indent=2))
+        print_json([_as_object(entry) for entry in entries])
         return
     for entry in entries:
         mark = "*" if entry.active else " "
@@ -93,30 +50,27 @@ def list_models(context: click.Context, as_json: bool) -> None:
 @click.pass_context
 def pull_model(context: click.Context, name: str | None) -> None:
     """Fetch a model once (NAME, or the one in use) and verify it."""
-    with readable_errors():
-        store = store_of(context)
-        model = store.active() if name is None else store.find(name)
-        if not isinstance(model, KnownModel):
-            store.check_file(model)
-            click.echo(f"{model} is a file of your own; there is nothing to fetch")
-            return
-        with progress_report() as report:
-            try:
-                path = asyncio.run(fetch_model(store, model, report=report))
-            except KeyboardInterrupt:
-                click.echo("Interrupted; `artoo model pull` goes on where it stopped.", err=True)
-                context.exit(EXIT_INTERRUPTED)
-        click.echo(f"{model.name} is here and verified: {path}")
+    store = model_store()
+    model = store.active() if name is None else store.find(name)
+    if not isinstance(model, KnownModel):
+        store.check_file(model)
+        click.echo(f"{model} is a file of your own; there is nothing to fetch")
+        return
+    with progress_report() as report:
+        try:
+            path = asyncio.run(fetch_model(store, model, report=report))
+        except KeyboardInterrupt:
+            click.echo("Interrupted; `artoo model pull` goes on where it stopped.", err=True)
+            context.exit(INTERRUPTED)
+    click.echo(f"{model.name} is here and verified: {path}")
 
 
 @model_group.command("use")
 @click.argument("name_or_path")
-@click.pass_context
-def use_model(context: click.Context, name_or_path: str) -> None:
+def use_model(name_or_path: str) -> None:
     """Use a known model, or any GGUF file, from now on."""
-    with readable_errors():
-        store = store_of(context)
-        chosen = store.use(name_or_path)
+    store = model_store()
+    chosen = store.use(name_or_path)
     if isinstance(chosen, Path):
         click.echo(f"artoo now uses {chosen}")
     elif store.path_of(chosen).exists():
@@ -128,15 +82,13 @@ def use_model(context: click.Context, name_or_path: str) -> None:
 @model_group.command("remove")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.pass_context
-def remove_model(context: click.Context, name: str, yes: bool) -> None:
+def remove_model(name: str, yes: bool) -> None:
     """Delete a model that artoo fetched, and what is left of fetching it."""
-    with readable_errors():
-        store = store_of(context)
-        store.require_removable(name)
-        if not yes:
-            click.confirm(f"Delete {name} below {store.directory}?", abort=True)
-        freed = store.remove(name)
+    store = model_store()
+    store.require_removable(name)
+    if not yes:
+        click.confirm(f"Delete {name} below {store.directory}?", abort=True)
+    freed = store.remove(name)
     click.echo(f"Removed {name}: {freed / MEGABYTE:,.0f} MB freed" if freed else f"{name} was not here")
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from artoo.cli.exit_codes import ACCEPTED, FAILED, INTERRUPTED, NO_MODEL, PENDING
 from artoo.cli.typed import typed
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import CriterionVerdict
@@ -15,9 +16,6 @@ from artoo.tools.settling_words import waiting
 from artoo.words.outcome import resumable, status_of
 from artoo.words.result import result_words
 
-ACCEPTED, ABANDONED, USAGE, NO_MODEL, PENDING, INTERRUPTED = 0, 1, 2, 3, 4, 130
-"""Exit codes of a run (SPEC section 12)."""
-
 
 def exit_code(result: FinalResult, *, strict: bool = False) -> int:
     """0 when done (perhaps with gaps), 1 abandoned, 3 no model, 4 done and something waits, 130 interrupted.
@@ -26,10 +24,10 @@ def exit_code(result: FinalResult, *, strict: bool = False) -> int:
     """
     if result.directive is not Directive.ABANDON:
         if strict and (result.open or result.unmet or result.assurance is Assurance.UNVERIFIED):
-            return ABANDONED
+            return FAILED
         return PENDING if result.changes.waits else ACCEPTED
     return {StoppedBy.NO_MODEL: NO_MODEL, StoppedBy.INTERRUPTED: INTERRUPTED}.get(
-        result.stopped_by or StoppedBy.INTERNAL, ABANDONED
+        result.stopped_by or StoppedBy.INTERNAL, FAILED
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 from artoo.words.shown import printable
 
-__all__ = ["one_line", "printable", "show", "show_as_it_is"]
+__all__ = ["one_line", "print_json", "printable", "show", "show_as_it_is"]
 
 
 def one_line(text: str) -> str:
@@ -27,3 +28,8 @@ def show_as_it_is(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
     sys.stdout.flush()
+
+
+def print_json(found: object) -> None:
+    """One JSON value on standard output."""
+    show(json.dumps(found, ensure_ascii=False, indent=2))

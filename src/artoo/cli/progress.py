@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import time
 
+from artoo.cli.aside import MEGABYTE
+
 _FIRST_SECONDS = 1.0
 _EVERY_SECONDS = 0.2
-_MEGABYTE = 1_000_000
 
 
-class Progress:
+class ReadingProgress:
     """Call it with the bytes that were read; leaving it clears its line. `total`: bytes that there are."""
 
     def __init__(self, what: str, total: int) -> None:
@@ -28,11 +29,11 @@ class Progress:
         self._next = time.monotonic() + _EVERY_SECONDS
         self._shown = True
         share = min(100, 100 * self._done // max(1, self._total))
-        done, total = self._done // _MEGABYTE, self._total // _MEGABYTE
+        done, total = self._done // MEGABYTE, self._total // MEGABYTE
         sys.stderr.write(f"\r\x1b[K{self._what}: {share} % ({done} of {total} MB)")
         sys.stderr.flush()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ReadingProgress:
         return self
 
     def __exit__(self, *_: object) -> None:

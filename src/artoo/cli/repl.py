@@ -13,8 +13,8 @@ import click
 from artoo.cli import running
 from artoo.cli.aside import Aside
 from artoo.cli.confirm import Dialogue, dialogue
+from artoo.cli.exit_codes import INTERRUPTED
 from artoo.cli.interrupts import Interrupts
-from artoo.cli.outcome import INTERRUPTED
 from artoo.cli.pasted import images_in
 from artoo.cli.printable import show
 from artoo.cli.prompt import Prompt

@@ -8,6 +8,7 @@ import click
 
 from artoo.cli import running
 from artoo.cli.display import Progress
+from artoo.cli.options import HELP
 from artoo.cli.run_command import Output, Terminal, on_terminal
 from artoo.cli.view import TaskView
 from artoo.contracts.solution import FinalResult
@@ -15,7 +16,7 @@ from artoo.runtime.config_file import load_config
 from artoo.runtime.sessions import tell_resumed
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP)
 @click.argument("task_id", metavar="[ID]", required=False)
 @click.option("--json", "as_json_", is_flag=True, help="Print one JSON object as the last line.")
 @click.option("--events", is_flag=True, help="Print every message as a JSON line, then the result.")

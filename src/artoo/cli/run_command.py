@@ -17,9 +17,11 @@ from artoo.cli.aside import Aside
 from artoo.cli.confirm import Dialogue, dialogue
 from artoo.cli.display import Progress, is_plain
 from artoo.cli.ending import Ending
+from artoo.cli.exit_codes import INTERRUPTED
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
-from artoo.cli.outcome import INTERRUPTED, as_json, exit_code
+from artoo.cli.options import HELP
+from artoo.cli.outcome import as_json, exit_code
 from artoo.cli.outward import outward
 from artoo.cli.paint import Paint
 from artoo.cli.printable import show, show_as_it_is
@@ -52,7 +54,7 @@ class Output:
     talk: str = "-c"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP)
 @click.argument("text", nargs=-1)
 @click.option("--json", "as_json_", is_flag=True, help="Print one JSON object as the last line.")
 @click.option("--events", is_flag=True, help="Print every message as a JSON line, then the result.")

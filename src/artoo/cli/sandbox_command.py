@@ -14,9 +14,10 @@ import click
 from artoo.cli.confirm import dialogue
 from artoo.cli.display import is_plain
 from artoo.cli.ending import allowing
+from artoo.cli.exit_codes import INTERRUPTED, PENDING
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
-from artoo.cli.outcome import INTERRUPTED, PENDING
+from artoo.cli.options import HELP
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here
 from artoo.cli.printable import printable, show
@@ -41,7 +42,7 @@ SECONDS = 24 * 3_600.0
 
 
 @click.command(
-    context_settings={"help_option_names": ["-h", "--help"], "ignore_unknown_options": True},
+    context_settings={**HELP, "ignore_unknown_options": True},
 )
 @click.option(
     "--workspace", type=click.Path(file_okay=False, path_type=Path), help="Where new files are free, besides here."

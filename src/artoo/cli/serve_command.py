@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, config_of, plain_object
+from artoo.cli.exit_codes import FAILED
+from artoo.cli.home import current_config
+from artoo.cli.office import plain_object
+from artoo.cli.options import HELP
 from artoo.contracts.agents import (
     AgentChanged,
     AgentWoken,
@@ -37,7 +40,6 @@ GRACE_SECONDS = 20.0
 LEAVE_SECONDS = 40.0
 """And when even that hangs, the process ends: everything that matters is on disk."""
 
-FAILED = 1
 LONGEST = 500
 """Characters of a line, cut between words; the whole of it is in `artoo task log`."""
 
@@ -57,7 +59,7 @@ def serve(context: click.Context, events: bool, as_json: bool, web: bool, port: 
     """
     from artoo.runtime.team.instance import only_instance
 
-    config = config_of(context)
+    config = current_config()
     with only_instance(config.home):
         code = asyncio.run(_serve_with_page(config, _printer(events, as_json), web=web, port=port))
     context.exit(code)
@@ -77,7 +79,7 @@ def worker(context: click.Context, events: bool, as_json: bool) -> None:
     """
     from artoo.runtime.team.instance import only_instance
 
-    config = config_of(context)
+    config = current_config()
     with only_instance(config.home):
         code = asyncio.run(_serve(config, _printer(events, as_json), worker=True))
     context.exit(code)

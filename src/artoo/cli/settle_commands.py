@@ -14,6 +14,7 @@ import click
 from artoo.cli.asked import agreed, is_asked
 from artoo.cli.display import is_plain
 from artoo.cli.keyboard import Keyboard
+from artoo.cli.options import HELP, as_json_option
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, show, show_as_it_is
@@ -41,18 +42,16 @@ if TYPE_CHECKING:
     from artoo.runtime.pending import Pending
 
 REFUSED = 1
-HELP = {"help_option_names": ["-h", "--help"]}
 NAMED = 20
 """Harmless paths that are named of what was applied; the dangerous ones are all named."""
 
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask again on a terminal.")
 
 
 @click.command(context_settings=HELP)
 @click.argument("task", required=False)
 @click.argument("paths", nargs=-1)
-@_json_option
+@as_json_option
 def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
     """Show what TASK would change: what waits for your yes.
 
@@ -82,7 +81,7 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
 @click.argument("paths", nargs=-1)
 @click.option("--rest", is_flag=True, help="Apply what is not in conflict with what was changed meanwhile.")
 @_yes_option
-@_json_option
+@as_json_option
 @click.pass_context
 def apply(
     context: click.Context, task: str | None, paths: tuple[str, ...], rest: bool, yes: bool, as_json: bool
@@ -131,7 +130,7 @@ def _approved(config: Config, board_task: str, *, quiet: bool) -> None:
 @click.command(context_settings=HELP)
 @click.argument("task", required=False)
 @_yes_option
-@_json_option
+@as_json_option
 @click.pass_context
 def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) -> None:
     """Drop what TASK changed: your files stay as they are.

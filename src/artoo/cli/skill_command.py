@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, config_of
+from artoo.cli.home import current_config
+from artoo.cli.options import HELP
 from artoo.cli.printable import one_line, show
 from artoo.contracts.errors import ConfigurationError
 
@@ -27,10 +28,9 @@ def skill() -> None:
 
 @skill.command(name="list", context_settings=HELP)
 @click.option("--all", "everything", is_flag=True, help="Every answer that is kept, of other projects too.")
-@click.pass_context
-def list_(context: click.Context, everything: bool) -> None:
+def list_(everything: bool) -> None:
     """Show your own skills, and those of the project in this directory with what you said to them."""
-    config = config_of(context)
+    config = current_config()
     agreed, found = _of(config)
     own = _own(config)
     lines = [f"yours {one.name}: {one.description}" for one in own.skills]
@@ -44,10 +44,9 @@ def list_(context: click.Context, everything: bool) -> None:
 
 @skill.command(context_settings=HELP)
 @click.argument("name")
-@click.pass_context
-def accept(context: click.Context, name: str) -> None:
+def accept(name: str) -> None:
     """Agree to a skill of this directory's project, exactly as it is now. Read it first."""
-    agreed, found = _of(config_of(context))
+    agreed, found = _of(current_config())
     wanted = [one for one in found.skills if one.name == name]
     if not wanted:
         known = ", ".join(one.name for one in found.skills) or "none"
@@ -58,10 +57,9 @@ def accept(context: click.Context, name: str) -> None:
 
 @skill.command(context_settings=HELP)
 @click.argument("name")
-@click.pass_context
-def forget(context: click.Context, name: str) -> None:
+def forget(name: str) -> None:
     """Forget an answer, and be asked anew: by a skill's name here, or by what `list --all` shows first."""
-    agreed, found = _of(config_of(context))
+    agreed, found = _of(current_config())
     here = {one.digest for one in found.skills if one.name == name}
     forgotten = agreed.forget(lambda digest: digest in here or (len(name) >= _SHOWN and digest.startswith(name)))
     if not forgotten:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, JsonObject, as_json_option, config_of, in_office, plain_object, print_json
+from artoo.cli.home import current_config
+from artoo.cli.office import JsonObject, in_office, plain_object
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json
 from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.solution import Cost
@@ -38,7 +41,7 @@ def status(context: click.Context, as_json: bool) -> None:
     from artoo.runtime.expiring import drop_expired
     from artoo.runtime.stopped import left_undone
 
-    config = config_of(context)
+    config = current_config()
     drop_expired(config)
     waiting = all_waiting(config)
     found, problem = _of_the_team(context)
@@ -69,7 +72,7 @@ def status(context: click.Context, as_json: bool) -> None:
 def _of_the_team(context: click.Context) -> tuple[JsonObject, ArtooError | None]:
     """How the team stands, or why its books cannot be read (a full disk): what waits is shown all the same."""
     try:
-        return in_office(context, _status), None
+        return in_office(_status), None
     except ArtooError as error:
         return {"problems": [str(error)]}, error
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, as_json_option, config_of, print_json
+from artoo.cli.home import current_config
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json
 from artoo.contracts.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -26,15 +28,14 @@ def store() -> None:
 
 @store.command()
 @_url
-@click.pass_context
-def init(context: click.Context, url: str | None) -> None:
+def init(url: str | None) -> None:
     """Make the tables, or bring them up to date, and give the roles their rights.
 
     Run it as the owner of the database, once for all machines.
     """
     from artoo.store.schema import migrate, version
 
-    address = _address(config_of(context), url)
+    address = _address(current_config(), url)
     made = _explained(address, "set up", lambda: migrate(address))
     for name in made:
         click.echo(f"made {name}")
@@ -44,10 +45,9 @@ def init(context: click.Context, url: str | None) -> None:
 @store.command()
 @_url
 @as_json_option
-@click.pass_context
-def check(context: click.Context, url: str | None, as_json: bool) -> None:
+def check(url: str | None, as_json: bool) -> None:
     """Reach the store, look at its schema, and count and hash what is in it."""
-    config = config_of(context)
+    config = current_config()
     address = _address(config, url)
     found = {part.name: part.in_store(address) for part in _parts(config)}
     _show(found, as_json)
@@ -79,7 +79,7 @@ def _move(
 ) -> None:
     from artoo.runtime.team.instance import only_instance
 
-    config = config_of(context)
+    config = current_config()
     address = _address(config, url)
     with only_instance(config.home):
         moved = {part.name: move(part, address) for part in _parts(config)}

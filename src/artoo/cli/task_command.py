@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, JsonObject, as_json_option, in_office, plain_object, print_json, text_of, the_one
+from artoo.cli.office import JsonObject, in_office, plain_object, text_of, the_one
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json
 from artoo.contracts.agents import (
     OPERATOR,
     WHOEVER_MAY,
@@ -63,9 +65,7 @@ def task(context: click.Context) -> None:
     help="Where it works (default: here). Nothing changes there before a review.",
 )
 @as_json_option
-@click.pass_context
 def add(
-    context: click.Context,
     text: tuple[str, ...],
     assignee: str | None,
     priority: str,
@@ -76,7 +76,6 @@ def add(
     """Put TEXT on the board, pending. TEXT may be - to read it from standard input."""
     words = text_of(text)
     made = in_office(
-        context,
         lambda office: office.board.add(
             words,
             OPERATOR,
@@ -98,13 +97,10 @@ def add(
 @click.option("--all", "everything", is_flag=True, help="Archived ones too.")
 @click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000))
 @as_json_option
-@click.pass_context
-def list_(
-    context: click.Context, states: tuple[str, ...], agent: str | None, everything: bool, limit: int, as_json: bool
-) -> None:
+def list_(states: tuple[str, ...], agent: str | None, everything: bool, limit: int, as_json: bool) -> None:
     """Show the newest tasks, oldest first."""
     wanted = {BoardState(state) for state in states} or (set(BoardState) if everything else None)
-    found = in_office(context, lambda office: office.board.list(wanted, assignee=agent, limit=limit))
+    found = in_office(lambda office: office.board.list(wanted, assignee=agent, limit=limit))
     if as_json:
         print_json([plain_object(one) for one in found])
         return
@@ -116,10 +112,9 @@ def list_(
 @task.command("show")
 @click.argument("identifier", metavar="ID")
 @as_json_option
-@click.pass_context
-def show_(context: click.Context, identifier: str, as_json: bool) -> None:
+def show_(identifier: str, as_json: bool) -> None:
     """Show a task: its result with the evidence, and what its submission would change."""
-    shown = in_office(context, lambda office: _shown(office, identifier))
+    shown = in_office(lambda office: _shown(office, identifier))
     if as_json:
         print_json(_shown_object(shown))
         return
@@ -131,15 +126,14 @@ def show_(context: click.Context, identifier: str, as_json: bool) -> None:
 @task.command("log")
 @click.argument("identifier", metavar="ID")
 @as_json_option
-@click.pass_context
-def log(context: click.Context, identifier: str, as_json: bool) -> None:
+def log(identifier: str, as_json: bool) -> None:
     """Show everything that was done with a task, who did it, and why."""
 
     async def work(office: Office) -> tuple[tuple[TaskMoved | TaskChanged, ...], tuple[SettledRecord, ...]]:
         task_id = await _id(office, identifier)
         return await office.board.log(task_id), _put_back(office.home, task_id)
 
-    records, put_back = in_office(context, work)
+    records, put_back = in_office(work)
     if as_json:
         objects: list[JsonObject] = [{"kind": record.kind(), **plain_object(record)} for record in records]
         print_json([*objects, *({"kind": "PutBack", **one.model_dump(mode="json")} for one in put_back)])
@@ -160,9 +154,7 @@ def log(context: click.Context, identifier: str, as_json: bool) -> None:
 @click.option("--priority", type=_priority)
 @click.option("--complexity", type=_complexity)
 @as_json_option
-@click.pass_context
 def move(
-    context: click.Context,
     identifier: str,
     state: str | None,
     why: tuple[str, ...],
@@ -193,7 +185,7 @@ def move(
             await moved_by_hand(office, task_id, BoardState(state), " ".join(why))
         return await office.board.get(task_id)
 
-    moved = in_office(context, work)
+    moved = in_office(work)
     if as_json:
         print_json(plain_object(moved))
     else:
@@ -225,7 +217,7 @@ def review(
             return await office.approvals.reject(task_id, OPERATOR, reason), True, ()
         return await _approve(office, task_id, reason, digest)
 
-    found, decided, problems = in_office(context, work)
+    found, decided, problems = in_office(work)
     if as_json:
         print_json({**plain_object(found), "decided": decided, "problems": list(problems)})
     else:

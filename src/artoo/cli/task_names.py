@@ -7,6 +7,9 @@ from pathlib import Path
 
 from artoo.runtime.naming import short_name
 
+ID_SHOWN = 13
+"""Characters of an id in a list: for a UUIDv7 its whole time stamp."""
+
 
 def name_at(home: Path, task_id: str) -> str:
     """The shortest that names it to every command: no other task that waits, has a log or can be undone."""

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from artoo.cli.office import ID_SHOWN
 from artoo.cli.printable import one_line, printable
+from artoo.cli.task_names import ID_SHOWN
 from artoo.contracts.agents import BoardTask, TaskChanged, TaskMoved
 
 LONGEST_ID = 20

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.printable import show
+from artoo.cli.options import HELP, as_json_option
+from artoo.cli.printable import print_json, show
 
 if TYPE_CHECKING:
     from artoo.runtime.config import Config
     from artoo.runtime.tuning.keeping import Accepted, Proposal
     from artoo.runtime.tuning.proposing import Said
 
-_SETTINGS = {"help_option_names": ["-h", "--help"]}
 _WORTH = 100.0
 """Calls, where the configuration has no limit of them."""
 
 
-@click.group(invoke_without_command=True, context_settings=_SETTINGS)
+@click.group(invoke_without_command=True, context_settings=HELP)
 @click.option(
     "--worth",
     type=click.FloatRange(min=0, min_open=True),
@@ -30,7 +29,7 @@ _WORTH = 100.0
 @click.option(
     "--tasks", default=2_000, show_default=True, type=click.IntRange(min=1), help="Latest tasks to read, at most."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@as_json_option
 @click.pass_context
 def tune(context: click.Context, worth: float | None, tasks: int, as_json: bool) -> None:
     """Look for better numbers of the control law in the logs of your own tasks.
@@ -53,14 +52,14 @@ def tune(context: click.Context, worth: float | None, tasks: int, as_json: bool)
     said = proposals(logs.records, lambda kind: tuned.get(kind, general), rate)
     kept = propose(config.home, [each.proposed for each in said if each.proposed], rate, datetime.now(UTC))
     if as_json:
-        show(json.dumps([each.model_dump(mode="json") for each in kept], ensure_ascii=False, indent=2))
+        print_json([each.model_dump(mode="json") for each in kept])
         return
     left = "".join(f", {count} left out ({why})" for why, count in logs.left_out)
     show(f"{len(logs.records)} tasks read{left}; all criteria of a task are worth {rate:g} calls (--worth)")
     _show_said(said, kept)
 
 
-@tune.command("list", context_settings=_SETTINGS)
+@tune.command("list", context_settings=HELP)
 def list_() -> None:
     """Show what is proposed and what was accepted."""
     from artoo.runtime.tuning.keeping import load
@@ -74,7 +73,7 @@ def list_() -> None:
         show("nothing is proposed and nothing was accepted")
 
 
-@tune.command("accept", context_settings=_SETTINGS)
+@tune.command("accept", context_settings=HELP)
 @click.argument("number", type=int)
 def accept_(number: int) -> None:
     """Write proposal NUMBER into the configuration."""
@@ -85,7 +84,7 @@ def accept_(number: int) -> None:
     show(f"{'.'.join(route(proposal))} is {proposal.value:g} now; `artoo tune revoke {number}` takes it back")
 
 
-@tune.command("revoke", context_settings=_SETTINGS)
+@tune.command("revoke", context_settings=HELP)
 @click.argument("number", type=int)
 def revoke_(number: int) -> None:
     """Put back what stood in the configuration before NUMBER was accepted."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from artoo.cli.asked import agreed, is_asked
+from artoo.cli.options import HELP, as_json_option
 from artoo.cli.outward import outward
 from artoo.cli.places import Here
-from artoo.cli.printable import one_line, show
+from artoo.cli.printable import one_line, print_json, show
 from artoo.cli.review.words import review_words
 from artoo.cli.task_names import local_time, name_at
 from artoo.cli.text import count
@@ -38,11 +38,11 @@ _ASKED = 80
 _NO_LOG = "(what was asked is not on record)"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP)
 @click.argument("task", required=False)
 @click.option("--list", "list_", is_flag=True, help="Show what can be undone, and until when.")
 @click.option("--yes", is_flag=True, help="Without TASK: do not ask whether the latest is meant.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@as_json_option
 @click.pass_context
 def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_json: bool) -> None:
     """Put back what TASK changed. TASK is its id, or a beginning of it that no other task has.
@@ -100,7 +100,7 @@ def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> st
 def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[str, str], as_json: bool) -> None:
     if as_json:
         found = [{**one.model_dump(mode="json"), "request": requests[one.task_id]} for one in known]
-        show(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
         return
     if not known:
         show("Nothing can be undone: no task has changed anything that is still kept.")
@@ -115,7 +115,7 @@ def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[s
 
 def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
     if as_json:
-        show(json.dumps({**report.model_dump(mode="json"), "request": request}, indent=2, ensure_ascii=False))
+        print_json({**report.model_dump(mode="json"), "request": request})
         return
     here = Here()
     if request:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import HELP, config_of
+from artoo.cli.home import current_config
+from artoo.cli.options import HELP
 
 if TYPE_CHECKING:
     from artoo.runtime.config import Config
@@ -26,8 +27,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.command(context_settings=HELP)
 @click.option("--port", type=click.IntRange(0, 65_535), help="The port (default: 7226, or a free one).")
 @click.option("--no-open", is_flag=True, help="Only print the address.")
-@click.pass_context
-def web(context: click.Context, port: int | None, no_open: bool) -> None:
+def web(port: int | None, no_open: bool) -> None:
     """Show tasks, differences, memory, team and audit in a browser, live, until Ctrl-C.
 
     The printed address is good once, within a quarter of an hour; type the command again for another one. Nobody
@@ -36,7 +36,7 @@ def web(context: click.Context, port: int | None, no_open: bool) -> None:
     from artoo.web.entry import Entry
     from artoo.web.serving import address_of, only_page
 
-    config = config_of(context)
+    config = current_config()
     with only_page(config.home, port) as found:
         if isinstance(found, int):
             address = address_of(found, Entry(config.home).token())

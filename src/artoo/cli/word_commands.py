@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import click
 
+from artoo.cli.options import HELP
+
 SHELLS = ("bash", "zsh", "fish")
 _LOADING = {
     "bash": 'eval "$(artoo completion bash)"   in ~/.bashrc',
     "zsh": 'eval "$(artoo completion zsh)"   in ~/.zshrc',
     "fish": "artoo completion fish | source   in ~/.config/fish/config.fish",
 }
-_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
-@click.command("help", context_settings=_SETTINGS)
+@click.command("help", context_settings=HELP)
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
 def help_(context: click.Context, words: tuple[str, ...]) -> None:
@@ -28,7 +29,7 @@ def help_(context: click.Context, words: tuple[str, ...]) -> None:
     click.echo(here.get_help())
 
 
-@click.command(context_settings=_SETTINGS)
+@click.command(context_settings=HELP)
 def version() -> None:
     """Show the version."""
     from importlib.metadata import version as version_of
@@ -36,7 +37,7 @@ def version() -> None:
     click.echo(f"artoo {version_of('artoo')}")
 
 
-@click.command(context_settings=_SETTINGS)
+@click.command(context_settings=HELP)
 @click.option("-c", "--continue", "latest", is_flag=True, help="Go on with the last conversation.")
 @click.option("--session", metavar="NAME", help="Begin or go on with the conversation of this name.")
 @click.pass_context
@@ -47,7 +48,7 @@ def chat(context: click.Context, latest: bool, session: str | None) -> None:
     context.exit(converse(name=session, latest=latest))
 
 
-@click.command(context_settings=_SETTINGS, epilog="; ".join(_LOADING.values()))
+@click.command(context_settings=HELP, epilog="; ".join(_LOADING.values()))
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
