@@ -24,6 +24,7 @@ from artoo.contracts.base import Contract
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError
 from artoo.contracts.roles import Role
 from artoo.testing import FakeClock
+from board_work import hand_in, take
 
 
 class SetClock(FakeClock):
@@ -100,9 +101,9 @@ async def test_a_file_of_the_first_schema_is_upgraded(tmp_path: Path) -> None:
         connection.execute("PRAGMA user_version = 1")
         connection.commit()
     async with office(tmp_path) as opened:
-        claim = await opened.board.work.take("old", "dot")
+        claim = await take(opened.database, "old", "dot")
         assert (claim.epoch, claim.task.made_on) == (1, "")
-        assert (await opened.board.work.submit(claim, "done")).submission == 1
+        assert (await hand_in(opened.database, claim, "done")).submission == 1
 
 
 async def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
@@ -228,7 +229,7 @@ async def test_a_clock_set_back_ends_no_claim_and_keeps_the_chain(tmp_path: Path
     clock = SetClock()
     async with office(tmp_path, clock) as opened:
         task = await opened.board.add("x", OPERATOR)
-        claim = await opened.board.work.take(task.id, "dot")
+        claim = await take(opened.database, task.id, "dot")
         clock.set_by = timedelta(days=-1)
         await opened.board.work.recover(lambda _: False)
         await opened.board.work.renew(claim)
@@ -269,7 +270,7 @@ async def test_what_a_command_did_comes_before_what_followed(tmp_path: Path) -> 
         office(tmp_path, holder="serving") as serving,
     ):
         task = await command.board.add("a", OPERATOR)
-        await serving.board.work.take(task.id, "bob")
+        await take(serving.database, task.id, "bob")
         await Outbox(serving.database, stream, is_dead=lambda _: False).drain()
     moved = [record.after.value for record in stream.records if isinstance(record, TaskMoved)]
     assert moved == ["pending", "in_progress"]

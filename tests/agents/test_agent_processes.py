@@ -31,7 +31,8 @@ def start(directory: Path, name: str, letters: int, first: int = 0) -> subproces
     """A working process."""
     arguments = [sys.executable, str(PROGRAM), str(directory), name, str(letters), str(first)]
     where = {} if Choice.stores is None else {"ARTOO_STORE": Choice.stores.of(directory).url}
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env={**os.environ, **where})
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **where}
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environ)
 
 
 def wait_for(process: subprocess.Popen[str], number: int) -> int:

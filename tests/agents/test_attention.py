@@ -15,6 +15,7 @@ from artoo.agents.board_rows import TaskClaim
 from artoo.agents.mail_rows import MailClaim
 from artoo.contracts.agents import OPERATOR, Priority
 from artoo.testing import FakeClock
+from board_work import hand_in, take
 
 BOUND = 1_000
 
@@ -139,7 +140,7 @@ async def test_seniors_are_given_reviews_and_never_their_own(tmp_path: Path) -> 
     """A submission waits for whoever may approve it, with the priority of its task."""
     async with office(tmp_path) as opened:
         task = await opened.board.add("x", OPERATOR)
-        await opened.board.work.submit(await opened.board.work.take(task.id, "cyd"), "done")
+        await hand_in(opened.database, await take(opened.database, task.id, "cyd"), "done")
         assert await opened.allocation.peek("bob") is None
         await opened.registry.set_trust("cyd", (await opened.registry.get("dot")).trust, OPERATOR)
         assert await opened.allocation.peek("cyd") is None

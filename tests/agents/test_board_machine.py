@@ -31,6 +31,7 @@ from artoo.contracts.agents import (
 )
 from artoo.contracts.errors import ConfigurationError, GovernanceRefused
 from artoo.testing import FakeClock
+from board_work import hand_in, take
 
 T = TypeVar("T")
 S = BoardState
@@ -121,15 +122,17 @@ class BoardMachine(RuleBasedStateMachine):
         claims = self.claims[-2:] if pick % 4 else self.claims
         return claims[pick // 4 % len(claims)] if claims else None
 
-    @initialize(tasks=st.lists(st.tuples(complexities, workers, st.booleans()), min_size=2, max_size=6))
+    @initialize(
+        tasks=st.lists(st.tuples(complexities, st.sampled_from([*TEAM]), st.booleans()), min_size=2, max_size=6)
+    )
     def begin(self, tasks: list[tuple[Complexity | None, str, bool]]) -> None:
         """Some tasks are being worked on already, and some were handed in."""
         for complexity, assignee, submitted in tasks:
             task = self.runner.run(self.board.add("do it", OPERATOR, complexity=complexity, assignee=assignee))
             self.state[task.id], self.complexity[task.id] = None, complexity
-            self.claims.append(self.runner.run(self.board.work.take(task.id, assignee)))
+            self.claims.append(self.runner.run(take(self.office.database, task.id, assignee)))
             if submitted:
-                self.runner.run(self.board.work.submit(self.claims[-1], "done"))
+                self.runner.run(hand_in(self.office.database, self.claims[-1], "done"))
 
     @rule(actor=actors, complexity=complexities, assignee=st.none() | workers)
     def add(self, actor: str, complexity: Complexity | None, assignee: str | None) -> None:
@@ -139,28 +142,25 @@ class BoardMachine(RuleBasedStateMachine):
             self.state[task.id] = None
             self.complexity[task.id] = complexity
 
-    @rule(pick=picks, actor=actors, how=st.sampled_from(["take", "next", "own"]))
-    def take(self, pick: int, actor: str, how: str) -> None:
-        if how == "next":
-            claim = self.attempt(self.office.allocation.next(actor))
-        else:
-            task_id = self.some_task(pick, S.PENDING, S.BLOCKED)
-            if how == "own" and task_id in self.state:
-                actor = self.runner.run(self.board.get(task_id)).assignee or actor
-            claim = self.attempt(self.board.work.take(task_id, actor))
+    @rule(pick=picks, actor=actors, own=st.booleans())
+    def take(self, pick: int, actor: str, own: bool) -> None:
+        task_id = self.some_task(pick, S.PENDING, S.BLOCKED)
+        if own and task_id in self.state:
+            actor = self.runner.run(self.board.get(task_id)).assignee or actor
+        claim = self.attempt(self.office.allocation.next(actor))
         if isinstance(claim, TaskClaim) and claim.task.state is S.IN_PROGRESS:
             self.claims.append(claim)
 
-    @rule(pick=picks, ending=st.sampled_from(["submit", "merge", "fail", "hold_up", "give_back", "renew"]))
+    @rule(pick=picks, ending=st.sampled_from(["hand in", "submit", "fail", "hold_up", "give_back", "renew"]))
     def work(self, pick: int, ending: str) -> None:
         claim = self.some_claim(pick)
         if claim is None:
             return
         work = self.board.work
         match ending:
+            case "hand in":
+                self.attempt(hand_in(self.office.database, claim, "done"))
             case "submit":
-                self.attempt(work.submit(claim, "done"))
-            case "merge":
                 self.attempt(self.merges.submit(claim, "done"))
             case "fail":
                 self.attempt(work.fail(claim, "no"))

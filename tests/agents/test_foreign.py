@@ -15,6 +15,7 @@ from artoo.agents.merges import Merges
 from artoo.contracts.agents import OPERATOR, BoardState, TaskMoved
 from artoo.contracts.errors import ForeignRefused
 from artoo.testing.ids import SequentialIds
+from board_work import take
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -79,31 +80,31 @@ async def test_work_without_the_last_message_is_done_again(tmp_path: Path) -> No
         async def says(number: int) -> None:
             assert await foreign.more("bob", task.id, Asked(f"m{number}", "", str(number), "dot"), Bounds())
 
-        claim = await work.take(task.id, "dot")
+        claim = await take(opened.database, task.id, "dot")
         await work.began(claim, "run one")
         await says(2)
         await work.give_back(claim, "stopped")
-        claim = await work.take(task.id, "dot")
+        claim = await take(opened.database, task.id, "dot")
         await work.began(claim, "run one")  # resumed: it was told "one" and no more
         back, review = await merges.submit(claim, "done")
         assert (back.state, back.text, review) == (BoardState.PENDING, "one\n\n2", True)
-        claim = await work.take(task.id, "dot")
+        claim = await take(opened.database, task.id, "dot")
         await work.began(claim, "run two")
         await says(3)
         failed = await work.fail(claim, "impossible")
         assert (failed.state, failed.run) == (BoardState.BLOCKED, None)
-        claim = await work.take(task.id, "dot")
+        claim = await take(opened.database, task.id, "dot")
         await work.began(claim, "run three")
         waits, _ = await merges.submit(claim, "done")
         assert waits.state is BoardState.REVIEW
         await says(4)
         assert (await opened.board.get(task.id)).state is BoardState.PENDING
-        claim = await work.take(task.id, "dot")
+        claim = await take(opened.database, task.id, "dot")
         await work.began(claim, "run four")
         await says(5)
         await work.block(task.id, OPERATOR, "mine")
         await opened.board.assign(task.id, OPERATOR, OPERATOR)
-        done, _ = await merges.submit(await work.take(task.id, OPERATOR), "by hand")
+        done, _ = await merges.submit(await take(opened.database, task.id, OPERATOR), "by hand")
         assert done.state is BoardState.REVIEW
         moves = [one for one in await opened.board.log(task.id) if isinstance(one, TaskMoved)]
         again = [one for one in moves if one.reason == MORE_ASKED]

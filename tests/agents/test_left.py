@@ -12,6 +12,7 @@ from artoo.agents.governance import SEED_POLICIES
 from artoo.agents.left import left_to_operator
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import IdentityRefused
+from board_work import hand_in, take
 
 
 @pytest.mark.usefixtures("engine")
@@ -21,9 +22,9 @@ async def test_every_state_that_needs_the_operator_is_named(tmp_path: Path) -> N
         board, registry = opened.board, opened.registry
         await registry.register("ada", OPERATOR, sha256="a" * 64)
         reviewed, failed, blocked, waiting = [await board.add(text, OPERATOR, assignee="ada") for text in "rfbw"]
-        await board.work.submit(await board.work.take(reviewed.id, "ada"), "done")
-        await board.work.fail(await board.work.take(failed.id, "ada"), "no way")
-        await board.work.hold_up(await board.work.take(blocked.id, "ada"), "too large")
+        await hand_in(opened.database, await take(opened.database, reviewed.id, "ada"), "done")
+        await board.work.fail(await take(opened.database, failed.id, "ada"), "no way")
+        await board.work.hold_up(await take(opened.database, blocked.id, "ada"), "too large")
 
         async def named() -> dict[str, str]:
             return {one.task.text: one.why for one in await left_to_operator(opened.database, SEED_POLICIES)}

@@ -21,6 +21,7 @@ from artoo.contracts.agents import (
     TaskMoved,
 )
 from artoo.contracts.errors import ActorRefused, ClaimLost, MoveRefused
+from board_work import take
 
 S = BoardState
 
@@ -33,7 +34,7 @@ def merges_of(opened: Office) -> Merges:
 async def handed_in(opened: Office, name: str, complexity: Complexity | None = None) -> tuple[BoardTask, bool]:
     """A task that `name` has submitted, and whether somebody must look at it."""
     task = await opened.board.add("x", OPERATOR, assignee=name, complexity=complexity)
-    claim = await opened.board.work.take(task.id, name)
+    claim = await take(opened.database, task.id, name)
     return await merges_of(opened).submit(claim, "done")
 
 
@@ -95,7 +96,7 @@ async def test_left_to_the_operator(tmp_path: Path) -> None:
         with pytest.raises(ActorRefused):
             await opened.board.reviews.approve(task.id, "eve")
         await opened.board.reviews.reject(task.id, OPERATOR, "leave a.txt alone")
-        claim = await opened.board.work.take(task.id, "ada")
+        claim = await take(opened.database, task.id, "ada")
         again, _ = await merges.submit(claim, "done")
         assert again.reviewer == "eve"
 
@@ -109,7 +110,7 @@ async def test_sent_back_until_the_operator_decides(tmp_path: Path) -> None:
         for number in range(1, MOST_SUBMISSIONS):
             sent = await merges.send_back(task.id, number, "a.txt was changed")
             assert sent.state is S.PENDING and sent.notes[-1] == "runtime: a.txt was changed"
-            claim = await opened.board.work.take(task.id, "ada")
+            claim = await take(opened.database, task.id, "ada")
             await merges.submit(claim, "done")
         assert (await merges.send_back(task.id, MOST_SUBMISSIONS, "again")).state is S.REJECTED
 

@@ -10,6 +10,7 @@ from core_doubles import office
 from artoo.agents.folders import create_agent, folder_of
 from artoo.contracts.agents import OPERATOR, BoardState, TaskChanged
 from artoo.contracts.errors import ActorRefused, ClaimLost, IdentityRefused, MailRefused
+from board_work import hand_in, take
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -22,10 +23,10 @@ async def test_its_tasks_are_given_back_and_what_it_handed_in_stays(tmp_path: Pa
         waits, held, works, reviewed, failed = [
             await board.add(text, OPERATOR, assignee="ada") for text in ("w", "h", "i", "r", "f")
         ]
-        await board.work.hold_up(await board.work.take(held.id, "ada"), "too large")
-        working = await board.work.take(works.id, "ada")
-        await board.work.submit(await board.work.take(reviewed.id, "ada"), "done")
-        await board.work.fail(await board.work.take(failed.id, "ada"), "no way")
+        await board.work.hold_up(await take(opened.database, held.id, "ada"), "too large")
+        working = await take(opened.database, works.id, "ada")
+        await hand_in(opened.database, await take(opened.database, reviewed.id, "ada"), "done")
+        await board.work.fail(await take(opened.database, failed.id, "ada"), "no way")
         given = await registry.retire("ada", OPERATOR, "no longer needed")
         assert set(given) == {waits.id, held.id, works.id}
         for task in (waits, held, works):
@@ -34,8 +35,8 @@ async def test_its_tasks_are_given_back_and_what_it_handed_in_stays(tmp_path: Pa
         with pytest.raises(ClaimLost):
             await board.work.renew(working)
         with pytest.raises(ClaimLost):
-            await board.work.submit(working, "too late")
-        taken = await board.work.take(works.id, "bob")
+            await hand_in(opened.database, working, "too late")
+        taken = await take(opened.database, works.id, "bob")
         assert taken.resumed and taken.task.run is None
         changes = [one for one in await board.log(works.id) if isinstance(one, TaskChanged)]
         assert [(one.change, one.actor, one.detail) for one in changes] == [
@@ -53,7 +54,7 @@ async def test_a_retired_reviewer_keeps_nobody_waiting(tmp_path: Path) -> None:
         board = opened.board
         task = await board.add("text", OPERATOR, assignee="ada")
         await board.set_reviewer(task.id, "dot", OPERATOR)
-        await board.work.submit(await board.work.take(task.id, "ada"), "done")
+        await hand_in(opened.database, await take(opened.database, task.id, "ada"), "done")
         claim = await board.reviews.take(task.id, "dot")
         await opened.registry.retire("dot", OPERATOR)
         with pytest.raises(ClaimLost):

@@ -17,8 +17,10 @@ from artoo.agents.board import Board
 from artoo.agents.board_rows import TaskClaim
 from artoo.agents.database import Database
 from artoo.agents.embedded import EmbeddedDatabase
+from artoo.agents.governance import SEED_POLICIES
 from artoo.agents.holders import this_process
 from artoo.agents.mailbox import Mailbox
+from artoo.agents.merges import Merges
 from artoo.agents.outbox import Outbox
 from artoo.agents.shared import SharedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity
@@ -26,6 +28,7 @@ from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.store.address import parse
+from board_work import pass_what_waits
 
 AGENT = "bob"
 UNFINISHED = (BoardState.PENDING, BoardState.IN_PROGRESS, BoardState.BLOCKED, BoardState.REVIEW)
@@ -50,6 +53,7 @@ async def work(directory: Path, name: str, numbers: Iterator[int]) -> None:
     async with await _books(directory, clock) as database:
         board, mailbox = Board(database, ids), Mailbox(database, clock, ids)
         outbox, allocation = Outbox(database, publish), Allocation(database, ids)
+        merges = Merges(database, SEED_POLICIES)
         await outbox.drain()
         busy = True
         while busy:
@@ -59,11 +63,12 @@ async def work(directory: Path, name: str, numbers: Iterator[int]) -> None:
                     await board.add(f"{name}-{number}", OPERATOR, complexity=Complexity.SIMPLE)
                 await mailbox.send(OPERATOR, AGENT, "a letter", mail_id=f"{name}-{number}")
                 print(number, flush=True)
+            await pass_what_waits(database)
             await board.work.recover()
             await mailbox.recover()
             claim = await allocation.next(AGENT)
             if isinstance(claim, TaskClaim):
-                await board.work.submit(claim, "done")
+                await merges.submit(claim, "done")
             elif claim is not None:
                 await mailbox.answer(claim, f"to {claim.mail.id}")
             await outbox.drain()

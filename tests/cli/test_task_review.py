@@ -20,6 +20,7 @@ from artoo.runtime.team.attempt import begin, hand_in
 from artoo.runtime.team.office import Office, open_office
 from artoo.testing import Asked, ScriptedModel
 from artoo.testing.replies import Scripted
+from board_work import take
 
 ASK = "[a]pply all, [c]hoose, [k]eep for later, [d]iscard, [s]how again: "
 
@@ -51,7 +52,7 @@ async def submit(place: Path, *, hands_in: bool = True) -> str:
         identity = create_agent(home, "ada", role="clerk", persona="exact")
         await office.registry.register("ada", OPERATOR, sha256=identity.sha256, trust=TrustLevel.PROBATION)
         task = await office.board.add("edit a.txt", OPERATOR, assignee="ada", project=str(project))
-        claim = await office.board.work.take(task.id, "ada")
+        claim = await take(office.database, task.id, "ada")
         places = RunOptions(project=project, workspace=config.workspace_path)
         attempt = await begin(artoo, office.submissions, task, places)
         await attempt.view.write(project / "a.txt", b"theirs\n")
@@ -183,7 +184,7 @@ async def _fail(office: Office) -> None:
     (task,) = await office.board.list()
     await office.board.work.block(task.id, OPERATOR, "")
     await office.board.release(task.id, OPERATOR)
-    await office.board.work.fail(await office.board.work.take(task.id, "ada"), "out of calls")
+    await office.board.work.fail(await take(office.database, task.id, "ada"), "out of calls")
 
 
 def test_a_failed_tasks_files_can_be_taken(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

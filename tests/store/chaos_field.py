@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import signal
 import subprocess
@@ -99,9 +100,9 @@ class Field:
         url = self._url_at(machine)
         arguments = [url, str(self.place(machine)), str(number), AGENTS[machine], str(machine - 1)]
         with (self.place(machine) / f"{number}.txt").open("ab") as said:
-            return subprocess.Popen(
-                [*before, *DEAF, sys.executable, str(WORKER), *arguments], stdout=said, stderr=said
-            )
+            command = [*before, *DEAF, sys.executable, str(WORKER), *arguments]
+            environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+            return subprocess.Popen(command, stdout=said, stderr=said, env=environ)
 
     def _url_at(self, machine: int) -> str:
         """The store as this machine reaches it, with its own role."""

@@ -23,16 +23,20 @@ from artoo.agents.allocation import Allocation
 from artoo.agents.board import Board
 from artoo.agents.board_rows import TaskClaim
 from artoo.agents.database import Database
+from artoo.agents.governance import SEED_POLICIES
 from artoo.agents.mail_rows import MailClaim
 from artoo.agents.mailbox import Mailbox
+from artoo.agents.merges import Merges
 from artoo.agents.outbox import Outbox
 from artoo.agents.seats import Seats
+from artoo.contracts.agents import BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ClaimLost, GovernanceRefused
 from artoo.contracts.roles import Role
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.runtime.team.office import open_books
 from artoo.testing import ScriptedModel
+from board_work import pass_what_waits
 
 LEASE_SECONDS = 2.0
 IDLE_SECONDS = 0.1
@@ -61,6 +65,8 @@ class Worker:
     def __init__(self, database: Database, clock: WrongClock, history: Path, agent: str) -> None:
         ids = UuidIds()
         self._agent = agent
+        self._database = database
+        self._merges = Merges(database, SEED_POLICIES)
         self._board = Board(database, ids)
         self._mailbox = Mailbox(database, clock, ids)
         self._allocation = Allocation(database, ids)
@@ -71,6 +77,7 @@ class Worker:
         looked = -RECOVER_SECONDS
         while True:
             if time.monotonic() - looked > RECOVER_SECONDS:
+                await pass_what_waits(self._database)
                 await self._board.work.recover()
                 await self._mailbox.recover()
                 looked = time.monotonic()
@@ -83,14 +90,17 @@ class Worker:
                 await self._answer(claim)
 
     async def _do(self, claim: TaskClaim) -> None:
+        if claim.task.state is BoardState.REVIEW:
+            return  # of a process that was killed; the upkeep passes it
         self._note("claimed", claim.task.id, claim.epoch)
         await asyncio.sleep(random.uniform(0.0, 0.02))
         try:
-            await self._board.work.submit(claim, f"epoch {claim.epoch}")
+            await self._merges.submit(claim, f"epoch {claim.epoch}")
         except (ClaimLost, GovernanceRefused):
             self._note("refused", claim.task.id, claim.epoch)
         else:
             self._note("done", claim.task.id, claim.epoch)
+            await pass_what_waits(self._database)
 
     async def _answer(self, claim: MailClaim) -> None:
         self._note("claimed", claim.mail.id, claim.epoch)

@@ -22,6 +22,7 @@ from artoo.contracts.errors import ActorRefused
 from artoo.runtime.system import UuidIds
 from artoo.store.address import StoreAddress
 from artoo.testing import FakeClock
+from board_work import hand_in, take
 
 IDS = UuidIds()
 HOUR = 3_600.0
@@ -87,13 +88,13 @@ async def test_both_ways_keep_the_same(store: StoreAddress, resumed: bool) -> No
             await prepared(database)
             task = await Board(database, IDS).add("x", OPERATOR, complexity=Complexity.SIMPLE)
             if resumed:
-                first = await Board(database, IDS).work.take(task.id, "ada")
+                first = await take(database, task.id, "ada")
                 await Board(database, IDS).work.give_back(first, "interrupted")
             claim = await Allocation(database, IDS).next("ada")
             assert isinstance(claim, TaskClaim)
             assert (claim.task.id, claim.resumed, claim.epoch) == (task.id, resumed, 1 + resumed)
             found.append(await kept(database, task))
-            await Board(database, IDS).work.submit(claim, "done")
+            await hand_in(database, claim, "done")
     assert found[0] == found[1]
     assert Counting.made > 0
 
@@ -114,7 +115,7 @@ async def test_the_statement_chooses_as_attention_does(store: StoreAddress, seed
                 to = chance.choice([None, "sen", "ada"])
                 task = await board.add(f"{number}", OPERATOR, priority=urgency, assignee=to)
                 if to == "ada" and chance.random() < 0.7:
-                    await board.work.submit(await board.work.take(task.id, "ada"), "to be reviewed")
+                    await hand_in(database, await take(database, task.id, "ada"), "to be reviewed")
         clock.advance(chance.choice([0.0, HOUR / 2, HOUR]))
         for agent in ("sen", "ada"):
             allocation = Allocation(database, IDS)

@@ -25,6 +25,7 @@ from artoo.runtime.system import UuidIds
 from artoo.store.address import StoreAddress
 from artoo.store.opened import opened
 from artoo.store.parcels import PIECE_BYTES, receive, send, sha256_of
+from board_work import take
 
 IDS = UuidIds()
 SITE = "git.example.org/site"
@@ -43,7 +44,7 @@ async def handed_in(database: SharedDatabase) -> BoardTask:
     """A submission of this machine's."""
     board = Board(database, IDS)
     task = await board.add("the site", OPERATOR, assignee="ada", complexity=Complexity.COMPLEX, project=SITE)
-    submitted, review = await Merges(database, SEED_POLICIES).submit(await board.work.take(task.id, "ada"), "done")
+    submitted, review = await Merges(database, SEED_POLICIES).submit(await take(database, task.id, "ada"), "done")
     assert review
     return submitted
 
@@ -71,7 +72,7 @@ async def test_a_stale_machine_sends_and_applies_nothing(store: StoreAddress) ->
         assert await announced(slow, old)
         await Board(quick, IDS).reviews.reject(old.id, OPERATOR, "again")
         assert not await announced(slow, old)  # it waits no more
-        claim = await Board(quick, IDS).work.take(old.id, "ada")
+        claim = await take(quick, old.id, "ada")
         new, _ = await Merges(quick, SEED_POLICIES).submit(claim, "done again")
         assert counted(store) == (0, 0)  # the later one replaces it
         assert not await announced(slow, old)

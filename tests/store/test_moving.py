@@ -31,6 +31,7 @@ from artoo.contracts.errors import ActivityStoreError, ConfigurationError
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
+from board_work import hand_in, take
 
 IDS, CLOCK = UuidIds(), SystemClock()
 
@@ -42,8 +43,8 @@ async def fill(database: Database) -> None:
         await registry.register(name, OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
     await registry.pause("bob", OPERATOR)
     done = await board.add("done 完成 \N{SNOWMAN}", OPERATOR, complexity=Complexity.SIMPLE)
-    await board.work.submit(await board.work.take(done.id, "ada"), 'it\'s \\done\\ "so"\n')
-    await board.work.take((await board.add("under way", OPERATOR)).id, "ada")
+    await hand_in(database, await take(database, done.id, "ada"), 'it\'s \\done\\ "so"\n')
+    await take(database, (await board.add("under way", OPERATOR)).id, "ada")
     await board.set_complexity((await board.add("waits", OPERATOR)).id, Complexity.COMPLEX, OPERATOR)
     for number in range(30):
         await mailbox.send(OPERATOR, "ada", f"letter {number}")

@@ -11,6 +11,7 @@ from artoo.agents.shared import SharedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.store.connecting import connect
+from board_work import hand_in
 from postgres_server import Server
 
 
@@ -25,7 +26,7 @@ async def test_a_task_and_a_letter_go_their_way_on_version_14(oldest_postgres: S
         task = await board.add("a task", OPERATOR)
         claim = await Allocation(database, ids).next("ada")
         assert isinstance(claim, TaskClaim)
-        await board.work.submit(claim, "done")
+        await hand_in(database, claim, "done")
         assert (await board.get(task.id)).state is BoardState.COMPLETED
         letter = await mailbox.send(OPERATOR, "ada", "a question")
         read = await mailbox.take("ada")

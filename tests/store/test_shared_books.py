@@ -33,6 +33,7 @@ from artoo.runtime.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
 from artoo.testing import FakeClock
+from board_work import hand_in, take
 from postgres_server import Server, set_clock
 
 IDS = UuidIds()
@@ -80,19 +81,19 @@ async def test_a_stale_epoch_finishes_nothing(store: StoreAddress) -> None:
     ):
         await Registry(awake).register("ada", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
         task = await Board(awake, IDS).add("x", OPERATOR, complexity=Complexity.SIMPLE)
-        stale = await Board(asleep, IDS).work.take(task.id, "ada")
+        stale = await take(asleep, task.id, "ada")
         clock.advance(61)
         assert (await Board(awake, IDS).work.recover()).work == (task.id,)
-        fresh = await Board(awake, IDS).work.take(task.id, "ada")
+        fresh = await take(awake, task.id, "ada")
         assert fresh.epoch == stale.epoch + 1
         work = Board(asleep, IDS).work
         for late in (
-            work.renew(stale), work.submit(stale, "stale"), work.fail(stale, "x"), work.give_back(stale, "x"),
+            work.renew(stale), hand_in(asleep, stale, "stale"), work.fail(stale, "x"), work.give_back(stale, "x"),
             work.began(stale, "run"), work.hold_up(stale, "x"),
         ):  # fmt: skip
             with pytest.raises(ClaimLost):
                 await late
-        done = await Board(awake, IDS).work.submit(fresh, "fresh")
+        done = await hand_in(awake, fresh, "fresh")
         assert (done.state, done.summary) == (BoardState.COMPLETED, "fresh")
 
 
@@ -349,7 +350,7 @@ async def test_what_anybody_may_do_does_not_wait_for_a_machine_that_is_gone(stor
         board, next_of = Board(other, IDS), Allocation(other, IDS).next
         anybodys, adas = await board.add("anybody's", OPERATOR), await board.add("ada's", OPERATOR, assignee="ada")
         assert await Seats(gone).take("ada")
-        held, _ = [await Board(gone, IDS).work.take(one.id, "ada") for one in (anybodys, adas)]
+        held, _ = [await take(gone, one.id, "ada") for one in (anybodys, adas)]
         await Board(gone, IDS).work.began(held, "a run")
         set_clock(store, 120)  # claims are over, the seat is not
         await board.work.recover()
@@ -363,7 +364,7 @@ async def test_what_anybody_may_do_does_not_wait_for_a_machine_that_is_gone(stor
         assert (claim.task.id, claim.task.run, claim.epoch) == (anybodys.id, None, 2)
         assert await next_of("bob") is None
         with pytest.raises(ClaimLost):
-            await Board(gone, IDS).work.submit(held, "late")
+            await hand_in(gone, held, "late")
 
 
 async def test_an_interrupted_task_that_is_given_to_anybody_is_taken_by_anybody(store: StoreAddress) -> None:
@@ -372,7 +373,7 @@ async def test_an_interrupted_task_that_is_given_to_anybody_is_taken_by_anybody(
         await Registry(database).register("bob", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
         board = Board(database, IDS)
         task = await board.add("a task", OPERATOR, assignee="ada")
-        await board.work.give_back(await board.work.take(task.id, "ada"), "stopped")
+        await board.work.give_back(await take(database, task.id, "ada"), "stopped")
         await board.assign(task.id, None, OPERATOR)
         claim = await Allocation(database, IDS).next("bob")
         assert isinstance(claim, TaskClaim) and claim.task.id == task.id

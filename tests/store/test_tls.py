@@ -14,6 +14,7 @@ from artoo.cli.store_command import store
 from artoo.contracts.agents import OPERATOR
 from artoo.runtime.system import UuidIds
 from artoo.store.address import parse
+from board_work import take
 from tls_server import HOST, TlsServer, tls_server
 
 
@@ -60,7 +61,7 @@ async def test_with_the_right_authority_everything_goes_over_it(team: TlsServer,
     async with await SharedDatabase.open(parse(team.url()), holder="m0/1/2/3/4") as database:
         database.on_written(lambda: None)
         board = Board(database, UuidIds())
-        await board.work.take((await board.add("by TLS", OPERATOR)).id, OPERATOR)
+        await take(database, (await board.add("by TLS", OPERATOR)).id, OPERATOR)
         ways = await database.read(
             lambda reading: reading.all(
                 "SELECT ssl, version FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"

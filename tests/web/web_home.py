@@ -28,6 +28,7 @@ from artoo.memory.ledger import Ledger
 from artoo.memory.maintenance import Maintenance
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.runtime.team.office import Office, open_office
+from board_work import take
 
 FIND = Pair("tool:shell:find", "path:/home/ada")
 NATURES: tuple[Nature, ...] = ("violation", "anomaly", "drift", "loss")
@@ -51,7 +52,7 @@ async def with_team(home: Path, said: str) -> dict[str, BoardTask]:
         names = ("pending", "in_progress", "blocked", "failed", "cancelled")
         made = {name: await office.board.add(f"{said} ({name})", OPERATOR, assignee="ada") for name in names}
         for name in ("in_progress", "blocked", "failed"):
-            claim = await office.board.work.take(made[name].id, "ada")
+            claim = await take(office.database, made[name].id, "ada")
             if name == "blocked":
                 await office.board.work.block(claim.task.id, OPERATOR, said)
             if name == "failed":

@@ -67,7 +67,7 @@ class Board:
         self._database = database
         self._ids = ids
         self._policies = policies
-        self.work = Work(database, ids, policies)
+        self.work = Work(database)
         self.reviews = Reviews(database, ids, policies)
 
     async def add(

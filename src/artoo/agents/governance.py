@@ -149,19 +149,6 @@ def needs_review(policies: Policies, submitter: Mover, complexity: Complexity | 
     return weight(complexity) in _REVIEWED[policies[submitter.trust].review_threshold]
 
 
-def check_worker(task: BoardTask, mover: Mover) -> None:
-    """Raises ActorRefused unless `mover` may take this task."""
-    if mover.name in (RUNTIME, POLICY):
-        raise ActorRefused(f"Task {task.id}: {mover.name} does no work; an agent or the operator takes a task.")
-    if mover.idle:
-        raise ActorRefused(f"Agent {mover.name} may not take tasks: {mover.idle}.")
-    if task.assignee is not None and task.assignee != mover.name:
-        raise ActorRefused(
-            f"Task {task.id} is {task.assignee}'s, not {mover.name}'s."
-            f" The operator can give it away: artoo task move {task.id} --to {mover.name}"
-        )
-
-
 def check_holder(task: BoardTask, mover: Mover, doing: str) -> None:
     """Raises ActorRefused unless `mover` is who works on the task, the operator, or artoo itself."""
     if mover.is_operator or mover.is_runtime or task.assignee == mover.name:

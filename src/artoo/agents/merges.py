@@ -1,7 +1,6 @@
 """Submissions whose files wait: nothing is complete before what it made is merged (submit, review, merge).
 
-`Work.submit` completes at once what trust leaves unreviewed. Where a submission has files, they are merged between
-the two: handed in here, the task stands in review until the merge is done, whoever may approve it.
+What trust leaves unreviewed stands in review too until its files are merged, whoever may approve it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The worker's side of the board: taking a task under a lease, and every way in which work on it ends.
+"""The worker's side of the board: a task under a lease, and every way in which work on it ends.
 
 A claim belongs to a process. While it works it renews; when it dies, or stops renewing, `recover` takes the task
 back through `blocked`, attributed to `runtime`, and whoever it belongs to may take it again.
@@ -24,19 +24,17 @@ from artoo.agents.board_rows import (
     mover_of,
     queue,
     record_move,
-    review_wanted,
     task_of,
 )
 from artoo.agents.database import Database
-from artoo.agents.foreign_messages import MORE_ASKED, done_again, heard_so_far, more_asked
-from artoo.agents.governance import Mover, Policies, check_holder, check_transition, check_worker
+from artoo.agents.foreign_messages import MORE_ASKED, heard_so_far, more_asked
+from artoo.agents.governance import Mover, check_holder
 from artoo.agents.holders import machine_of
 from artoo.agents.questions import ask_in
 from artoo.agents.steady import seconds_us
 from artoo.agents.transaction import Row, Value, Writing
-from artoo.contracts.agents import POLICY, RUNTIME, BoardState, BoardTask
-from artoo.contracts.errors import ActorRefused, MoveRefused
-from artoo.ports.ids import Ids
+from artoo.contracts.agents import RUNTIME, BoardState, BoardTask
+from artoo.contracts.errors import ActorRefused
 
 LEASE_SECONDS = 60.0
 """How long a claim holds without being renewed; renew three times as often."""
@@ -55,22 +53,10 @@ class Recovered:
 
 
 class Work:
-    """See Board. `claim` is what `take` returned; a claim that is over raises ClaimLost."""
+    """See Board. `claim` is what `Allocation` gave; one that is over raises ClaimLost. Handing in: see `Merges`."""
 
-    def __init__(self, database: Database, ids: Ids, policies: Policies) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._ids = ids
-        self._policies = policies
-
-    async def take(self, task_id: str, actor: str, *, lease_seconds: float = LEASE_SECONDS) -> TaskClaim:
-        """Begins to work on a task: from pending, or from blocked when it was interrupted or released.
-
-        One process of all gets it; the others MoveRefused. The operator's claim never runs out.
-        """
-        token = self._ids.new()
-        return await self._database.write(
-            lambda writing: take_in(writing, task_id, actor, token, seconds_us(lease_seconds))
-        )
 
     async def renew(self, claim: TaskClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
         """The process still works on it (or reviews it)."""
@@ -100,28 +86,6 @@ class Work:
     async def ask(self, task_id: str, agent: str, question: str) -> None:
         """The operator is asked something about the task: what is handed in waits for them."""
         await self._database.write(lambda writing: ask_in(writing, task_id, agent, question))
-
-    async def submit(self, claim: TaskClaim, summary: str) -> BoardTask:
-        """Hands the result in: to review, and on to completed at once where trust demands no review.
-
-        That approval is recorded as the policy's.
-        """
-
-        def work(writing: Writing) -> BoardTask:
-            task = _held(writing, claim)
-            submitter = mover_of(writing, claim.agent)
-            writing.run(
-                "UPDATE tasks SET summary = ?, submission = submission + 1 WHERE id = ?",
-                (clipped(summary, LONGEST_SUMMARY), task.id),
-            )
-            task = move(writing, task, BoardState.REVIEW, claim.agent, f"submission {task.submission + 1}")
-            if more_asked(writing, task, claim.agent):
-                return done_again(writing, task)
-            if review_wanted(writing, self._policies, submitter, task):
-                return task
-            return move(writing, task, BoardState.COMPLETED, POLICY, _no_review(submitter, task), by_policy=True)
-
-        return await self._database.write(work)
 
     async def fail(self, claim: TaskClaim, reason: str, summary: str = "") -> BoardTask:
         """The work came to an end without a result. When more was asked for meanwhile, it begins anew instead."""
@@ -200,25 +164,6 @@ class Work:
         return await self._database.write(work)
 
 
-def take_in(writing: Writing, task_id: str, actor: str, token: str, lease_us: int) -> TaskClaim:
-    """`Work.take` within a transaction."""
-    return begin_work(writing, find_row(writing, task_id), mover_of(writing, actor), token, lease_us)
-
-
-def begin_work(writing: Writing, row: Row, mover: Mover, token: str, lease_us: int) -> TaskClaim:
-    """Puts a task that this transaction holds under a claim, in a new epoch."""
-    task, resumed = task_of(row), bool(row["resumable"])
-    check_worker(task, mover)
-    if task.state is BoardState.BLOCKED and not resumed and not mover.is_operator:
-        raise MoveRefused(f"Task {task.id} is blocked; the operator releases it first: artoo task move.")
-    check_transition(task.id, task.state, BoardState.IN_PROGRESS)
-    if task.state is BoardState.BLOCKED and not resumed:
-        writing.put("UPDATE tasks SET resumable = TRUE WHERE id = ?", (task.id,))
-    claim = claim_where(writing, ":task", {"task": task.id}, mover, token, lease_us)
-    assert claim is not None, "this transaction holds the row"
-    return claim
-
-
 def claim_where(
     writing: Writing, found: str, parameters: Mapping[str, Value], mover: Mover, token: str, lease_us: int
 ) -> TaskClaim | None:
@@ -226,7 +171,6 @@ def claim_where(
 
     `found` is an expression with its parameters. What it finds is pending, or blocked and to be taken up again.
     """
-    forever = mover.is_operator
     rows = writing.all(
         "UPDATE tasks SET state = 'in_progress', assignee = :mover, epoch = epoch + 1, claim = :claim,"
         " claimant = :mover, holder = :holder, lease_us = :until, updated_at_us = :now"
@@ -235,8 +179,8 @@ def claim_where(
             **parameters,
             "mover": mover.name,
             "claim": token,
-            "holder": None if forever else writing.holder,
-            "until": None if forever else writing.steady_us + lease_us,
+            "holder": writing.holder,
+            "until": writing.steady_us + lease_us,
             "now": writing.now_us,
         },
     )
@@ -330,9 +274,3 @@ def _set_free(writing: Writing) -> None:
         writing.run("UPDATE tasks SET assignee = NULL, run = NULL WHERE id = ?", (task.id,))
         record(writing, task, "assignee", RUNTIME, f"{task.assignee} -> anybody: its machine is gone")
         queue(writing, task.id)
-
-
-def _no_review(submitter: Mover, task: BoardTask) -> str:
-    who = submitter.name if submitter.trust is None else f"{submitter.name} is {submitter.trust.value}"
-    what = "unset" if task.complexity is None else task.complexity.value
-    return f"{who}, the task is {what}: no review demanded"

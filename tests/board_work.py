@@ -1,0 +1,49 @@
+"""Work on the board as the team's processes do it, for tests that say which task: claimed by the statement that
+`Allocation` claims with, handed in as `Merges` and the trust policy have it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from artoo.agents.board import Board
+from artoo.agents.board_rows import TaskClaim, find, mover_of
+from artoo.agents.database import Database
+from artoo.agents.governance import SEED_POLICIES, Policies
+from artoo.agents.merges import Merges
+from artoo.agents.steady import seconds_us
+from artoo.agents.transaction import Writing
+from artoo.agents.work import LEASE_SECONDS, claim_where
+from artoo.contracts.agents import BoardState, BoardTask
+from artoo.contracts.errors import ClaimLost, GovernanceRefused
+from artoo.runtime.system import UuidIds
+
+
+async def take(database: Database, task_id: str, agent: str) -> TaskClaim:
+    """This task, which must be one that can be taken, claimed for the agent."""
+
+    def work(writing: Writing) -> TaskClaim:
+        assert find(writing, task_id).state in (BoardState.PENDING, BoardState.BLOCKED)
+        mover, lease_us = mover_of(writing, agent), seconds_us(LEASE_SECONDS)
+        claim = claim_where(writing, ":task", {"task": task_id}, mover, UuidIds().new(), lease_us)
+        assert claim is not None
+        return claim
+
+    return await database.write(work)
+
+
+async def hand_in(
+    database: Database, claim: TaskClaim, summary: str, policies: Policies = SEED_POLICIES
+) -> BoardTask:
+    """In review, and completed where trust demands no review of it."""
+    merges = Merges(database, policies)
+    task, review = await merges.submit(claim, summary)
+    return task if review else await merges.pass_by_policy(task.id, task.submission)
+
+
+async def pass_what_waits(database: Database, policies: Policies = SEED_POLICIES) -> None:
+    """The team's upkeep: what is in review and needs none, also of a process that was killed in between."""
+    merges = Merges(database, policies)
+    for task in await Board(database, UuidIds()).list({BoardState.REVIEW}):
+        if await merges.passes(task.id):
+            with suppress(GovernanceRefused, ClaimLost):  # another process was first
+                await merges.pass_by_policy(task.id, task.submission)
