@@ -72,7 +72,7 @@ def run_piece(piece: Piece) -> list[object]:
     wanted = experiment(piece.experiment)
     cell = wanted.cells_of(piece.data)[piece.cell]
     loop = None if wanted.data is not None and wanted.data.real_time else VirtualLoop
-    gc.disable()  # measured: a third of the time went into looking for cycles among short-lived messages
+    gc.disable()  # it would look for cycles among short-lived messages again and again, and find none
     try:
         with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(cell.run(piece.seed, range(piece.first, piece.last)))

@@ -99,7 +99,7 @@ REACHES = frozenset({"get_webpage"})
 
 _LONGEST_LINE = 1 << 24
 _ANSWER_SECONDS = 600.0
-"""Its first answer waits until the package is imported, which took minutes on a busy machine."""
+"""Its first answer waits until the package is imported, which is long on a busy machine."""
 _DONE = "Done."
 _TYPES: Mapping[str, object] = {
     "string": str, "number": float, "integer": int, "boolean": bool, "array": list[object],

@@ -10,8 +10,7 @@ from pathlib import Path
 
 _IN_MEMORY = Path("/dev/shm")
 """Where Linux keeps files in memory. A store waits for its disk at every transaction: real time in which no virtual
-time passes. On a busy disk that was most of what a life took.
-"""
+time passes."""
 
 
 @contextmanager

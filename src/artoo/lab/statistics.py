@@ -49,7 +49,7 @@ def bootstrap(count: int, statistic: Callable[[Sequence[int]], float], seed: int
 
 @lru_cache(maxsize=4)
 def _resamples(count: int, seed: int) -> tuple[tuple[int, ...], ...]:
-    """What every interval of as many jobs is made from: drawing it took longer than the means over it."""
+    """What every interval of as many jobs is made from: drawing it costs more than the means over it."""
     chance, everybody = random.Random(seed), tuple(range(count))
     return tuple(tuple(chance.choices(everybody, k=count)) for _ in range(RESAMPLES))
 

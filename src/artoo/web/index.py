@@ -115,8 +115,8 @@ class TaskIndex:
 class Indexes:
     """The indexes of the tasks that are looked at now, latest last, and the one thread that reads logs.
 
-    One, because what reading takes for a moment stays with its thread: the server's memory went up by the largest
-    moment of each of six (docs/design/web.md).
+    One, because what reading takes for a moment stays with its thread: each of several would keep its largest
+    (docs/design/web.md).
     """
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from artoo.web.site import Site, site_of
 from artoo.web.waiting import books_of
 
 LOOK_SECONDS = 0.25
-"""How often a log is looked at: one read that finds nothing, some 20 µs."""
+"""How often a log is looked at: mostly one read that finds nothing."""
 HOME_SECONDS = 1.0
 SHARED_SECONDS = 5.0
 """How often the team's books are read anew where they lie in a store."""
