@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cached_property
 
-from artoo.agents.at_once import AtOnce, statement
+from artoo.agents.at_once import AtOnce, statement, turn
 from artoo.agents.attention import BOUND_SECONDS, Kind, Waiting, choose
 from artoo.agents.board_rows import TaskClaim, mover_of
 from artoo.agents.database import Database
@@ -164,8 +164,7 @@ class Allocation:
 
 def _seen(kind: Kind, priority: Priority) -> str:
     """What is looked at of the head of a queue."""
-    number = "position" if kind == "mail" else "queue"
-    return f"'{kind}' AS kind, '{priority.value}' AS priority, id, queued_us AS since_us, {number} AS number"
+    return f"'{kind}' AS kind, '{priority.value}' AS priority, id, {turn(kind)}"
 
 
 def _text(priority: Priority) -> str:

@@ -43,9 +43,7 @@ chosen AS (
     ORDER BY CASE WHEN us - since_us >= :bound THEN {first} ELSE level END, since_us, number LIMIT 1
 ),
 claimed AS (
-    UPDATE tasks SET state = 'in_progress', assignee = :agent, epoch = epoch + 1, claim = :claim, claimant = :agent,
-        holder = :holder, lease_us = us + :lease, updated_at_us = us
-    FROM clock WHERE id = ({queue} FOR UPDATE SKIP LOCKED)
+    UPDATE tasks SET {claimed} FROM clock WHERE id = ({queue} FOR UPDATE SKIP LOCKED)
     RETURNING tasks.*, us
 ),
 moved AS (
@@ -82,6 +80,7 @@ def statement(
     return _STATEMENT.format(
         heads=" UNION ALL ".join(f"({head(kind, of_queue[kind], _seen(kind))})" for kind in kinds),
         ranks=", ".join(ranks),
+        claimed=claimed(until="us + :lease", now="us"),
         queue=head("task", "(SELECT urgency FROM chosen WHERE kind = 'task')", "id"),
         first=int(Level.CRITICAL_TASK),
         role=Role.BOARD.value,
@@ -90,9 +89,21 @@ def statement(
     )
 
 
+def claimed(*, until: str, now: str) -> str:
+    """What a claim sets in a row of `tasks`; `until` and `now` are expressions (µs)."""
+    return (
+        "state = 'in_progress', assignee = :agent, epoch = epoch + 1, claim = :claim, claimant = :agent,"
+        f" holder = :holder, lease_us = {until}, updated_at_us = {now}"
+    )
+
+
+def turn(kind: Kind) -> str:
+    """The columns that say whose turn it is among what waits with one priority."""
+    return f"queued_us AS since_us, {'position' if kind == 'mail' else 'queue'} AS number"
+
+
 def _seen(kind: Kind) -> str:
-    level, number = ("letters", "position") if kind == "mail" else ("work", "queue")
-    return f"'{kind}' AS kind, {level} AS level, queued_us AS since_us, {number} AS number"
+    return f"'{kind}' AS kind, {'letters' if kind == 'mail' else 'work'} AS level, {turn(kind)}"
 
 
 def _level(kind: Kind, priority: Priority) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from artoo.agents.additions import record
+from artoo.agents.at_once import claimed
 from artoo.agents.board_rows import (
     ANYBODY,
     LONGEST_SUMMARY,
@@ -172,12 +173,10 @@ def claim_where(
     `found` is an expression with its parameters. What it finds is pending, or blocked and to be taken up again.
     """
     rows = writing.all(
-        "UPDATE tasks SET state = 'in_progress', assignee = :mover, epoch = epoch + 1, claim = :claim,"
-        " claimant = :mover, holder = :holder, lease_us = :until, updated_at_us = :now"
-        f" WHERE id = {found} RETURNING *",
+        f"UPDATE tasks SET {claimed(until=':until', now=':now')} WHERE id = {found} RETURNING *",
         {
             **parameters,
-            "mover": mover.name,
+            "agent": mover.name,
             "claim": token,
             "holder": writing.holder,
             "until": writing.steady_us + lease_us,
