@@ -242,8 +242,11 @@ def test_a_new_file_after_a_crash_stops_nothing(world: World) -> None:
     assert (world.project / "d" / "x").read_text() == "x\n"
 
 
-def test_an_act_that_cannot_be_recovered_concerns_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tasks' cut acts are recovered and their changes settled; it is tried again at the next start."""
+def test_an_act_that_cannot_be_recovered_concerns_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Other tasks' cut acts are recovered and their changes settled; it is tried again at the next start, which
+    only takes it back, as that had begun."""
     cut(world, lambda: not (world.project / "d").exists())
     place = view_of(world, lambda home: (home / "project" / "new").write_text("new"), "other")
 
@@ -254,11 +257,12 @@ def test_an_act_that_cannot_be_recovered_concerns_no_other(world: World, monkeyp
         for module in ("recover", "transaction"):
             patched.setattr(f"artoo.world.{module}.converge", broken)
         assert recover(world.artoo_home).finished == ()
+    assert len(caplog.records) == 1
     with opened(place, world.artoo_home) as view:
         found = view.difference()
         assert view.apply(found, digest=found.digest).whole
-    assert recover(world.artoo_home).finished != ()
-    assert texts(world) == ["new\n"] * 3
+    assert recover(world.artoo_home).undone != ()
+    assert texts(world) == ["old\n"] * 3
 
 
 # --- the order of acts -----------------------------------------------------------------------------------------

@@ -43,9 +43,13 @@ def converge(moves: Sequence[Move]) -> None:
 
 
 def _each(act: Callable[[Move, Reach], None], moves: Iterable[Move]) -> None:
+    """What fails is said of the path: the names in system calls are relative to descriptors, or artoo's own."""
     with Reach() as reach:
         for move in moves:
-            act(move, reach)
+            try:
+                act(move, reach)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, move.path) from error
 
 
 def _give_back(move: Move, reach: Reach) -> None:
@@ -103,9 +107,22 @@ def _remove(move: Move, reach: Reach) -> None:
         _retire_aside(move, (directory, name))
 
 
+def end_returns(moves: Iterable[Move]) -> None:
+    """What a way back that a crash cut had taken aside goes, or its directory would seem to hold what is not the
+    act's. Anything else of that name (a half made copy) stays."""
+    with Reach() as reach:
+        for move in moves:
+            if not _takes_away(move):
+                continue
+            with suppress(OSError):  # then it is looked at as it stands
+                directory, _ = reach.parent(move.root, move.relative)
+                if _is_what_goes(move, directory, move.aside):
+                    os.unlink(move.aside, dir_fd=directory)
+
+
 def end_removal(move: Move, reach: Reach) -> None:
     """Ends a removal that a crash cut between its two steps. Raises OSError (ESTALE)."""
-    if move.start is None or move.start.node is Node.DIRECTORY or not (move.end is None or swaps_kind(move)):
+    if not _takes_away(move):
         return
     try:
         directory, name = reach.parent(move.root, move.relative)
@@ -114,6 +131,12 @@ def end_removal(move: Move, reach: Reach) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR):
             raise
+
+
+def _takes_away(move: Move) -> bool:
+    """Whether it takes something aside first, to look at it once more: no directory, and nothing comes for it."""
+    is_thing = move.start is not None and move.start.node is not Node.DIRECTORY
+    return is_thing and (move.end is None or swaps_kind(move))
 
 
 def forget_aside(move: Move, reach: Reach) -> None:

@@ -3,11 +3,11 @@
 UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when everything is ready
 UNDO/TASK/TIME-ID/images/K/N     what was at step N (the old file itself where that is possible; see `images`)
 UNDO/TASK/TIME-ID/done           the act took effect completely
+UNDO/TASK/TIME-ID/returning      the act is being taken back, and is never finished any more
 UNDO/TASK/TIME-ID/undoing        the paths that are being put back, a JSON list: a start goes on with a cut undo
 UNDO/TASK/TIME-ID/opened         see `unlocked`
 UNDO/TASK/TIME-ID/due            since when it is old enough to be forgotten
 UNDO/TASK/TIME-ID-rest           what could not be taken back of an act that failed, its place being in use
-UNDO/TASK/pruned                 notes of acts whose before-images are no longer kept, one JSON object a line
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _READABLE = (1, 2, 3, 4, 5)
 in format 4 all before-images lay in one directory (`images`)."""
 
 _JOURNAL, _DONE, _NEW, _LANDINGS = "journal.json", "done", "new", "landings"
-_UNDOING, _DUE, _PRUNED, _REST = "undoing", "due", "pruned", "-rest"
+_RETURNING, _UNDOING, _DUE, _REST = "returning", "undoing", "due", "-rest"
 _PATHS = TypeAdapter(frozenset[str])
 
 
@@ -172,7 +172,7 @@ class Record:
         """A new record, not committed: recovery would forget it. Raises SandboxError."""
         if not task_id:
             raise SandboxError("an act needs the identifier of its task, so that it can be undone")
-        task = undo_home / _directory_name(task_id)
+        task = undo_home / directory_name(task_id)
         place = task / name
         try:
             task.mkdir(mode=0o700, exist_ok=True)
@@ -228,6 +228,16 @@ class Record:
     def is_rest(self) -> bool:
         """Whether it is no act that took effect, but what of a failed one could not be taken back."""
         return self.place.name.endswith(_REST)
+
+    @property
+    def is_returning(self) -> bool:
+        """Whether taking it back has begun: what has come back may be the only copy, and must not go again."""
+        return self.is_rest or (self.place / _RETURNING).exists()
+
+    def begin_return(self) -> None:
+        """From here on it is only taken back, whatever happens. Raises OSError."""
+        os.close(os.open(self.place / _RETURNING, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        sync_directory(self.place)
 
     @property
     def is_undoing(self) -> bool:
@@ -302,39 +312,6 @@ class Record:
         return None
 
 
-class TaskPlace:
-    """What is kept of a task beside the records of its acts. Its directory may not be there."""
-
-    def __init__(self, undo_home: Path, task_id: str) -> None:
-        self.place = undo_home / _directory_name(task_id)
-
-    def keep_note(self, note: Note | None) -> None:
-        """Keeps the note of an act whose record is about to be forgotten: that it took effect stays known."""
-        if note is None:
-            return
-        descriptor = os.open(self.place / _PRUNED, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "ab") as file:
-            file.write(note.model_dump_json().encode("utf-8") + b"\n")
-
-    def pruned_notes(self) -> list[Note]:
-        """The notes that were kept, oldest first. Raises SandboxError when they cannot be read."""
-        path = self.place / _PRUNED
-        try:
-            lines = path.read_bytes().splitlines() if path.exists() else []
-            return [Note.model_validate_json(line) for line in lines]
-        except (OSError, ValidationError) as error:
-            raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
-
-    def forget_if_empty(self, older_than: float) -> None:
-        """Removes the directory when no act is in it and nothing in it is younger than `older_than` (epoch)."""
-        inside = list(self.place.iterdir())
-        if any(child.is_dir() or child.lstat().st_mtime >= older_than for child in inside):
-            return
-        for child in inside:
-            child.unlink()
-        self.place.rmdir()
-
-
 def _no_place(undo_home: Path, error: OSError) -> SandboxError:
     return SandboxError(
         f"nothing was changed: {undo_home}, where the old state is kept, cannot be written ({error.strerror});"
@@ -342,7 +319,8 @@ def _no_place(undo_home: Path, error: OSError) -> SandboxError:
     )
 
 
-def _directory_name(task_id: str) -> str:
+def directory_name(task_id: str) -> str:
+    """Of the directory of a task."""
     return quote(task_id, safe="").replace(".", "%2E")
 
 
@@ -358,16 +336,6 @@ def records(undo_home: Path) -> Iterator[Record]:
 def records_of(undo_home: Path, task_id: str) -> list[Record]:
     """The records of one task, oldest first."""
     return [record for record in records(undo_home) if record.task_id == task_id]
-
-
-def notes_of(undo_home: Path, task_id: str) -> list[Note]:
-    """The notes of a task's acts that took effect and were not undone, oldest first.
-
-    An act of which nothing is kept any more, because its before-images took too much room, is among them. Raises
-    SandboxError when a journal or the kept notes cannot be read.
-    """
-    notes = (record.journal().note for record in records_of(undo_home, task_id) if record.done)
-    return [*TaskPlace(undo_home, task_id).pruned_notes(), *(note for note in notes if note is not None)]
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from artoo.contracts.changes import Node
+from artoo.contracts.changes import Node, path_bytes
 from artoo.world.files import Reach, parent_of
 from artoo.world.journal import Record, StateRecord, Step, record_bytes
+from artoo.world.mounts import MountTable
 from artoo.world.nodes import NodeState, glance, open_directory, read_state
 
 
@@ -72,10 +73,19 @@ def backward(step: Step, record: Record) -> Move:
     return Move(step.root, step.relative, step.after, step.restored, step.in_place, content, record.name, was)
 
 
-def returned(step: Step, record: Record) -> Move:
-    """The step taken back in the middle of its act: the view gets again what it lent."""
+def returned(step: Step, record: Record, reach: Reach) -> Move | None:
+    """The step taken back in the middle of its act: the view gets again what it lent.
+
+    None: nothing is to be done, for it was not carried out or is taken back, or somebody else has changed it.
+    """
+    now = seen_at(reach, step.root, step.relative)
+    if now is not None and not step.in_place and not now.is_directory and is_state(now, step.before):
+        return None
     owed = record_bytes(step.source) if step.lent and step.source is not None else None
-    return backward(step, record)._replace(owed=owed)
+    move = backward(step, record)._replace(owed=owed)
+    if is_ours(move, reach):
+        return move
+    return move._replace(start=StateRecord.of(now)) if is_copied(forward(step, record), now) else None
 
 
 def now_at(root: str, relative: str) -> NodeState | None:
@@ -140,9 +150,16 @@ def is_copied(move: Move, now: NodeState | None) -> bool:
     if not is_state(same, move.end) or StateRecord.of(same._replace(xattrs=())) != plain:
         return False
     try:
-        return os.lstat(move.content).st_dev != now.device
+        return os.lstat(move.content).st_dev != now.device or _is_on_another_mount(move)
     except FileNotFoundError:  # it was let go as the last of it
         return True
+
+
+def _is_on_another_mount(move: Move) -> bool:
+    """Whether no rename brings the content to its path, though both are on one file system."""
+    assert move.content is not None
+    mounts = MountTable.read()
+    return mounts.of(os.fsencode(move.content)) != mounts.of(path_bytes(move.path))
 
 
 def swaps_kind(move: Move) -> bool:

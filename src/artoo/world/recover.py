@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, RecoveryReport, UndoReport
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import views_to_boundary
-from artoo.world.converge import converge
+from artoo.world.converge import converge, end_returns
 from artoo.world.files import Reach
 from artoo.world.journal import Record, Step, exclusive, records
-from artoo.world.move import Move, forward, is_ours, is_state, now_at
+from artoo.world.move import Move, backward, forward, is_ours, is_state, now_at
 from artoo.world.pending import SettledRecord, note_settled
 from artoo.world.prepare import remove_landings
 from artoo.world.remove import remove_tree
@@ -43,6 +43,7 @@ def recover(artoo_home: Path) -> RecoveryReport:
     finished: list[str] = []
     undone: list[str] = []
     conflicts: list[Conflict] = []
+    stuck: set[str] = set()
     if undo_home.is_dir():
         with exclusive(undo_home):
             for record in list(records(undo_home)):
@@ -50,11 +51,12 @@ def recover(artoo_home: Path) -> RecoveryReport:
                     cut, found = _recovered(record, artoo_home)
                 except (SandboxError, OSError) as error:
                     logger.warning("%s (%s); the other tasks are not concerned", error, record.name)
+                    stuck.add(record.task_id)
                     continue
                 conflicts += found
                 if cut:
                     (finished if record.done else undone).append(record.name)
-    finished += _finish_views(artoo_home)
+    finished += _finish_views(artoo_home, stuck)
     for stage_home in (artoo_home / "stage", memory_stage_home()):
         remove_orphans(stage_home)
     views_to_boundary(artoo_home)
@@ -95,8 +97,9 @@ def _note_undone(views: Path, report: UndoReport) -> None:
         logger.warning("task %s is put back; no room to note it: %s", report.task_id, error)
 
 
-def _finish_views(artoo_home: Path) -> list[str]:
-    """Ends applies that were cut and removes what is left of settled views. Views at work are left alone."""
+def _finish_views(artoo_home: Path, stuck: Container[str]) -> list[str]:
+    """Ends applies that were cut and removes what is left of settled views. Views at work are left alone; of tasks
+    that are `stuck` the cause was said."""
     finished: list[str] = []
     views = artoo_home / "views"
     for child in sorted(views.iterdir()) if views.is_dir() else ():
@@ -112,12 +115,15 @@ def _finish_views(artoo_home: Path) -> list[str]:
         except ViewInUse:
             continue
         except SandboxError as error:
+            if place.task_id in stuck:
+                continue
             logger.warning("the view of task %s is left as it is: %s", place.task_id, error)
     return finished
 
 
 def _settle(record: Record) -> list[Conflict]:
-    """Forward if every path is ours and every content still there, else back. Returns what stood in the way."""
+    """Forward if every path is ours and every content still there, else back: also if that had begun. Returns what
+    stood in the way."""
     steps = record.journal().steps
     with unlocked(record, steps, lenders=True) as modes:
         conflicts = _settle_unlocked(record, steps, modes)
@@ -130,15 +136,20 @@ def _settle(record: Record) -> list[Conflict]:
 
 def _settle_unlocked(record: Record, steps: Sequence[Step], modes: Modes) -> list[Conflict] | None:
     """None: it went forward."""
+    end_returns(backward(step, record) for step in steps)
     moves = [forward(step, record) for step in steps]
     with Reach() as reach:
-        foreign = [not is_ours(move, reach) for move in moves]
+        foreign = [
+            not is_ours(move, reach) and not (record.is_returning and is_ours(backward(step, record), reach))
+            for step, move in zip(steps, moves, strict=True)
+        ]
     conflicts = [
         Conflict(path=step.path, reason="it was changed after the crash; your version stays")
         for step, changed in zip(steps, foreign, strict=True)
         if changed
     ]
-    if record.is_rest or conflicts or any(_content_lost(move) for move in moves):
+    lost = any(_content_lost(move) or _image_lost(step, record) for step, move in zip(steps, moves, strict=True))
+    if record.is_returning or conflicts or lost:
         return conflicts + _taken_back(record, steps, conflicts)
     try:
         converge(moves)
@@ -153,6 +164,13 @@ def _taken_back(record: Record, steps: Sequence[Step], told: Sequence[Conflict])
     known = {conflict.path for conflict in told}
     reason = "something else is where it was; `artoo undo` brings it back when that is gone"
     return [Conflict(path=path, reason=reason) for path in take_back(record, steps) if path not in known]
+
+
+def _image_lost(step: Step, record: Record) -> bool:
+    """Whether what is to go is kept nowhere else: it came back from its image when the act was taken back."""
+    if step.image is None or step.yields_image or os.path.lexists(record.images.at(step.image)):
+        return False
+    return not is_state(now_at(step.root, step.relative), step.after)
 
 
 def _content_lost(move: Move) -> bool:

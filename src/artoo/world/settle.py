@@ -27,7 +27,8 @@ from artoo.world.difference import Difference
 from artoo.world.files import parent_of
 from artoo.world.git_keep import keeping_refs
 from artoo.world.git_unit import Unit
-from artoo.world.journal import Record, StateRecord, notes_of, record_bytes
+from artoo.world.journal import Record, StateRecord, record_bytes
+from artoo.world.kept_notes import notes_of
 from artoo.world.move import now_at
 from artoo.world.nodes import digest_file
 from artoo.world.opaque import uncover
@@ -158,7 +159,10 @@ def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
         raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
     record = _record(place, artoo_home, mark) if mark.record else None
     if record is not None and record.place.exists() and not record.done:
-        raise SandboxError(f"an apply of task {place.task_id} was cut and is not recovered yet; start artoo again")
+        raise SandboxError(
+            f"an apply of task {place.task_id} was cut and is not recovered yet; each start of artoo tries it, and"
+            " says what is in its way: mend that first"
+        )
     took_effect = record is None or record.place.exists()
     try:
         if took_effect:

@@ -6,6 +6,7 @@ import os
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from artoo.contracts.changes import ApplyReport
@@ -15,7 +16,7 @@ from artoo.world.converge import converge, forget_aside
 from artoo.world.files import Reach
 from artoo.world.git_busy import wait_for_git
 from artoo.world.journal import Journal, Note, Record, Step, exclusive, records
-from artoo.world.move import Move, forward, held_directories, is_ours, returned, without_way
+from artoo.world.move import Move, forward, held_directories, is_state, returned, seen_at, without_way
 from artoo.world.prepare import Preparation, conflicts_of, remove_landings
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, readable_layers
@@ -96,10 +97,12 @@ def take_back(record: Record, steps: Sequence[Step]) -> tuple[str, ...]:
     What the act had removed and what has no place to come back to stays on record, for an undo later; its paths are
     returned. Raises SandboxError when that fails; recovery will retry.
     """
+    with suppress(OSError):  # on a full disk; `recover` looks for each before-image, too
+        record.begin_return()
     try:
         with unlocked(record, steps, lenders=True) as modes:
             with Reach() as reach:
-                moves = [move for step in steps if is_ours(move := returned(step, record), reach)]
+                moves = [move for step in steps if (move := returned(step, record, reach)) is not None]
                 for move in moves:
                     forget_aside(move, reach)
             lost = without_way(moves)
@@ -117,7 +120,7 @@ def take_back(record: Record, steps: Sequence[Step]) -> tuple[str, ...]:
     except OSError as error:
         raise SandboxError(
             f"the changes failed half way and could not be put back ({error}); "
-            "free space or permissions, then start artoo again: it will finish this first"
+            "free space or permissions, then start artoo again: it puts them back first"
         ) from error
     return tuple(step.path for step in rest)
 
@@ -125,6 +128,8 @@ def take_back(record: Record, steps: Sequence[Step]) -> tuple[str, ...]:
 def _without_place(record: Record, steps: Sequence[Step], moves: Sequence[Move]) -> list[Step]:
     """What the act had removed and was not brought back; none when no content is among it."""
     back = {move.path for move in moves}
-    rest = [step for step in steps if step.after is None and step.path not in back]
+    removed = [step for step in steps if step.after is None and step.path not in back]
+    with Reach() as reach:
+        rest = [step for step in removed if not is_state(seen_at(reach, step.root, step.relative), step.before)]
     contents = (record.images.at(step.image) for step in rest if step.image is not None)
     return rest if any(os.path.lexists(content) for content in contents) else []

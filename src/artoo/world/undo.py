@@ -27,11 +27,11 @@ from artoo.world.journal import (
     Record,
     StateRecord,
     Step,
-    TaskPlace,
     exclusive,
     records,
     records_of,
 )
+from artoo.world.kept_notes import TaskPlace
 from artoo.world.move import (
     Move,
     backward,

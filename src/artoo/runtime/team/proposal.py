@@ -16,7 +16,8 @@ from artoo.runtime.team.submissions import Intent, Submissions
 from artoo.tools.review import question_of, review_of
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
-from artoo.world.journal import notes_of, records_of
+from artoo.world.journal import records_of
+from artoo.world.kept_notes import notes_of
 from artoo.world.pending import SettledRecord
 from artoo.world.settle import Told
 from artoo.world.union import RealFiles, Union

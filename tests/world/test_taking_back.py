@@ -1,0 +1,199 @@
+"""An act that fails is taken back: whatever cuts that, nothing goes of which the only copy has just come back."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from layers import view_of
+from sandbox_snapshots import snapshot
+from sandbox_world import World
+from test_lent import CHANGING, MOST, Crash, apply, begun, difference, interrupted, paths_of
+
+from artoo.contracts.errors import SandboxError
+from artoo.world import converge, files, transaction
+from artoo.world.exchange import Place
+from artoo.world.journal import Record, StateRecord, records
+from artoo.world.move import Move
+from artoo.world.recover import recover
+from artoo.world.undo import undo
+
+Moves = list[Move]
+
+
+def refusing(error: int) -> Callable[..., None]:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(error, os.strerror(error))
+
+    return refuse
+
+
+def waits(world: World, change: Callable[[Path], object], said: str = "") -> None:
+    """A view with these changes to the project, which then cannot be applied: all is put back."""
+    place = view_of(world, lambda home: change(home / "project"))
+    before = snapshot(world.project)
+    with pytest.raises(SandboxError, match=rf"{said}\); all was put back$"):
+        apply(world, place)
+    assert snapshot(world.project) == before
+    assert list(records(world.artoo_home / "undo")) == []
+    assert difference(world, place).effects
+
+
+# --- a crash in the middle --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_what_had_come_back_does_not_go_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, marked: bool, stride: int = 4
+) -> None:
+    """An act that failed at its end is cut at a change of its taking back: a start goes on with that. Where there
+    was no room to note it the act may be finished, too, but only where nothing is lost by that."""
+    cut_while_taken_back(world, monkeypatch, marked=marked, stride=stride)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("marked", [True, False])
+def test_what_had_come_back_never_goes_again(world: World, monkeypatch: pytest.MonkeyPatch, marked: bool) -> None:
+    """The same, at each single change on disk."""
+    cut_while_taken_back(world, monkeypatch, marked=marked, stride=1)
+
+
+def cut_while_taken_back(world: World, monkeypatch: pytest.MonkeyPatch, *, marked: bool, stride: int) -> None:
+    fuse, ends = 0, {"before": 0, "after": 0}
+    for fuse in range(1, MOST, stride):
+        place = begun(world)
+        before, agreed = snapshot(world.project), paths_of(difference(world, place))
+        with monkeypatch.context() as patched:
+            struck: list[str] = []
+
+            def fail(_: Record, patched: pytest.MonkeyPatch = patched, fuse: int = fuse) -> None:
+                nonlocal struck
+                struck = interrupted(patched, fuse, Crash(), CHANGING)
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+            patched.setattr(Record, "mark_done", fail)
+            if not marked:
+                patched.setattr(Record, "begin_return", refusing(errno.ENOSPC))
+            with suppress(Crash, SandboxError):
+                apply(world, place)
+        if not struck:
+            break
+        begun_to = any(record.is_returning for record in records(world.artoo_home / "undo"))
+        recover(world.artoo_home)
+        assert list(world.home.rglob(".artoo-*")) == []
+        if place.exists:
+            assert snapshot(world.project) == before, fuse
+            assert paths_of(difference(world, place)) == agreed, fuse
+            ends["before"] += 1
+            continue
+        assert not begun_to, fuse
+        ends["after"] += 1
+        assert undo(world.artoo_home, "task-1").refused == (), fuse
+        assert snapshot(world.project) == before, fuse
+    assert ends["before"] > 1
+    assert fuse < MOST - stride
+
+
+def test_an_act_whose_files_came_back_is_not_finished(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that an earlier artoo left half taken back, without a word of that."""
+    for name in "bcz":
+        (world.project / name).write_text(name)
+    before = snapshot(world.project)
+
+    def change(home: Path) -> None:
+        for name in "bc":
+            (home / "project" / name).unlink()
+        (home / "project" / "z").write_text("new")
+
+    place = view_of(world, change)
+    real = transaction.converge
+
+    def cut(moves: Moves) -> None:
+        real([move for move in moves if move.relative.endswith("/b")])
+        raise Crash
+
+    def begin(_: Record) -> None:
+        monkeypatch.setattr(transaction, "converge", cut)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "mark_done", refusing(errno.EIO))
+        patched.setattr(Record, "begin_return", begin)
+        with pytest.raises(Crash):
+            apply(world, place)
+    monkeypatch.undo()
+    assert recover(world.artoo_home).finished == ()
+    assert snapshot(world.project) == before
+    assert difference(world, place).effects
+
+
+# --- what was not carried out needs no taking back --------------------------------------------------------------
+
+
+def test_what_cannot_be_reached_was_not_changed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory was mounted read-only meanwhile: no rename goes there, and the image is a copy."""
+    for name in ("a", "b"):
+        (world.project / name).write_text(name)
+    real_exchange, real_copy = converge.exchange, files.copy_node
+
+    def change(project: Path) -> None:
+        (project / "a").write_text("new a")
+        (project / "b").unlink()
+        (project / "n").write_text("n")
+
+    def exchange(one: Place, other: Place) -> None:
+        if "a" in (one[1], other[1]) or ".artoo-" in one[1]:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        real_exchange(one, other)
+
+    def copy(directory: int, name: str, state: StateRecord, target: Path) -> None:
+        if target.name.startswith(".artoo-"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        real_copy(directory, name, state, target)
+
+    def image(directory: int, name: str, before: StateRecord, kept: str) -> int:
+        real_copy(directory, name, before, Path(kept))
+        return os.lstat(kept).st_ino
+
+    monkeypatch.setattr(converge, "exchange", exchange)
+    monkeypatch.setattr(converge, "copy_node", copy)
+    monkeypatch.setattr(converge, "keep_image", image)
+    waits(world, change)
+
+
+def test_what_came_by_a_copy_is_taken_back_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Across file systems what is in place has another inode than the journal says; it goes all the same."""
+    for name in ("a", "b"):
+        (world.project / name).write_text(name)
+    real_exchange, real_new = converge.exchange, converge.put_new
+
+    def change(project: Path) -> None:
+        (project / "a").write_text("new a")
+        (project / "b").unlink()
+        (project / "n").write_text("n")
+
+    def beside_only(real: Callable[[Place, Place], None]) -> Callable[[Place, Place], None]:
+        def rename(one: Place, other: Place) -> None:
+            if os.fstat(one[0]).st_ino != os.fstat(other[0]).st_ino:
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            real(one, other)
+
+        return rename
+
+    monkeypatch.setattr(converge, "exchange", beside_only(real_exchange))
+    monkeypatch.setattr(converge, "put_new", beside_only(real_new))
+    monkeypatch.setattr(Record, "mark_done", refusing(errno.EIO))
+    waits(world, change)
+
+
+def test_what_was_never_removed_is_not_missed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where the before-image is another file: what has a second name is copied."""
+    (world.project / "d").mkdir()
+    (world.project / "d" / "x").write_text("x")
+    os.link(world.project / "d" / "x", world.project / "x-again")
+    monkeypatch.setattr(converge, "put_new", refusing(errno.EPERM))
+    waits(world, lambda project: shutil.rmtree(project / "d"))
