@@ -197,3 +197,16 @@ def test_what_was_never_removed_is_not_missed(world: World, monkeypatch: pytest.
     os.link(world.project / "d" / "x", world.project / "x-again")
     monkeypatch.setattr(converge, "put_new", refusing(errno.EPERM))
     waits(world, lambda project: shutil.rmtree(project / "d"))
+
+
+def test_metadata_that_was_refused_is_not_given_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of somebody else's directory the mode cannot be set: neither to what was wanted nor to what it still is."""
+    (world.project / "b").write_text("b")
+
+    def change(project: Path) -> None:
+        (project / "b").unlink()
+        (project / "n").write_text("n")
+        project.chmod(0o711)
+
+    monkeypatch.setattr(files, "set_mode", refusing(errno.EPERM))
+    waits(world, change, f"not permitted: '{world.project}'")

@@ -87,14 +87,18 @@ def parent_of(root: str, relative: str) -> Generator[tuple[int, str], None, None
 
 
 def set_metadata(directory: int, name: str, wanted: StateRecord, *, times: bool) -> None:
-    """Gives what is at `name` the recorded owner, mode, attributes and (optionally) time of change."""
+    """Gives what is at `name` the recorded owner, mode, attributes and (optionally) time of change.
+
+    What it has already is not set: of a thing that is somebody else's that would be refused.
+    """
     seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
-    if (seen.st_uid, seen.st_gid) != (wanted.uid, wanted.gid):
+    if given := (seen.st_uid, seen.st_gid) != (wanted.uid, wanted.gid):
         os.chown(name, wanted.uid, wanted.gid, dir_fd=directory, follow_symlinks=False)
     if wanted.node is not Node.LINK:
-        _set_attributes(directory, name, wanted)
-        set_mode(directory, name, wanted.mode)
-    if times:
+        given |= _set_attributes(directory, name, wanted)
+        if given or stat.S_IMODE(seen.st_mode) != wanted.mode:  # both of these may change the mode
+            set_mode(directory, name, wanted.mode)
+    if times and seen.st_mtime_ns != wanted.mtime_ns:
         os.utime(name, ns=(seen.st_atime_ns, wanted.mtime_ns), dir_fd=directory, follow_symlinks=False)
 
 
@@ -111,18 +115,20 @@ def set_mode(directory: int, name: str, mode: int) -> None:
         os.close(descriptor)
 
 
-def _set_attributes(directory: int, name: str, wanted: StateRecord) -> None:
+def _set_attributes(directory: int, name: str, wanted: StateRecord) -> bool:
+    """Whether there was anything to set."""
     if not _HAS_XATTRS:
-        return
+        return False
     have, want = dict(read_xattrs(directory, name)), wanted.attributes()
     if have == want:
-        return
+        return False
     with writable_for_attributes(directory, name):
         for key in have.keys() - want.keys():
             os.removexattr(at(directory, name), key, follow_symlinks=False)
         for key, value in want.items():
             if have.get(key) != value:
                 os.setxattr(at(directory, name), key, value, follow_symlinks=False)
+    return True
 
 
 @contextmanager
