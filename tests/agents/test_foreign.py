@@ -9,7 +9,7 @@ from core_doubles import office
 
 from artoo.agents.foreign import Asked, Bounds, Foreign
 from artoo.agents.foreign_messages import MORE_ASKED, MOST_MESSAGES, Said
-from artoo.agents.foreign_post import ForeignPost, Target
+from artoo.agents.foreign_post import MOST_DUE, MOST_TARGETS, ForeignPost, Target
 from artoo.agents.governance import SEED_POLICIES
 from artoo.agents.merges import Merges
 from artoo.contracts.agents import OPERATOR, BoardState, TaskMoved
@@ -144,6 +144,21 @@ async def test_targets_are_told_what_they_do_not_know(tmp_path: Path) -> None:
         for name in ("t1", "t2"):
             await post.sent("mail", name)
         assert await post.task_of("mail") == "t2"
+
+
+async def test_one_agents_targets_hold_up_no_others(tmp_path: Path) -> None:
+    """However many targets of one foreign agent wait, another's is due too."""
+    async with office(tmp_path, team=False) as opened:
+        foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
+        post = ForeignPost(opened.database)
+        for number in range(MOST_DUE // MOST_TARGETS + 1):
+            task, _ = await foreign.accept("bob", Asked(f"m{number}", "", "count"), Bounds(open=100))
+            for name in range(MOST_TARGETS):
+                await post.keep(Target(task.task.id, f"p{name}", "", 0))
+        task, _ = await foreign.accept("eve", Asked("m1", "", "count"), Bounds())
+        await post.keep(Target(task.task.id, "p", "", 0))
+        due = await post.due()
+        assert len(due) == MOST_DUE + 1 and due[-1].board_task == task.task.id
 
 
 async def test_who_can_be_written_to_is_what_the_operator_says(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from artoo.contracts.errors import ForeignRefused
 
 MOST_TARGETS = 5
 """Targets of one task."""
-MOST_DUE = 100
+MOST_DUE = 20
+"""Targets of one foreign agent that are told at the same time: its own that hang hold up no other's."""
 _KEPT_US = 90 * 24 * 3_600 * 1_000_000
 
 
@@ -68,13 +69,16 @@ class ForeignPost:
         )
 
     async def due(self) -> tuple[Target, ...]:
-        """Those that were not told the latest yet."""
+        """Those that were not told the latest yet: of each foreign agent the `MOST_DUE` that wait longest."""
 
         def work(reading: Reading) -> tuple[Target, ...]:
             rows = reading.all(
-                "SELECT p.*, t.position FROM foreign_pushes p JOIN"
+                "SELECT board_task, id, told, target, position FROM (SELECT p.*, t.position,"
+                " row_number() OVER (PARTITION BY f.peer ORDER BY t.position, p.board_task, p.id) AS place"
+                " FROM foreign_pushes p JOIN foreign_tasks f ON f.board_task = p.board_task JOIN"
                 " (SELECT board_task, max(position) AS position FROM transitions GROUP BY board_task) t"
-                " ON t.board_task = p.board_task WHERE t.position > p.told ORDER BY t.position LIMIT ?",
+                " ON t.board_task = p.board_task WHERE t.position > p.told) waiting"
+                " WHERE place <= ? ORDER BY position, board_task, id",
                 (MOST_DUE,),
             )
             return tuple(

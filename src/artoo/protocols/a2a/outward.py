@@ -44,31 +44,42 @@ def goal_of(url: str) -> Destination:
         raise ForeignRefused(f"{url[:200]!r} is no usable address: http or https, a host, a port") from error
 
 
-async def check(url: str, permits: Permits, resolve: Resolve = system_addresses) -> None:
-    """Raises ForeignRefused unless the address may be reached, and is encrypted or named by the operator."""
+async def check(url: str, permits: Permits, resolve: Resolve = system_addresses) -> str:
+    """The address at which it may be reached.
+
+    Raises ForeignRefused unless it is encrypted, or named by the operator, and leads where it may.
+    """
     goal = goal_of(url)
     if not url.startswith("https:") and not permits.names(goal):
         raise ForeignRefused(f"{goal} is not encrypted: https, unless the operator's policy names the host")
-    await _judged(goal, permits, resolve)
+    try:
+        found = (goal.address,) if goal.address is not None else await resolve(goal)
+    except OSError as error:
+        raise ForeignRefused(f"{goal} cannot be found") from error
+    good, problem = usable(found, goal, permits)
+    if not good:
+        raise ForeignRefused(f"{goal} may not be reached: {problem or 'it has no address'}")
+    return str(good[0])
 
 
 class CheckedTransport(httpx.AsyncBaseTransport):
-    """Connects only where it may. No connection is used twice: it was judged for one name."""
+    """Connects only where it may. No connection is used twice: it was judged for one name.
+
+    How many there are at a time is the callers': here one host that hangs would take the place of others.
+    """
 
     def __init__(self, permits: Permits, resolve: Resolve = system_addresses) -> None:
         self._permits = permits
         self._resolve = resolve
         self._inner = httpx.AsyncHTTPTransport(
-            trust_env=False, limits=httpx.Limits(max_connections=64, max_keepalive_connections=0)
+            trust_env=False, limits=httpx.Limits(max_connections=None, max_keepalive_connections=0)
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """See httpx. Raises httpx.ConnectError for an address that may not be reached."""
         url = str(request.url)
         try:
-            await check(url, self._permits, self._resolve)
-            goal = goal_of(url)
-            address = await _judged(goal, self._permits, self._resolve)
+            address, goal = await check(url, self._permits, self._resolve), goal_of(url)
         except ForeignRefused as error:
             raise httpx.ConnectError(str(error), request=request) from error
         request.url = request.url.copy_with(host=address)
@@ -106,15 +117,3 @@ async def outward(permits: Permits, resolve: Resolve = system_addresses) -> Asyn
     transport = CheckedTransport(permits, resolve)
     async with httpx.AsyncClient(transport=transport, timeout=SECONDS, follow_redirects=False) as client:
         yield client
-
-
-async def _judged(goal: Destination, permits: Permits, resolve: Resolve) -> str:
-    """The address at which it may be reached. Raises ForeignRefused."""
-    try:
-        found = (goal.address,) if goal.address is not None else await resolve(goal)
-    except OSError as error:
-        raise ForeignRefused(f"{goal} cannot be found") from error
-    good, problem = usable(found, goal, permits)
-    if not good:
-        raise ForeignRefused(f"{goal} may not be reached: {problem or 'it has no address'}")
-    return str(good[0])

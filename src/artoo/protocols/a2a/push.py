@@ -1,11 +1,13 @@
 """Push notifications: each change of a task reaches its targets once or more, also over a crash of this process.
 
-What was told is on disk beside the task. A target that does not answer is tried again a few times, then this change
-is given up for it; the next one is tried anew.
+What was told is on disk beside the task. A target that does not answer is tried again a few times, each time with
+the task as it stands then; after that it is given up for what had happened by then, and the next change is tried
+anew. No target waits for another.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from artoo.agents.foreign_post import Target
 from artoo.contracts.errors import ForeignRefused
 from artoo.ports.clock import Clock
 from artoo.protocols.a2a.following import LOOK_SECONDS, Following
-from artoo.protocols.a2a.outward import check
+from artoo.protocols.a2a.outward import SECONDS, check
 from artoo.protocols.a2a.states import task_of
 from artoo.world.edge.hosts import Permits
 
@@ -29,17 +31,8 @@ RETRY_SECONDS = (1.0, 4.0, 16.0, 64.0)
 """How long after a failure it is tried again; after the last one it is given up."""
 EVER = 1 << 62
 """The position after an end has been told: nothing comes after it."""
-_LONGEST = {"id": 200, "token": 4_000, "url": 2_000}
+_LONGEST = {"id": 200, "token": 4_000, "url": 2_000, "authentication": 4_000}
 TOKEN_HEADER = "X-A2A-Notification-Token"
-
-
-@dataclass(slots=True)
-class Failing:
-    """How often a target did not take the change at `position`, and when it is tried again (monotonic seconds)."""
-
-    position: int
-    times: int
-    again: float
 
 
 @dataclass(slots=True)
@@ -49,16 +42,19 @@ class Pushes:
     following: Following
     permits: Permits
     clock: Clock
-    _failing: dict[tuple[str, str], Failing] = field(default_factory=dict[tuple[str, str], Failing])
+    _telling: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     async def check(self, wanted: TaskPushNotificationConfig) -> None:
         """Raises ForeignRefused for a target that may not be reached."""
-        scheme, credentials = wanted.authentication.scheme, wanted.authentication.credentials
-        for name, given in (("id", wanted.id), ("token", wanted.token), ("url", wanted.url)):
+        login = wanted.authentication
+        for name, given in (
+            ("id", wanted.id),
+            ("token", wanted.token),
+            ("url", wanted.url),
+            ("authentication", f"{login.scheme} {login.credentials}"),
+        ):
             if len(given) > _LONGEST[name] or not given.isprintable() or not given.isascii():
                 raise ForeignRefused(f"{name} of a target has at most {_LONGEST[name]} printable ASCII characters")
-        if not f"{scheme}{credentials}".isprintable() or len(scheme) + len(credentials) > _LONGEST["token"]:
-            raise ForeignRefused("authentication of a target is a scheme and credentials, in printable characters")
         await check(wanted.url, self.permits)
 
     async def keep(self, wanted: TaskPushNotificationConfig, seen: ForeignTask) -> TaskPushNotificationConfig:
@@ -82,52 +78,74 @@ class Pushes:
 
     async def run(self, client: httpx.AsyncClient) -> None:
         """Tells every change, until it is cancelled."""
-        async with self.following.office.wake.watching() as following:
+        post = self.following.office.foreign_post
+        async with self.following.office.wake.watching() as following, asyncio.TaskGroup() as group:
             while True:
-                for target in await self.following.office.foreign_post.due():
-                    await self._tell(client, target)
-                await following(min(LOOK_SECONDS, *self._waiting(), LOOK_SECONDS))
+                for target in await post.due():
+                    key = (target.board_task, target.id)
+                    if key not in self._telling:
+                        self._telling.add(key)
+                        group.create_task(self._tell(client, target))
+                await following(LOOK_SECONDS)
 
-    def _waiting(self) -> list[float]:
-        now = self.clock.monotonic()
-        return [max(0.05, failing.again - now) for failing in self._failing.values()]
+    async def _tell(self, client: httpx.AsyncClient, due: Target) -> None:
+        """Tells one target, as often as it takes, or gives up."""
+        try:
+            problem: str | None = ""
+            for pause in (0.0, *RETRY_SECONDS):
+                await self.clock.sleep(pause)
+                problem = await self._told(client, due)
+                if problem is None:
+                    return
+            logger.warning("task %s: %s is not told of a change: %s", due.board_task, due.id, problem)
+            await self._known(due, due.position)
+        finally:
+            self._telling.discard((due.board_task, due.id))
 
-    async def _tell(self, client: httpx.AsyncClient, target: Target) -> None:
-        key = (target.board_task, target.id)
-        failing = self._failing.get(key)
-        if failing is not None and failing.position == target.position and failing.again > self.clock.monotonic():
-            return
-        seen = await self.following.office.foreign.seen(target.board_task)
-        if seen is None or (problem := await self._sent(client, target, seen)) is None:
-            self._failing.pop(key, None)
-            over = seen is None or seen.ended is not None
-            await self._known(target, EVER if over else target.position)
-            return
-        times = failing.times + 1 if failing is not None and failing.position == target.position else 1
-        if times > len(RETRY_SECONDS):
-            logger.warning("task %s: %s is not told of a change: %s", target.board_task, target.id, problem)
-            self._failing.pop(key, None)
-            await self._known(target, target.position)
-            return
-        again = self.clock.monotonic() + RETRY_SECONDS[times - 1]
-        self._failing[key] = Failing(target.position, times, again)
+    async def _told(self, client: httpx.AsyncClient, due: Target) -> str | None:
+        """Why it was not told; None: it was, or is to be told no more."""
+        post = self.following.office.foreign_post
+        kept = next((one for one in await post.targets(due.board_task) if one.id == due.id), None)
+        if kept is None:
+            return None
+        seen = await self.following.office.foreign.seen(due.board_task)
+        if seen is None:
+            await self._known(due, EVER)
+            return None
+        try:
+            request = await self._request(client, kept, seen)
+        except (ValueError, httpx.InvalidURL) as error:  # it was kept once, and can never be told
+            logger.warning("task %s: %s is forgotten: %s", due.board_task, due.id, error)
+            await post.forget(due.board_task, due.id)
+            return None
+        problem = await _sent(client, request)
+        if problem is None:
+            await self._known(due, EVER if seen.ended is not None else max(due.position, seen.position))
+        return problem
 
     async def _known(self, target: Target, position: int) -> None:
         told = Target(target.board_task, target.id, target.text, target.told, position)
         await self.following.office.foreign_post.told(told)
 
-    async def _sent(self, client: httpx.AsyncClient, target: Target, seen: ForeignTask) -> str | None:
-        """Why it was not told; None: it was."""
+    async def _request(self, client: httpx.AsyncClient, target: Target, seen: ForeignTask) -> httpx.Request:
+        """What tells a target how the task stands. Raises ValueError, or httpx.InvalidURL."""
         config = _read(target)
         headers = {TOKEN_HEADER: config.token} if config.token else {}
         if config.authentication.scheme and config.authentication.credentials:
             headers["Authorization"] = f"{config.authentication.scheme} {config.authentication.credentials}"
         body = StreamResponse(task=task_of(seen, await self.following.result(seen), 0))
-        try:
-            async with client.stream("POST", config.url, json=MessageToDict(body), headers=headers) as response:
-                return None if response.is_success else f"it answers {response.status_code}"
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            return f"{type(error).__name__}: {error}"
+        return client.build_request("POST", config.url, json=MessageToDict(body), headers=headers)
+
+
+async def _sent(client: httpx.AsyncClient, request: httpx.Request) -> str | None:
+    """Why it was not taken; None: it was."""
+    try:
+        async with asyncio.timeout(SECONDS):  # httpx counts from byte to byte
+            response = await client.send(request, stream=True)
+            await response.aclose()
+    except (httpx.HTTPError, TimeoutError) as error:
+        return f"{type(error).__name__}: {error}"
+    return None if response.is_success else f"it answers {response.status_code}"
 
 
 def _read(target: Target) -> TaskPushNotificationConfig:

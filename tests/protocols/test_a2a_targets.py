@@ -1,0 +1,140 @@
+"""Targets of push notifications that cannot be told, hang or are taken away cost themselves, and nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+from a2a.types import TaskPushNotificationConfig
+from foreign import PATIENCE, prepare
+from google.protobuf.json_format import MessageToJson
+from hosting import Place
+
+from artoo.agents.foreign import Asked, Bounds, ForeignTask
+from artoo.agents.foreign_post import Target
+from artoo.contracts.agents import OPERATOR
+from artoo.contracts.errors import ForeignRefused
+from artoo.protocols.a2a.following import Following
+from artoo.protocols.a2a.outward import permits_of
+from artoo.protocols.a2a.push import Pushes
+from artoo.redaction import Redactor
+from artoo.runtime.team.office import Office, open_office
+
+
+@dataclass(slots=True)
+class Web:
+    """What targets do by their path: `hang`, `refuse` (until `healed`), or take it. `told`: paths, in order."""
+
+    told: list[str] = field(default_factory=list[str])
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    healed: bool = False
+
+    async def answer(self, request: httpx.Request) -> httpx.Response:
+        self.told.append(request.url.path.strip("/"))
+        self.changed.set()
+        if self.told[-1] == "hang":
+            await asyncio.Event().wait()
+        return httpx.Response(503 if self.told[-1] == "refuse" and not self.healed else 200)
+
+    async def until(self, so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not so():
+                await self.changed.wait()
+                self.changed.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The books with one foreign task, and what tells its targets."""
+
+    office: Office
+    pushes: Pushes
+    web: Web
+    task: ForeignTask
+
+    async def keep(self, name: str, credentials: str = "") -> None:
+        """Past what is checked, as an earlier version may have kept it."""
+        config = TaskPushNotificationConfig(id=name, task_id=self.task.task.id, url=f"https://bob.example/{name}")
+        if credentials:
+            config.authentication.scheme, config.authentication.credentials = "Basic", credentials
+        await self.office.foreign_post.keep(Target(self.task.task.id, name, MessageToJson(config), 0))
+
+    async def names(self) -> list[str]:
+        return [one.id for one in await self.office.foreign_post.targets(self.task.task.id)]
+
+    @asynccontextmanager
+    async def telling(self) -> AsyncGenerator[asyncio.Task[None]]:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(self.web.answer)) as client:
+            running = asyncio.create_task(self.pushes.run(client))
+            yield running
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
+    place = Place(tmp_path, "")
+    async with open_office(await prepare(place, {}, {})) as office:
+        task, _ = await office.foreign.accept("bob", Asked("m1", "c", "count the files"), Bounds())
+        following = Following(office, Redactor(()))
+        yield Desk(office, Pushes(following, permits_of(()), office.clock), Web(), task)
+
+
+async def test_one_that_can_never_be_told_is_forgotten(desk: Desk) -> None:
+    """A target that was kept with credentials that no header can hold costs itself alone."""
+    await desk.keep("bad", "café")
+    await desk.keep("good")
+    async with desk.telling() as running, asyncio.timeout(PATIENCE):
+        await desk.web.until(lambda: "good" in desk.web.told)
+        while "bad" in await desk.names():
+            await asyncio.wait({asyncio.ensure_future(asyncio.sleep(0.01))})
+        assert not running.done()
+    assert desk.web.told == ["good"]
+
+
+async def test_such_credentials_are_refused(desk: Desk) -> None:
+    """What no header can hold is refused when it comes, in every part of a target."""
+    url = "https://127.0.0.1/x"
+    wanted = TaskPushNotificationConfig(url=url)
+    wanted.authentication.scheme, wanted.authentication.credentials = "Basic", "café"
+    for one in (
+        wanted,
+        TaskPushNotificationConfig(url=url, token="café"),
+        TaskPushNotificationConfig(url=url, id="café"),
+    ):
+        with pytest.raises(ForeignRefused, match="printable ASCII"):
+            await desk.pushes.check(one)
+
+
+async def test_one_that_hangs_holds_up_no_other(desk: Desk) -> None:
+    """A target that takes a connection and says nothing leaves the others their news."""
+    await desk.keep("hang")
+    await desk.keep("quick")
+    async with desk.telling():
+        await desk.web.until(lambda: "quick" in desk.web.told)
+        await desk.office.board.cancel(desk.task.task.id, OPERATOR)
+        await desk.web.until(lambda: desk.web.told.count("quick") == 2)
+    assert desk.web.told.count("hang") == 1
+
+
+async def test_one_that_refused_is_told_later(desk: Desk) -> None:
+    """A target that failed is tried again by itself, and one that was taken away meanwhile is not."""
+    await desk.keep("refuse")
+    async with desk.telling():
+        await desk.web.until(lambda: desk.web.told == ["refuse"])
+        desk.web.healed = True
+        await desk.web.until(lambda: len(desk.web.told) == 2)
+        desk.web.healed = False
+        await desk.office.board.cancel(desk.task.task.id, OPERATOR)
+        await desk.web.until(lambda: len(desk.web.told) == 3)
+        await desk.pushes.forget(desk.task.task.id, "refuse")
+        await desk.keep("good")
+        await desk.web.until(lambda: "good" in desk.web.told)
+        await asyncio.wait({asyncio.ensure_future(asyncio.sleep(1.5))})
+    assert desk.web.told.count("refuse") == 3
