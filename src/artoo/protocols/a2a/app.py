@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 from a2a.auth.user import User
 from a2a.server.context import ServerCallContext
@@ -21,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from artoo.protocols.a2a.caching import CacheableCards
 from artoo.protocols.a2a.card import KEYS_PATH, REST, RPC, Signer
-from artoo.protocols.a2a.handler import BoardAgent
+from artoo.protocols.a2a.handler import GONE, BoardAgent
 from artoo.protocols.http import CALLER, BoundedBody, OwnNames, TokenRequired, WellFormedBody, given
 from artoo.protocols.json_lines import PARSE_ERROR
 
@@ -99,12 +100,19 @@ def _refused(path: str, text: str, code: int, status: int) -> JSONResponse:
 
 
 class _Contexts(DefaultServerCallContextBuilder):
-    """Says who asks."""
+    """Says who asks, and what returns when they are gone."""
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)
         context.user = Holder(str(request.scope.get(CALLER, "")))
+        context.state[GONE] = partial(_gone, request)
         return context
+
+
+async def _gone(request: Request) -> None:
+    """Returns when the client has left. Its body has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def place_of(agent: str) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,7 +51,9 @@ from artoo.runtime.config_foreign import Peer
 T = TypeVar("T")
 
 MOST_FOLLOWED = 100
-"""Requests that wait or stream at the same time."""
+"""Requests of one foreign agent that wait or stream at the same time."""
+GONE = "artoo.gone"
+"""Where a call's state has what returns when the client has left."""
 
 
 @dataclass(slots=True)
@@ -62,15 +67,16 @@ class BoardAgent(RequestHandler):
     following: Following
     pushes: Pushes
     extended: Callable[[str], AgentCard]
-    _followed: int = 0
+    _followed: Counter[str] = field(default_factory=Counter[str])
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
         """Begins a task; returns it when it rests, or at once when that is wanted."""
         peer = self._peer(params, context)
         seen = await self._begun(peer, params)
         if not params.configuration.return_immediately:
-            with _Place(self):
-                seen = await self.following.settled(seen, self._look(peer, seen.task.id))
+            with self._place(peer):
+                settled = self.following.settled(seen, self._look(peer, seen.task.id))
+                seen = await _while_there(settled, context) or seen
         return await self._told(seen, _history(params.configuration))
 
     async def on_message_send_stream(
@@ -78,7 +84,7 @@ class BoardAgent(RequestHandler):
     ) -> AsyncGenerator[Task | Update]:
         """Begins a task, and tells how it goes on until it rests."""
         peer = self._peer(params, context)
-        with _Place(self):
+        with self._place(peer):
             seen = await self._begun(peer, params)
             yield await self._told(seen, _history(params.configuration))
             async for update in self.following.events(seen, self._look(peer, seen.task.id)):
@@ -92,7 +98,7 @@ class BoardAgent(RequestHandler):
         seen = await self._own(peer, params.id)
         if seen.ended is not None:
             raise UnsupportedOperationError("the task is over; nothing more happens to it")
-        with _Place(self):
+        with self._place(peer):
             yield await self._told(seen, None)
             async for update in self.following.events(seen, self._look(peer, params.id)):
                 yield update
@@ -209,28 +215,28 @@ class BoardAgent(RequestHandler):
             raise UnsupportedOperationError(f"you may ask {', '.join(policy.agents)}, and nobody else here")
         return name
 
-    def enter(self) -> None:
-        """One more request waits or streams. Raises A2AError when too many do."""
-        if self._followed >= MOST_FOLLOWED:
+    @contextmanager
+    def _place(self, peer: str) -> Generator[None]:
+        """A place among those that wait or stream. Raises A2AError when this foreign agent has too many."""
+        if self._followed[peer] >= MOST_FOLLOWED:
             raise InternalError(f"{MOST_FOLLOWED} requests wait here already; ask for the task later")
-        self._followed += 1
+        self._followed[peer] += 1
+        try:
+            yield
+        finally:
+            self._followed[peer] -= 1
 
-    def leave(self) -> None:
-        """One less."""
-        self._followed -= 1
 
-
-class _Place:
-    """A place among those that wait, for the length of a block."""
-
-    def __init__(self, agent: BoardAgent) -> None:
-        self._agent = agent
-
-    def __enter__(self) -> None:
-        self._agent.enter()
-
-    def __exit__(self, *_: object) -> None:
-        self._agent.leave()
+async def _while_there(waiting: Coroutine[Any, Any, T], context: ServerCallContext) -> T | None:
+    """What is waited for; None: the client has left, and nobody hears of it."""
+    found, gone = asyncio.ensure_future(waiting), asyncio.ensure_future(context.state[GONE]())
+    try:
+        await asyncio.wait({found, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return await _said(found, InternalError) if found.done() else None
+    finally:
+        for one in (found, gone):
+            one.cancel()
+        await asyncio.wait({found, gone})
 
 
 def _bounds(peer: Peer) -> Bounds:
