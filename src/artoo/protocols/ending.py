@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Coroutine
 
+LEAVE_SECONDS = 40.0
+"""How long the end may take that was asked for: a store that is away may keep it for ever."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 async def until_asked_to_end(serving: Coroutine[None, None, None]) -> None:
-    """Serves to its end, or until a signal; a second signal has its usual effect."""
+    """Serves to its end, or until a signal; a second signal has its usual effect.
+
+    The process, whose loop this is, ends `LEAVE_SECONDS` after the first whatever else it does.
+    """
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(serving)
     asked = False
@@ -20,6 +26,7 @@ async def until_asked_to_end(serving: Coroutine[None, None, None]) -> None:
         asked = True
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
+        loop.call_later(LEAVE_SECONDS, os._exit, 1)
         task.cancel()
 
     for number in _SIGNALS:

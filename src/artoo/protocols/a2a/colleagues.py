@@ -12,10 +12,9 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-import httpx
 from a2a.client import A2ACardResolver, A2AClientError, Client, ClientConfig, ClientFactory
 from a2a.types import (
     AgentCard,
@@ -30,13 +29,12 @@ from a2a.types import (
 )
 from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
-from google.protobuf.message import Error as ProtobufError
 
 from artoo.agents.mail_rows import LONGEST_MAIL, MailClaim
 from artoo.contracts.agents import FOREIGN, Mail
-from artoo.contracts.errors import ClaimLost, ForeignRefused, MailRefused
+from artoo.contracts.errors import ArtooError, ClaimLost, ForeignRefused, MailRefused
 from artoo.protocols.a2a.asked import MODES
-from artoo.protocols.a2a.following import LOOK_SECONDS, Following
+from artoo.protocols.a2a.following import LOOK_SECONDS, Following, again
 from artoo.protocols.a2a.outward import goal_of, outward, permits_of
 from artoo.protocols.a2a.signatures import check_signature
 from artoo.runtime.config_foreign import Peer
@@ -50,7 +48,12 @@ POLL_SECONDS = (1.0, 30.0)
 """How often its task is looked at: at first, and in the end."""
 PATIENCE_SECONDS = 24 * 3_600.0
 TRIES = 5
-"""How often a foreign agent that cannot be reached is tried for one letter."""
+"""How often in a row a foreign agent is tried that cannot be reached, or refuses, before it has the letter."""
+TRIES_AFTERWARDS = 120
+"""The same of one that has the letter and is away: about an hour. It may come back with the answer."""
+RELEASE_SECONDS = 5.0
+"""How long a letter that is given back at the end may take; then its lease runs out instead."""
+NO_TEXT = "[artoo: it answered, with no text]"
 
 _OVER = frozenset(
     {
@@ -61,7 +64,6 @@ _OVER = frozenset(
         TaskState.TASK_STATE_INPUT_REQUIRED,
     }
 )
-_FAULTS = (A2AError, A2AClientError, httpx.HTTPError, httpx.InvalidURL, ProtobufError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Colleague:
         """Carries letters, until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(AT_ONCE):
-                group.create_task(self._carry())
+                group.create_task(again(self._carry))
 
     async def _carry(self) -> None:
         office = self.following.office
@@ -92,7 +94,8 @@ class Colleague:
                 except ClaimLost:
                     continue
                 except asyncio.CancelledError:
-                    await asyncio.shield(office.mailbox.release(claim))
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(asyncio.shield(office.mailbox.release(claim)), RELEASE_SECONDS)
                     raise
 
     async def _answered(self, claim: MailClaim) -> None:
@@ -102,7 +105,7 @@ class Colleague:
         except ForeignRefused as error:
             text = f"[artoo: the letter was not answered: {self.following.clean.text(str(error)[:500])}]"
         try:
-            await mailbox.answer(claim, text[:LONGEST_MAIL], f"answered by {self.name}")
+            await mailbox.answer(claim, text.strip()[:LONGEST_MAIL] or NO_TEXT, f"answered by {self.name}")
         except MailRefused as error:
             await mailbox.archive(claim, f"done, but not answered: {error}")
 
@@ -111,19 +114,31 @@ class Colleague:
 
         What artoo itself refuses (a card, a token, a key) is not tried again: it would be the same.
         """
-        problem = ""
-        for number in range(TRIES):
+        clock, post = self.following.office.clock, self.following.office.foreign_post
+        until, misses = clock.monotonic() + PATIENCE_SECONDS, 0
+
+        def reached() -> None:
+            nonlocal misses
+            misses = 0
+
+        while True:
             try:
                 async with self._client() as client:
-                    return await self._asked(client, mail)
-            except _FAULTS as error:
+                    return await self._asked(client, mail, until, reached)
+            except ArtooError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the SDK stumbles in many ways over what a stranger answers
                 problem = self.following.clean.text(f"{type(error).__name__}: {error}"[:500])
-                logger.info("%s: letter %s: %s", self.name, mail.id, problem)
-            await self.following.office.clock.sleep(2.0**number)
-        raise ForeignRefused(f"{self.name} cannot be reached: {problem}")
+                refused = isinstance(error, A2AError) and not isinstance(error, A2AClientError)
+            logger.info("%s: letter %s: %s", self.name, mail.id, problem)
+            misses += 1
+            if misses >= (TRIES if refused or not await post.task_of(mail.id) else TRIES_AFTERWARDS):
+                raise ForeignRefused(f"no answer came from {self.name}: {problem}")
+            await clock.sleep(min(2.0 ** (misses - 1), POLL_SECONDS[1]))
 
-    async def _asked(self, client: Client, mail: Mail) -> str:
-        post = self.following.office.foreign_post
+    async def _asked(self, client: Client, mail: Mail, until: float, reached: Callable[[], None]) -> str:
+        """Sends the letter unless it is there, and waits for the answer; `reached` hears of each sign of life."""
+        post, clock, pause = self.following.office.foreign_post, self.following.office.clock, POLL_SECONDS[0]
         task_id = await post.task_of(mail.id)
         if not task_id:
             found = await self._sent(client, mail)
@@ -131,7 +146,14 @@ class Colleague:
                 return _text(found)
             task_id = found.id
             await post.sent(mail.id, task_id)
-        return await self._awaited(client, task_id)
+        while clock.monotonic() < until:
+            task = await client.get_task(GetTaskRequest(id=task_id))
+            reached()
+            if task.status.state in _OVER:
+                return _told(task)
+            await clock.sleep(pause)
+            pause = min(pause * 1.5, POLL_SECONDS[1])
+        raise ForeignRefused(f"{self.name} has not ended within {PATIENCE_SECONDS / 3_600:g} hours")
 
     async def _sent(self, client: Client, mail: Mail) -> Task | Message:
         text = self.following.clean.text(mail.text)
@@ -141,24 +163,13 @@ class Colleague:
         async for answer in client.send_message(request):
             if answer.HasField("message"):
                 return answer.message
-            if answer.HasField("task"):
+            if answer.HasField("task") and answer.task.id:
                 return answer.task
         raise ForeignRefused(f"{self.name} answered with neither a task nor a message")
 
-    async def _awaited(self, client: Client, task_id: str) -> str:
-        clock, pause = self.following.office.clock, POLL_SECONDS[0]
-        until = clock.monotonic() + PATIENCE_SECONDS
-        while clock.monotonic() < until:
-            task = await client.get_task(GetTaskRequest(id=task_id))
-            if task.status.state in _OVER:
-                return _told(task)
-            await clock.sleep(pause)
-            pause = min(pause * 1.5, POLL_SECONDS[1])
-        raise ForeignRefused(f"{self.name} has not ended within {PATIENCE_SECONDS / 3_600:g} hours")
-
     @asynccontextmanager
     async def _client(self) -> AsyncGenerator[Client]:
-        """Raises what `_FAULTS` names when it cannot be reached, ForeignRefused when its card is not believed."""
+        """Raises ForeignRefused when its card is not believed, and whatever the SDK does when it cannot be read."""
         url = self.peer.url or ""
         permits = permits_of(self.following.office.config.allow, [url])
         async with outward(permits) as http:

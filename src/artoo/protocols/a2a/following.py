@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 
 from artoo.agents.foreign import ForeignTask
 from artoo.contracts.agents import BoardState
+from artoo.contracts.errors import ActivityStoreError
 from artoo.protocols.a2a.states import StatusUpdate, Update, rests, statuses, updates, waiting
 from artoo.redaction import Redactor
+from artoo.runtime.plain_errors import plain
 from artoo.runtime.team.office import Office
+
+logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
 """The board is looked at so often even when nothing seems to be written."""
@@ -61,3 +66,13 @@ class Following:
         output = work.output if work is not None else ""
         texts = dict.fromkeys(text for text in (seen.task.summary, output) if text.strip())
         return tuple(map(self.clean.text, texts))
+
+
+async def again(work: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Work that has no end, begun anew when the books could not be used for a moment; what it had is on disk."""
+    while True:
+        try:
+            await work()
+        except* ActivityStoreError as errors:
+            logger.warning("the board cannot be used, and is tried again in a moment: %s", plain(errors))
+        await asyncio.sleep(LOOK_SECONDS)

@@ -52,6 +52,8 @@ T = TypeVar("T")
 
 MOST_FOLLOWED = 100
 """Requests of one foreign agent that wait or stream at the same time."""
+BOOKS_SECONDS = 20.0
+"""How long a request waits for books that are away; the team waits until they are back."""
 GONE = "artoo.gone"
 """Where a call's state has what returns when the client has left."""
 
@@ -139,7 +141,7 @@ class BoardAgent(RequestHandler):
     ) -> TaskPushNotificationConfig:
         """One target."""
         await self._own(self._peer(params, context), params.task_id)
-        for target in await self.pushes.of(params.task_id):
+        for target in await _said(self.pushes.of(params.task_id), InternalError):
             if target.id == params.id:
                 return target
         raise TaskNotFoundError("the task has no target of this id")
@@ -149,14 +151,15 @@ class BoardAgent(RequestHandler):
     ) -> ListTaskPushNotificationConfigsResponse:
         """All targets; they are few."""
         await self._own(self._peer(params, context), params.task_id)
-        return ListTaskPushNotificationConfigsResponse(configs=await self.pushes.of(params.task_id))
+        configs = await _said(self.pushes.of(params.task_id), InternalError)
+        return ListTaskPushNotificationConfigsResponse(configs=configs)
 
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
         """The target is told nothing more. One that is not there is no error."""
         await self._own(self._peer(params, context), params.task_id)
-        await self.pushes.forget(params.task_id, params.id)
+        await _said(self.pushes.forget(params.task_id, params.id), InternalError)
 
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
@@ -266,8 +269,9 @@ def _history(wanted: Any) -> int | None:
 async def _said(doing: Awaitable[T], refused: type[Exception]) -> T:
     """What artoo refuses, in the protocol's words; what is wrong here is told to the operator's log alone."""
     try:
-        return await doing
+        async with asyncio.timeout(BOOKS_SECONDS):
+            return await doing
     except ForeignRefused as error:
         raise refused(str(error)) from error
-    except ActivityStoreError as error:
+    except (ActivityStoreError, TimeoutError) as error:
         raise InternalError("the board cannot be used now; try again later") from error

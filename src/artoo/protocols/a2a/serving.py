@@ -19,7 +19,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.protocols.a2a.app import application, place_of
 from artoo.protocols.a2a.card import Signer, agent_card, extended_card, own_signer, team_card
 from artoo.protocols.a2a.colleagues import carry_letters
-from artoo.protocols.a2a.following import Following
+from artoo.protocols.a2a.following import Following, again
 from artoo.protocols.a2a.handler import BoardAgent
 from artoo.protocols.a2a.outward import outward, permits_of
 from artoo.protocols.a2a.push import Pushes
@@ -58,7 +58,7 @@ async def _serve(config: Config, port: int, say: Say) -> None:
         if other is None:
             stack.enter_context(only_instance(config.home))
         listening = stack.enter_context(listening_at(port))
-        office = await stack.enter_async_context(open_office(config))
+        office = await stack.enter_async_context(open_office(config, lasting=say))
         door = await _door(office, listening.getsockname()[1])
         if other is None:
             await stack.enter_async_context(_team_at_work(office, say))
@@ -82,7 +82,7 @@ class Door:
         """Answers, tells targets and carries letters, until it is cancelled."""
         async with asyncio.TaskGroup() as group, outward(self.pushes.permits) as client:
             beside = [
-                group.create_task(self.pushes.run(client)),
+                group.create_task(again(lambda: self.pushes.run(client))),
                 group.create_task(carry_letters(self.pushes.following)),
             ]
             await serve_on(listening, self.app)

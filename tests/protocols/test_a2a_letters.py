@@ -1,0 +1,258 @@
+"""Letters to a foreign agent that hiccups, answers nonsense, says nothing, or is away: each letter is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import socket
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from a2a.server.context import ServerCallContext
+from a2a.types import AgentCard, GetTaskRequest
+from a2a.utils.errors import InternalError
+from foreign import PATIENCE, PEER, prepare
+from hosting import Place
+from starlette.responses import Response
+
+from artoo.contracts.agents import OPERATOR
+from artoo.contracts.errors import ConfigurationError, StoreAway
+from artoo.protocols.a2a.app import Holder
+from artoo.protocols.a2a.colleagues import NO_TEXT, TRIES, Colleague
+from artoo.protocols.a2a.following import Following
+from artoo.protocols.a2a.handler import BoardAgent
+from artoo.protocols.a2a.outward import permits_of
+from artoo.protocols.a2a.push import Pushes
+from artoo.protocols.a2a.serving import Door, serve
+from artoo.redaction import Redactor
+from artoo.runtime.team.office import Office, open_office
+from artoo.testing import FakeClock
+
+URL = "http://127.0.0.1:1"
+GONE = {"code": -32_001, "message": "no such task"}
+DEEP = "[" * 100_000
+CARD: dict[str, Any] = {
+    "name": "weather",
+    "description": "Weather.",
+    "version": "1",
+    "supportedInterfaces": [{"url": f"{URL}/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+    "capabilities": {},
+    "defaultInputModes": ["text/plain"],
+    "defaultOutputModes": ["text/plain"],
+    "skills": [],
+}
+
+Answer = Callable[[str], object]
+"""What the foreign agent answers to a method: the result of a call, a text as it is, or an error to raise."""
+
+
+def _task(state: str, *artifacts: dict[str, object]) -> dict[str, object]:
+    return {"id": "t", "contextId": "c", "status": {"state": f"TASK_STATE_{state}"}, "artifacts": artifacts}
+
+
+def _rain() -> dict[str, object]:
+    return _task("COMPLETED", {"artifactId": "a", "parts": [{"text": "rain"}]})
+
+
+def _stranger(answer: Answer) -> Callable[[object], object]:
+    """In the place of what leads outward."""
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        method = "card" if "agent-card" in request.url.path else str(json.loads(request.content)["method"])
+        given = answer(method)
+        if isinstance(given, Exception):
+            raise given
+        if method == "card" and not isinstance(given, str):
+            given = json.dumps(CARD)
+        if not isinstance(given, str):
+            fields: dict[str, object] = {"jsonrpc": "2.0", "id": json.loads(request.content)["id"]}
+            fields["error" if method == "GetTask" and given == GONE else "result"] = given
+            given = json.dumps(fields)
+        return httpx.Response(200, text=given, headers={"content-type": "application/json"})
+
+    @asynccontextmanager
+    async def outward(permits: object) -> AsyncGenerator[httpx.AsyncClient]:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(handle)) as client:
+            yield client
+
+    return outward
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncGenerator[Office]:
+    """One whose time does not pass while a letter is carried."""
+    policy = {"a2a": {"peers": {"weather": {**PEER, "url": URL}}}}
+    async with open_office(await prepare(Place(tmp_path, ""), policy, {})) as opened:
+        yield dataclasses.replace(opened, clock=FakeClock(auto_advance=True))
+
+
+async def _answered(office: Office, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Sends a letter; what comes back."""
+    monkeypatch.setattr("artoo.protocols.a2a.colleagues.outward", _stranger(answer))
+    following = Following(office, Redactor(()))
+    colleague = Colleague("weather", office.config.a2a.peers["weather"], following)
+    mail = await office.mailbox.send(OPERATOR, "a2a:weather", "will it rain?")
+    carrying = asyncio.create_task(colleague.run())
+    try:
+        return await _reply(office, mail.id, carrying)
+    finally:
+        carrying.cancel()
+        await asyncio.wait({carrying})
+
+
+async def _reply(office: Office, mail_id: str, carrying: asyncio.Task[None]) -> str:
+    async with asyncio.timeout(PATIENCE):
+        while not carrying.done():
+            for kept in await office.mailbox.list(OPERATOR, "inbox"):
+                if kept.mail.in_reply_to == mail_id:
+                    return kept.mail.text
+            await asyncio.wait({asyncio.ensure_future(asyncio.sleep(0.01))})
+    raise AssertionError(f"nobody carries any more: {carrying.exception()!r}")
+
+
+async def test_hiccups_of_a_long_task_do_not_add_up(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a look fails, as long as the next one is good: the answer comes."""
+    looks = 0
+
+    def answer(method: str) -> object:
+        nonlocal looks
+        if method != "GetTask":
+            return {"task": _task("SUBMITTED")}
+        looks += 1
+        if looks > 300:
+            return _rain()
+        return httpx.ReadTimeout("a hiccup") if looks % 2 else _task("WORKING")
+
+    assert await _answered(office, answer, monkeypatch) == "rain"
+
+
+async def test_away_after_it_has_the_letter(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A foreign agent that is away for half an hour while it works is waited for."""
+    begun: list[float] = []
+
+    def answer(method: str) -> object:
+        if method == "SendMessage":
+            return {"task": _task("SUBMITTED")}
+        if method == "GetTask":
+            begun.append(office.clock.monotonic())
+        away = bool(begun) and office.clock.monotonic() < begun[0] + 1_800
+        return httpx.ConnectError("away") if away else _rain()
+
+    assert await _answered(office, answer, monkeypatch) == "rain"
+
+
+async def test_one_that_was_never_there(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A foreign agent that cannot be reached is tried a few times, and the sender is told so."""
+    tried: list[str] = []
+
+    def answer(method: str) -> object:
+        tried.append(method)
+        return httpx.ConnectError("nobody is there")
+
+    assert "no answer came from weather" in await _answered(office, answer, monkeypatch)
+    assert tried == ["card"] * TRIES
+
+
+async def test_one_that_knows_nothing_of_it(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A foreign agent that says that there is no such task is not asked for an hour."""
+    looks: list[str] = []
+
+    def answer(method: str) -> object:
+        if method != "GetTask":
+            return {"task": _task("SUBMITTED")}
+        looks.append(method)
+        return GONE
+
+    assert "TaskNotFoundError" in await _answered(office, answer, monkeypatch)
+    assert len(looks) == TRIES
+
+
+async def test_an_answer_without_text(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer of data alone, of nothing or of blanks is answered by a letter that says so."""
+    for parts in ([{"data": {"rain": True}}], [{"text": " \n "}]):
+        message = {"messageId": "a", "role": "ROLE_AGENT", "parts": parts}
+        assert await _answered(office, lambda _, said=message: {"message": said}, monkeypatch) == NO_TEXT
+
+
+@pytest.mark.parametrize(
+    "said",
+    ("", "null", "5", DEEP, '{"result": 5}', '{"result": {"task": 5}}', '{"result": {"task": {"id": "\\ud83d"}}}'),
+)
+@pytest.mark.parametrize("to", ("card", "SendMessage"))
+async def test_nonsense(office: Office, monkeypatch: pytest.MonkeyPatch, said: str, to: str) -> None:
+    """Whatever a stranger answers costs its letter, and nobody else's."""
+    begun = said.replace("{", '{"jsonrpc": "2.0", "id": "1", ', 1)
+    found = await _answered(office, lambda method: begun if method == to else {}, monkeypatch)
+    assert "no answer came from weather" in found
+
+
+async def test_books_that_are_away_for_a_moment(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Targets and letters go on when the books could not be used once."""
+    failed: list[str] = []
+
+    def failing(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        async def once(*given: object) -> object:
+            if failed.count(name) == 0:
+                failed.append(name)
+                raise StoreAway("the store is away")
+            return await work(*given)
+
+        return once
+
+    monkeypatch.setattr(office.mailbox, "take", failing("take", office.mailbox.take))
+    monkeypatch.setattr(office.foreign_post, "due", failing("due", office.foreign_post.due))
+    monkeypatch.setattr("artoo.protocols.a2a.following.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("artoo.protocols.a2a.colleagues.outward", _stranger(_at_once))
+    pushes = Pushes(Following(office, Redactor(())), permits_of(()), office.clock)
+    mail = await office.mailbox.send(OPERATOR, "a2a:weather", "will it rain?")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = asyncio.create_task(Door(URL, Response(), pushes).serve(listening))
+        try:
+            assert await _reply(office, mail.id, serving) == "rain"
+        finally:
+            serving.cancel()
+            await asyncio.wait({serving})
+    assert sorted(failed) == ["due", "take"]
+
+
+def _at_once(method: str) -> object:
+    return _rain() if method == "GetTask" else {"task": _rain()}
+
+
+async def test_a_store_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The books are opened as whoever stays opens them, and the operator is told when they are away."""
+    config = await prepare(Place(tmp_path, ""), {"a2a": {"peers": {"weather": PEER}}}, {})
+    given: list[object] = []
+
+    def opened(config: object, *, lasting: object = None) -> None:
+        given.append(lasting)
+        raise ConfigurationError("enough")
+
+    monkeypatch.setattr("artoo.protocols.a2a.serving.open_office", opened)
+
+    def say(text: str) -> None:
+        raise AssertionError(text)
+
+    with pytest.raises(ConfigurationError, match="enough"):
+        await serve(config, 0, say)
+    assert given == [say]
+
+
+async def test_a_request_does_not_wait_for_ever(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the team waits for books that are away, a foreign agent is told to come back."""
+    following = Following(office, Redactor(()))
+    peers = dict(office.config.a2a.peers)
+    agent = BoardAgent("", peers, following, Pushes(following, permits_of(()), office.clock), lambda _: AgentCard())
+    monkeypatch.setattr("artoo.protocols.a2a.handler.BOOKS_SECONDS", 0.01)
+
+    async def away(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(office.foreign, "get", away)
+    with pytest.raises(InternalError, match="try again later"):
+        await agent.on_get_task(GetTaskRequest(id="t"), ServerCallContext(user=Holder("weather")))
