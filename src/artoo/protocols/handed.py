@@ -18,6 +18,9 @@ from artoo.ports.confirm import Said
 UNANSWERED_SECONDS = 600.0
 """How long a question stands while nobody at the other end answers it; then the answer is no."""
 
+LONGEST_DOING = 2_000
+"""Characters of what is under way. More than is shown, so that no secret is cut in two before it is taken out."""
+
 Listener = Callable[[Envelope], Awaitable[None]]
 """Hears every message of a task in order, before the task is known to have come so far; the task's stream waits for
 it, the task itself does not."""
@@ -113,7 +116,7 @@ class HandedTask:
             case SubTaskOutcome():
                 self.done += 1
             case ToolStarted(tool=tool, input=given):
-                self.doing = f"{tool}: {given}"[:200]
+                self.doing = f"{tool}: {given}"[:LONGEST_DOING]
             case FinalResult() as result:
                 self.result = result
             case _:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from artoo.auditor.reading import report_so_far
 from artoo.contracts import codec
+from artoo.contracts.audit import AuditReport
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.solution import FinalResult
 from artoo.protocols.handed import HandedTask
@@ -24,6 +26,7 @@ from artoo.runtime.config import Config
 from artoo.runtime.config_endpoints import key_variables
 from artoo.runtime.pending import Pending
 from artoo.runtime.pendings import find_pending, pendings, settle_cut_applies
+from artoo.runtime.system import SystemClock
 from artoo.tasklog.reader import TaskSummary, find_log, list_tasks, summary_of
 
 LONGEST_TEXT = 4 << 20
@@ -93,13 +96,16 @@ class Looking:
                 break
         return _bounded(self.clean.text("\n".join(lines)))
 
+    def audit(self) -> AuditReport | None:
+        """What the Auditor has seen since its last report; looking ends nothing. None: nothing. Raises OSError."""
+        return report_so_far(self.config.home, SystemClock().now())
+
     def _summed(self, summary: TaskSummary, books: SettledBooks) -> TaskReport:
         if summary.result is not None:
             return self._told(summary.result, summary.request, books)
         status = "elsewhere" if summary.running else "stopped"
-        return TaskReport(
-            task_id=summary.task_id, status=status, request=summary.request, resumable=not summary.running
-        )
+        request = self.clean.text(summary.request)
+        return TaskReport(task_id=summary.task_id, status=status, request=request, resumable=not summary.running)
 
     def _told(self, result: FinalResult, request: str, books: SettledBooks) -> TaskReport:
         after = books.afterwards(result.task_id, result.changes)

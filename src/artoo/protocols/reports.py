@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from artoo.contracts.settling import Review, Settled
 from artoo.contracts.solution import FinalResult
-from artoo.protocols.handed import HandedTask
+from artoo.protocols.handed import LONGEST_DOING, HandedTask
 from artoo.redaction import Redactor
 from artoo.runtime.afterwards import Afterwards
 from artoo.runtime.afterwards import Waiting as WaitingNow
@@ -20,6 +20,7 @@ from artoo.words.result import result_words
 
 MOST_LISTED = 200
 """Changes of a difference, paths and facts that one answer lists."""
+_SHOWN = 200
 MOST_DIFF = 60_000
 """Characters of diffs in one answer; the resource has all of it."""
 
@@ -120,12 +121,12 @@ def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
     """A task of this process that has no result yet, or never will."""
     if task.error is not None:
         why = clean.text(str(task.error))
-        return TaskReport(task_id=task.task_id, status="stopped", request=task.request, answer=why)
+        return TaskReport(task_id=task.task_id, status="stopped", request=clean.text(task.request), answer=why)
     return TaskReport(
         task_id=task.task_id,
         status="working" if task.question is None else "asks",
-        request=task.request,
-        doing=clean.text(task.doing),
+        request=clean.text(task.request),
+        doing=shown(task.doing, clean),
         subtasks_done=task.done,
         subtasks_planned=task.planned,
         question="" if task.question is None else clean.text(task.question.request.title),
@@ -140,7 +141,7 @@ def result_report(result: FinalResult, request: str, after: Afterwards, clean: R
     return TaskReport(
         task_id=result.task_id,
         status=status_of(result, waits=waits),
-        request=request,
+        request=clean.text(request),
         answer=clean.text(told(result) if unknown else _answer(result, after.waits)),
         assurance=result.assurance.value,
         open=_texts(result.open, clean),
@@ -183,7 +184,7 @@ def waiting_report(one: Pending, clean: Redactor) -> Waiting:
     """A task that waits for a yes."""
     return Waiting(
         task_id=one.task_id,
-        request=one.request,
+        request=clean.text(one.request),
         reason=clean.text(waiting(one.reason, one.counts, one.conflicts, one.language)),
         counts={each.change_class.value: each.count for each in one.counts},
         since=one.since,
@@ -205,8 +206,8 @@ def difference_report(review: Review, digest: str, clean: Redactor) -> Differenc
                 path=one.path,
                 change_class=one.change_class.value,
                 kind=one.kind.value,
-                reason=one.reason,
-                detail=one.detail,
+                reason=clean.text(one.reason),
+                detail=clean.text(one.detail),
                 size_before=one.size_before,
                 size_after=one.size_after,
                 diff=shown,
@@ -219,7 +220,7 @@ def difference_report(review: Review, digest: str, clean: Redactor) -> Differenc
         changes=tuple(changes),
         unlisted=len(review.changes) - len(changes),
         shortened=shortened,
-        conflicts=tuple(f"{one.path}: {one.reason}" for one in review.conflicts[:MOST_LISTED]),
+        conflicts=_texts([f"{one.path}: {one.reason}" for one in review.conflicts], clean),
         went_out=_texts(review.went_out, clean),
     )
 
@@ -231,10 +232,15 @@ def settled_report(task_id: str, settled: Settled, clean: Redactor) -> SettledRe
         task_id=task_id,
         state=settled.state,
         applied=applied[:MOST_LISTED],
-        conflicts=tuple(f"{one.path}: {one.reason}" for one in settled.conflicts[:MOST_LISTED]),
+        conflicts=_texts([f"{one.path}: {one.reason}" for one in settled.conflicts], clean),
         reason=clean.text(settled.reason),
         went_out=_texts(settled.went_out, clean),
     )
+
+
+def shown(text: str, clean: Redactor) -> str:
+    """The beginning of a text, without secrets."""
+    return clean.text(text[:LONGEST_DOING])[:_SHOWN]
 
 
 def _texts(found: Sequence[str], clean: Redactor) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from acp.helpers import ToolCallContentVariant, text_block, tool_content, update
 from acp.helpers import update_available_commands as commands_update
 from acp.schema import AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, UnstructuredCommandInput
 
-from artoo.auditor.reading import report_now
 from artoo.contracts.confirmation import PERSON, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.recording import AskedBy
@@ -23,7 +22,6 @@ from artoo.protocols.intake import Intake
 from artoo.protocols.looking import Looking, id_of
 from artoo.protocols.reports import settled_report
 from artoo.runtime.pending import Pending
-from artoo.runtime.system import SystemClock
 from artoo.runtime.undoing import can_be_undone, put_back, undoable_task
 
 RESUME = "resume"
@@ -161,7 +159,7 @@ class Commands:
         return f"Task {whole}: {len(report.restored)} paths put back.\n{_listed(left)}".rstrip()
 
     def _audit(self) -> str:
-        report = report_now(self.intake.config.home, SystemClock().now())
+        report = self.looking.audit()
         if report is None:
             return "Nothing was audited yet."
         found = [*report.boundary_violations, *report.anomalies, *report.drift_alerts, *report.losses]

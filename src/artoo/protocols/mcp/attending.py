@@ -20,6 +20,8 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.recording import AskedBy
 from artoo.protocols.consent import consent_named, options_of, question_text
 from artoo.protocols.handed import HandedTask, OpenQuestion
+from artoo.protocols.reports import shown
+from artoo.redaction import Redactor
 
 Call = Context[Any, Any]
 
@@ -71,20 +73,23 @@ def is_modern(call: Call) -> bool:
     return call.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-async def attend(task: HandedTask, call: Call, seconds: float) -> InputRequiredResult | None:
+async def attend(task: HandedTask, call: Call, seconds: float, clean: Redactor) -> InputRequiredResult | None:
     """Returns when the task has ended, when `seconds` are over, or (not None) with the question to put."""
     loop = asyncio.get_running_loop()
     until, spoken = loop.time() + seconds, 0.0
     while not task.ended:
         told, question = task.told, task.question
         if question is not None and can_ask(call):
-            if is_modern(call):
-                return asking(question.request, task.task_id)
-            await _ask(question, call)
+            try:
+                if is_modern(call):
+                    return asking(question.request, task.task_id, clean)
+                await _ask(question, call, clean)
+            except ValueError as error:  # it waits for apply, or is not done
+                question.unanswered(f"the question is too long for a form: {error}")
             continue
         if loop.time() - spoken >= PROGRESS_SECONDS:
             spoken = loop.time()
-            await call.report_progress(told, None, _progress(task))
+            await call.report_progress(told, None, shown(_progress(task), clean))
         try:
             async with asyncio.timeout_at(until):
                 await task.changed(told)
@@ -93,21 +98,23 @@ async def attend(task: HandedTask, call: Call, seconds: float) -> InputRequiredR
     return None
 
 
-def asking(request: ConfirmationRequest, task_id: str) -> InputRequiredResult:
+def asking(request: ConfirmationRequest, task_id: str, clean: Redactor) -> InputRequiredResult:
     """The end of a call that needs an answer first. Raises ValueError for a question that is too long."""
-    params = ElicitRequestFormParams(message=question_text(request), requested_schema=form(request))
+    message = clean.text(question_text(request))
+    params = ElicitRequestFormParams(message=message, requested_schema=form(request))
     return InputRequiredResult(
         input_requests={CONSENT: ElicitRequest(params=params)}, request_state=Asked(task_id, request.digest).seal()
     )
 
 
-async def ask_now(request: ConfirmationRequest, call: Call) -> Consent | None:
+async def ask_now(request: ConfirmationRequest, call: Call, clean: Redactor) -> Consent | None:
     """Asks in the middle of the call. Whatever is no clear answer is no; None: nobody has answered.
 
     Raises ValueError for a question that is too long.
     """
+    message = clean.text(question_text(request))
     try:
-        result = await call.session.elicit_form(question_text(request), form(request), call.request_id)
+        result = await call.session.elicit_form(message, form(request), call.request_id)
     except MCPError:  # the client cannot, or is gone
         return None
     return said_in(request, result)
@@ -138,17 +145,17 @@ def form(request: ConfirmationRequest) -> dict[str, Any]:
     return {"type": "object", "properties": {"answer": choice}, "required": ["answer"]}
 
 
-async def _ask(question: OpenQuestion, call: Call) -> None:
-    """Puts one question. One that is answered in another window meanwhile is put no longer."""
-    asking = asyncio.ensure_future(ask_now(question.request, call))
+async def _ask(question: OpenQuestion, call: Call, clean: Redactor) -> None:
+    """Puts one question. One that is answered in another window meanwhile is put no longer.
+
+    Raises ValueError for a question that is too long.
+    """
+    asking = asyncio.ensure_future(ask_now(question.request, call, clean))
     try:
         await asyncio.wait({asking, question.said}, return_when=asyncio.FIRST_COMPLETED)
         if question.said.done():
             return
         said = asking.result()
-    except ValueError as error:  # it waits for apply, or is not done
-        question.unanswered(f"the question is too long for a form: {error}")
-        return
     finally:
         asking.cancel()
         await asyncio.wait({asking})
@@ -160,4 +167,4 @@ async def _ask(question: OpenQuestion, call: Call) -> None:
 
 def _progress(task: HandedTask) -> str:
     of = f"{task.done} of {task.planned}: " if task.planned else ""
-    return f"{of}{task.doing or task.request}"[:200]
+    return f"{of}{task.doing or task.request}"

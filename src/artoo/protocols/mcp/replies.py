@@ -62,8 +62,8 @@ class Audited(Report):
     losses: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, report: AuditReport | None) -> Audited:
-        """In short."""
+    def of(cls, report: AuditReport | None, clean: Redactor) -> Audited:
+        """In short, without secrets."""
         if report is None:
             return cls()
         return cls(
@@ -72,8 +72,8 @@ class Audited(Report):
             messages=report.messages_observed,
             tasks=report.tasks_observed,
             tasks_ended=report.tasks_ended,
-            violations=report.boundary_violations,
-            anomalies=report.anomalies,
-            drift=report.drift_alerts,
-            losses=report.losses,
+            violations=tuple(map(clean.text, report.boundary_violations)),
+            anomalies=tuple(map(clean.text, report.anomalies)),
+            drift=tuple(map(clean.text, report.drift_alerts)),
+            losses=tuple(map(clean.text, report.losses)),
         )

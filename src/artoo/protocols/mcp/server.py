@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedToolError
 from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.protocols.intake import Intake
 from artoo.protocols.looking import Looking, looking_at
 from artoo.protocols.mcp.tools import Tools
+from artoo.redaction import Redactor
 from artoo.runtime.opening import own_version
 
 T = TypeVar("T")
@@ -34,7 +35,14 @@ _LATEST = 50
 
 
 class _Server(MCPServer[Any]):
-    """The SDK's, which drops an argument that a tool does not have: a budget by another name would be no budget."""
+    """The SDK's, which drops an argument that a tool does not have: a budget by another name would be no budget.
+
+    `clean` takes secrets out of errors; the reports themselves come without any.
+    """
+
+    def __init__(self, clean: Redactor, **given: Any) -> None:
+        super().__init__("artoo", **given)
+        self._clean = clean
 
     async def list_tools(self) -> list[Tool]:
         return [
@@ -50,14 +58,21 @@ class _Server(MCPServer[Any]):
             unknown = sorted(set(arguments) - set(known))
             if tool.name == name and unknown:
                 raise ToolError(f"{name} has no {', '.join(unknown)}; it takes: {', '.join(known) or 'nothing'}")
-        return await super().call_tool(name, arguments, context)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except UnexpectedToolError:
+            raise  # says nothing, and its cause is logged
+        except ToolError as error:
+            raise ToolError(self._clean.text(str(error))) from error
 
 
 def made_server(intake: Intake, project: Path) -> MCPServer[Any]:
     """The server over one intake. `project`: where tasks work unless a call says otherwise."""
     looking = looking_at(intake.config)
     tools = Tools(intake, looking, project)
-    server = _Server("artoo", title="artoo", version=own_version(), instructions=INSTRUCTIONS, log_level="WARNING")
+    server = _Server(
+        looking.clean, title="artoo", version=own_version(), instructions=INSTRUCTIONS, log_level="WARNING"
+    )
     for hint, offered in (
         (_WORKS, (tools.run, tools.resume, tools.cancel)),
         (_LOOKS, (tools.status, tools.result, tools.diff, tools.recall, tools.audit)),
@@ -70,10 +85,18 @@ def made_server(intake: Intake, project: Path) -> MCPServer[Any]:
 
 
 def _add_resources(server: MCPServer[Any], looking: Looking) -> None:
+    async def found(looked: Awaitable[T]) -> T:
+        try:
+            return await looked
+        except ConfigurationError as error:
+            raise ResourceNotFoundError(looking.clean.text(str(error))) from error
+        except ArtooError as error:
+            raise ResourceError(looking.clean.text(str(error))) from error
+
     @server.resource("artoo://tasks", name="tasks", description="The latest tasks", mime_type="application/json")
     async def tasks() -> str:
-        found = await asyncio.to_thread(looking.latest, _LATEST)
-        return json.dumps([one.model_dump(mode="json") for one in found], ensure_ascii=False)
+        latest = await asyncio.to_thread(looking.latest, _LATEST)
+        return json.dumps([one.model_dump(mode="json") for one in latest], ensure_ascii=False)
 
     @server.resource(
         "artoo://tasks/{task_id}/log",
@@ -82,7 +105,7 @@ def _add_resources(server: MCPServer[Any], looking: Looking) -> None:
         mime_type="application/x-ndjson",
     )
     async def log(task_id: str) -> str:
-        return await _found(asyncio.to_thread(looking.log, task_id))
+        return await found(asyncio.to_thread(looking.log, task_id))
 
     @server.resource(
         "artoo://tasks/{task_id}/diff",
@@ -91,16 +114,7 @@ def _add_resources(server: MCPServer[Any], looking: Looking) -> None:
         mime_type="text/plain",
     )
     async def diff(task_id: str) -> str:
-        pending = await _found(asyncio.to_thread(looking.pending, task_id))
-        return await _found(looking.whole_difference(pending))
+        pending = await found(asyncio.to_thread(looking.pending, task_id))
+        return await found(looking.whole_difference(pending))
 
     del tasks, log, diff  # the server holds them
-
-
-async def _found(looked: Awaitable[T]) -> T:
-    try:
-        return await looked
-    except ConfigurationError as error:
-        raise ResourceNotFoundError(str(error)) from error
-    except ArtooError as error:
-        raise ResourceError(str(error)) from error

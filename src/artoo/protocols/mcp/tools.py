@@ -13,8 +13,6 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import InputRequiredResult
 from pydantic import Field
 
-from artoo.auditor.reading import report_now
-from artoo.contracts.audit import AuditReport
 from artoo.contracts.confirmation import PERSON, ConfirmationRequest
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.settling import BY_NAME, ApplyMode, Review
@@ -37,7 +35,6 @@ from artoo.protocols.mcp.replies import Advised, Audited, PutBack, Standing
 from artoo.protocols.reports import DifferenceReport, SettledReport, TaskReport, settled_report
 from artoo.runtime.options import Budgets, RunOptions
 from artoo.runtime.recalling import advice_about
-from artoo.runtime.system import SystemClock
 from artoo.runtime.undoing import can_be_undone, put_back, undoable_task
 
 P = ParamSpec("P")
@@ -168,9 +165,16 @@ class Tools:
         chosen = _chosen(await pending.diff(), named)
         if can_ask(call) and any(one.change_class in BY_NAME for one in chosen.changes):
             question = ConfirmationRequest(digest=digest, title=f"Apply what task {task_id} did?", review=chosen)
-            if is_modern(call) and call.request_state is None:
-                return asking(question, pending.task_id)
-            said = answered(question, call) if is_modern(call) else await ask_now(question, call)
+            clean = self.looking.clean
+            try:
+                if is_modern(call) and call.request_state is None:
+                    return asking(question, pending.task_id, clean)
+                said = answered(question, call) if is_modern(call) else await ask_now(question, call, clean)
+            except ValueError as error:
+                why = f"what is to be asked about is too long for a form: {error}"
+                raise ToolError(
+                    f"{why}. Name some `paths` at a time, or leave it to the person's terminal"
+                ) from error
             if said is None or not said.is_yes:
                 return SettledReport(task_id=pending.task_id, state="pending", reason="the person has not said yes")
         by = f"{PERSON} through {caller_of(call).label}"
@@ -192,7 +196,7 @@ class Tools:
         def work() -> PutBack:
             whole = undoable_task(can_be_undone(config), id_of(task_id))
             report = put_back(config, whole, by=by)
-            left = tuple(f"{one.path}: {one.reason}" for one in report.refused)
+            left = tuple(self.looking.clean.text(f"{one.path}: {one.reason}") for one in report.refused)
             return PutBack(task_id=whole, restored=report.restored, left=left)
 
         return await asyncio.to_thread(work)
@@ -210,10 +214,8 @@ class Tools:
 
     @said_plainly
     async def audit(self) -> Audited:
-        """What artoo's Auditor has seen since its last report; the next report begins with nothing."""
-        now = SystemClock().now()
-        found: AuditReport | None = await asyncio.to_thread(report_now, self.intake.config.home, now)
-        return Audited.of(found)
+        """What artoo's Auditor has seen since its last report, which asking for it does not end."""
+        return Audited.of(await asyncio.to_thread(self.looking.audit), self.looking.clean)
 
     def _asked_again(self, call: Call) -> HandedTask | None:
         """The task of a call that is made again with an answer, which is passed on. None: the first time."""
@@ -232,7 +234,7 @@ class Tools:
     ) -> TaskReport | InputRequiredResult:
         """Waits. A call that is cancelled ends the task that it has begun, and none that it only looks at."""
         try:
-            question = await attend(task, call, seconds)
+            question = await attend(task, call, seconds, self.looking.clean)
         except asyncio.CancelledError:
             if ends_it:
                 self.intake.interrupt(task)
