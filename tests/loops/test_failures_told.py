@@ -236,7 +236,7 @@ async def test_a_check_is_amended_beside_a_reply_too(world: World) -> None:
     }
     ended = await world.play("Set the rent to 920.", script, config=world.config(control={"max_retries": 0}))
     assert [each.after.check for each in ended.result.amended] == ["file_matches"]
-    assert not any("Rent 920" in each for each in ended.result.unmet)
+    assert (ended.directives, ended.result.output) == (["break_symmetry", "success"], "The rent was set to 920.")
 
 
 async def test_an_answer_with_a_figure_from_nowhere_takes_no_tool_away(world: World) -> None:

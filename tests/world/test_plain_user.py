@@ -91,6 +91,6 @@ def test_an_owner_that_cannot_be_given_away_is_no_change(open_world: World) -> N
         layer.upper.parent.mkdir()
         make_upper(layer.upper, team)
         assert layer.upper.stat().st_uid != team.stat().st_uid
-        assert scan([layer], 10) == []
+        assert scan((layer,), 10) == []
 
     as_plain_user(act)

@@ -128,8 +128,7 @@ def _verdicts(
     small: bool,
 ) -> dict[str, CriterionVerdict]:
     """What the writer's verdicts are worth. Of a whole that rests in part on nothing code cannot tell which
-    criterion speaks of that part: none passes.
-    """
+    criterion speaks of that part: none passes."""
     if small:
         verdicts = tuple(left_open(each, "the judgement of a small model decides nothing") for each in criteria)
     else:

@@ -40,7 +40,6 @@ from artoo.prompts.segments import Segment
 
 _PLAN_TOKENS = 4_000
 _SMALL_PLAN_TOKENS = 800
-
 _Made = tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]
 
 
