@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from artoo.redaction import MARK, Redactor
@@ -106,15 +106,34 @@ def test_several_secrets_in_one_line() -> None:
 
 
 PIECES = st.sampled_from(
-    [*WITH_SECRET, *WITHOUT_SECRET, '"', "\\", "\n", " ", "=", ":", MARK, "password", "Bearer "]
+    [
+        *WITH_SECRET,
+        *WITHOUT_SECRET,
+        *('"', "'", "\\", "\n", "\t", "\r", " ", "=", ":", ",", "[", "{", "}", "]", "\x1b", "\\n", "\\u00e9"),
+        *(
+            "password",
+            "Bearer ",
+            "Authorization:",
+            "authorization,",
+            "Cookie:",
+            "a=b",
+            "PIN:",
+            "sshpass -p ",
+            "seed:",
+        ),
+        *('{"pin":1234}', '{"token":123456,"x":[1,null]}', '{"Authorization":["Basic dXNlcjpw"]}', '"password":"'),
+        *("é", "账", "🙂", "\u200b", "abc=", "-----END RSA PRIVATE KEY-----", "https://u:", MARK, "1234", "n0"),
+        *("hunter2-hunter2", "hunter2-\nhunter2", "68756e746572322d68756e74657232", "n0abcdefgh", "dé\\"),
+    ]
 )
+KNOWN = ["hunter2-hunter2", "n0abcdefgh", 'ab"c\\dé\\']
 
 
 @settings(max_examples=300, deadline=None, database=None)
 @given(st.lists(PIECES | st.text(max_size=6), max_size=6).map("".join))
 def test_redaction_is_idempotent_and_keeps_json_whole(text: str) -> None:
     """Whatever stands beside a secret: a second pass changes nothing, and a line of JSON stays readable."""
-    redactor = Redactor()
+    redactor = Redactor(KNOWN)
     once = redactor.text(text)
     assert redactor.text(once) == once
     line = redactor.line(in_json(text))
@@ -123,35 +142,119 @@ def test_redaction_is_idempotent_and_keeps_json_whole(text: str) -> None:
 
 
 ENDINGS = ["API_KEY=", "password: ", "--password ", "token=", "secret", 'pass="', "https://u:", "cookie: "]
+NAMES = [*ENDINGS, "token", "pin", "Authorization", "cookie", "k"]
 VALUES = st.recursive(
     st.sampled_from([*ENDINGS, "x", "a=b", ""])
-    | PIECES
+    | st.lists(PIECES, max_size=4).map("".join)
     | st.integers(-(2**53), 2**53)
     | st.floats(allow_nan=False)
+    | st.booleans()
     | st.none(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*ENDINGS, "token", "k"]), inner),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner),
     max_leaves=8,
 )
+WRITTEN = [
+    {"ensure_ascii": ascii_only, "separators": separators, "indent": indent}
+    for ascii_only in (False, True)
+    for separators, indent in (((",", ":"), None), ((", ", ": "), None), ((",", ": "), 2))
+]
 
 
 def shape(value: Any) -> Any:
-    """A JSON value without what stands in its strings and numbers."""
+    """A JSON value without what stands in its strings and numbers; whether something is true or missing stays."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {key[:3]: shape(item) for key, item in fields.items()}
     if isinstance(value, list):
         return [shape(item) for item in cast("list[Any]", value)]
-    return None
+    return value if value is None or isinstance(value, bool) else ""
 
 
-@settings(max_examples=500, deadline=None, database=None)
-@given(VALUES)
-def test_a_string_that_ends_with_a_name_swallows_nothing_after_it(value: object) -> None:
-    """What stands between the strings of a line is no value of `password=`: every field is still there."""
-    line = orjson.dumps({"v": value, "entity": "path:API_KEY=", "attention": 1.5, "token": 12_345})
-    redacted = Redactor().line(line)
-    assert shape(orjson.loads(redacted)) == shape(orjson.loads(line))
-    assert Redactor().line(redacted) == redacted
+@settings(max_examples=400, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+@given(VALUES, st.sampled_from(WRITTEN))
+def test_a_line_keeps_its_shape_and_what_is_no_secret(value: object, written: dict[str, Any]) -> None:
+    """However it is written, whatever stands in it: each field is still there, and other fields are untouched."""
+    others = {"entity": "path:API_KEY=", "attention": 1.5, "count": 12_345, "words": ["it", "stays"]}
+    line = json.dumps({"v": value, **others, "token": 12_345}, **written).encode()
+    redactor = Redactor(KNOWN)
+    redacted = redactor.line(line)
+    assert shape(json.loads(redacted)) == shape(json.loads(line))
+    assert json.loads(redacted) | others == json.loads(redacted)
+    assert redactor.line(redacted) == redacted
+
+
+@settings(max_examples=400, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+@given(VALUES, st.sampled_from(WRITTEN))
+def test_json_in_a_string_of_a_line_keeps_its_shape(value: object, written: dict[str, Any]) -> None:
+    """A model's answer is logged so, and what a program printed."""
+    line = orjson.dumps({"answer": json.dumps({"v": value, "token": 12_345}, **written), "next": 1})
+    redacted = orjson.loads(Redactor(KNOWN).line(line))
+    assert shape(json.loads(redacted["answer"])) == shape({"v": value, "token": ""})
+
+
+ORDINARY = [
+    "authentication and authorization,\nwhich is",
+    "Authorization:\nUse a token.",
+    "Authorization: \\",
+    "the password is \n12345 really",
+    "password:\nfoo",
+    "Cookie:\nfoo=bar",
+    "sshpass -p \nls",
+    'headers={"Authorization":[]}',
+    '"authorization":null, "Authorization":{"type":"apiKey"}',
+    '["authorization","logging","metrics"]',
+    'Authorization: $TOKEN, "Authorization": None',
+    '{"secret": 3, "k": 1}',
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_words_beside_a_name_that_are_no_value_stay(text: str) -> None:
+    """What begins the next line, a list or nothing is no value."""
+    for written in (in_json(text), orjson.dumps({"a": json.dumps([text])}), orjson.dumps([text, "x"])):
+        assert Redactor().line(written) is written
+
+
+NAMED = {
+    '{"pin":1234}': '{"pin":"[redacted]"}',
+    '{"token": 123456, "x": 1}': '{"token": "[redacted]", "x": 1}',
+    '{"authorization":12345}': '{"authorization":"[redacted]"}',
+    '{"Authorization":["Basic dXNlcjpw"]}': '{"Authorization":["Basic [redacted]"]}',
+    '{"Cookie":[\n  "sid=abc"]}': '{"Cookie":[\n  "[redacted]"]}',
+    "{'password': ['hunter2']}": "{'password': ['[redacted]']}",
+    "PIN:\t4711": "PIN:\t[redacted]",
+    "password:\thunter2": "password:\t[redacted]",
+}
+
+
+@pytest.mark.parametrize(("text", "redacted"), NAMED.items())
+def test_a_number_or_a_list_of_that_name_is_redacted_in_json_and_in_its_strings(text: str, redacted: str) -> None:
+    """JSON stays JSON: a word that stands for a number has quotes, as deep as it is."""
+    redactor = Redactor()
+    assert redactor.text(text) == redacted
+    assert json.loads(redactor.line(in_json(text)))["text"] == redacted
+    twice = json.loads(redactor.line(in_json(json.dumps([text]))))["text"]
+    assert json.loads(twice) == [redacted]
+
+
+def test_a_known_value_that_is_a_number_of_json_becomes_a_nought() -> None:
+    """The field may be of any message, and must still be read as a number."""
+    line = b'{"total":91234567,"at":"1234567","part":12345}'
+    assert Redactor(["1234567"]).line(line) == b'{"total":0,"at":"[redacted]","part":12345}'
+
+
+@pytest.mark.parametrize("secret", ["n0abcdefgh", "u00e9abcdefgh", '"quoted-value', "ends-with\\"])
+def test_a_known_value_does_not_cut_an_escape(secret: str) -> None:
+    """Its first or last letter may be one of an escape: the line end, letter or quote stays."""
+    for text in ("a\n0abcdefgh", "a\u00e9abcdefgh", f'a "{secret}" {secret}"b', secret):
+        line = json.dumps({"text": text, "z": 1}).encode()
+        redacted = json.loads(Redactor([secret]).line(line))
+        assert set(redacted) == {"text", "z"} and secret[1:-1] not in redacted["text"]
+
+
+def test_a_long_value_is_not_cut_within_a_letter() -> None:
+    """Of a value that is longer than any secret, what is taken out ends with a whole letter."""
+    assert Redactor().text("password=x" + "é" * 3_000).startswith("password=[redacted]é")
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,12 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import Literal
 
 from artoo.redaction.coded import SHORTEST, in_groups
-
-if TYPE_CHECKING:
-    from ahocorasick_rs import BytesAhoCorasick
+from artoo.redaction.replacing import Span
+from artoo.redaction.search import Search
 
 _ESCAPE = re.compile(rb"\\{1,7}(?:u[0-9A-Fa-f]{4}|[^0-9])", re.DOTALL)
 _NUMBER = re.compile(rb"(?<![0-9A-Za-z])(?:0?[xX])?([0-9A-Fa-f]{2,256})(?![0-9A-Za-z])")
@@ -43,7 +42,6 @@ _STRIDE = 4
 _LEAST_BARE = 12
 
 Order = Literal["big", "little"]
-Span = tuple[int, int]
 
 
 def most_left(length: int) -> int:
@@ -80,13 +78,30 @@ class _Reading:
         return first, first + width
 
 
+class _Sought:
+    """Forms, and how their pieces are found; made for the first text that is read."""
+
+    def __init__(self, forms: tuple[bytes, ...]) -> None:
+        self.forms = forms
+
+    @cached_property
+    def seeds(self) -> tuple[Search, list[list[tuple[int, int]]]]:
+        """A search for every piece, and of which forms each is one, from which letter on."""
+        whose: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+        for number, form in enumerate(self.forms):
+            for first in range(len(form) - _PIECE + 1):
+                whose[form[first : first + _PIECE]].append((number, first))
+        return Search(list(whose)), list(whose.values())
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is looked for. `windows` and `bare` are hints that some of it may stand in columns: pieces of a text's
-    small letters without blanks, and of these without what is no letter: numbers of lines, and marks of a quote."""
+    """What is looked for in letters and in numbers. `windows` and `bare` are hints that some of it may stand in
+    columns: pieces of a text's small letters without blanks, and of these without what is no letter: numbers of
+    lines, and marks of a quote."""
 
-    letters: tuple[bytes, ...]
-    numbers: tuple[bytes, ...]
+    letters: _Sought
+    numbers: _Sought
     windows: tuple[bytes, ...]
     bare: tuple[bytes, ...]
 
@@ -101,7 +116,7 @@ class Columns:
         windows = {part for one in plain for part in _windows(one, 1)}
         windows.update(part for one in other for part in _windows(one, _STRIDE))
         bare = {part for one in (*plain, *other) for part in _windows_of_bare(bare_letters(one))}
-        return cls((*plain, *other), whole, tuple(sorted(windows)), tuple(sorted(bare)))
+        return cls(_Sought((*plain, *other)), _Sought(whole), tuple(sorted(windows)), tuple(sorted(bare)))
 
 
 def _small(text: bytes, blanks: bytes) -> bytes:
@@ -135,7 +150,7 @@ def in_columns(text: bytes, sought: Columns, blanks: bytes, ignored: re.Pattern[
     """
     plain = ignored.sub(_blank, _ESCAPE.sub(_blank, text))
     readings = [(_letters(plain, blanks), sought.letters), *((one, sought.numbers) for one in _numbers(plain))]
-    found = {reading.place(number) for reading, forms in readings for number in _chains(reading, forms)}
+    found = {reading.place(number) for reading, these in readings for number in _chains(reading, these)}
     return _together(text, sorted(found))
 
 
@@ -181,38 +196,25 @@ def _as_numbers(digits: bytes) -> Iterator[tuple[int, int]]:
             yield 2, length // 8
 
 
-def _chains(reading: _Reading, forms: tuple[bytes, ...]) -> set[int]:
-    """The numbers of all bytes that belong to pieces of one of `forms`: at least three fifths of it."""
+def _chains(reading: _Reading, sought: _Sought) -> set[int]:
+    """The numbers of all bytes that belong to pieces of one of the forms: at least three fifths of it."""
     said, gap, found = bytes(reading.said), reading.gap, set[int]()
-    seeds, whose = _seeds(forms)
     backwards = b""
     tried: dict[int, dict[int, int]] = defaultdict(dict)
-    for number, place, _ in seeds.find_matches_as_indexes(said, overlapping=True) if whose else ():
+    seeds, whose = sought.seeds
+    for number, place in seeds.places(said):
         for form, first in whose[number]:
             # What goes on from the seed before this one was tried with it.
             latest, tried[form][place - first] = tried[form].get(place - first), place
             if latest == place - 1 or place in found:
                 continue
-            secret = forms[form]
+            secret = sought.forms[form]
             after = _onward(said, secret, place, first, gap)
             backwards = backwards or said[::-1]
             before = _onward(backwards, secret[::-1], len(said) - place, len(secret) - first, gap)
             if len(after) + len(before) >= most_left(len(secret)):
                 found.update(after, (len(said) - 1 - one for one in before))
     return found
-
-
-@lru_cache(maxsize=16)
-def _seeds(forms: tuple[bytes, ...]) -> tuple[BytesAhoCorasick, list[list[tuple[int, int]]]]:
-    """A search for every piece of `forms`, and of which of them each is one, from which letter on."""
-    from ahocorasick_rs import BytesAhoCorasick, Implementation
-
-    whose: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
-    for number, form in enumerate(forms):
-        for first in range(len(form) - _PIECE + 1):
-            whose[form[first : first + _PIECE]].append((number, first))
-    search = BytesAhoCorasick(list(whose), implementation=Implementation.ContiguousNFA)
-    return search, list(whose.values())
 
 
 def _onward(said: bytes, secret: bytes, place: int, at: int, gap: int) -> list[int]:

@@ -11,13 +11,16 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-_QUOTE = rb"\\{0,7}+[\"']?"
-_GAP = rb"[ \t]{0,8}+"
+_QUOTE = rb"(?:\\{0,7}+[\"'])?+"
+"""Backslashes alone are of what follows: of a line end, or of a letter that is escaped."""
+_GAP = rb"(?:[ \t]|\\{1,7}t){0,8}+"
 _SPACE = rb"[ \t]{1,8}+"
 _BLANK = rb"(?:[ \t]|\\{1,7}[nrt]|[\r\n])"
+_LIST = rb"(?:\[" + _BLANK + rb"{0,40}+(?=\\{0,7}[\"']))?+"
+"""Headers come as lists of values: only where a string is in it, for code indexes and annotates with brackets."""
 _NEW = rb"(?!\[redacted\])"
 _NOT_IN_WORD = rb"(?<![A-Za-z0-9])"
-_SCHEME = rb"(?:(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256)[ \t]{1,8}+)?+"
+_SCHEME = rb"(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256)[ \t]{1,8}+"
 _TEXT = rb"[^\s\"'\\,;&|(){}<>\[\]]"
 _WORDS = ("mot de passe", "contraseña", "senha", "密码", "口令", "パスワード", "пароль")
 """What forms and files of other languages call a password."""
@@ -44,7 +47,7 @@ _OPTION = (
     + rb"(?!-)"
 )
 # What stands where a value stands in code, templates and type annotations is not a secret.
-_NOT_A_WORD_OF_CODE = (
+_NO_CODE = (
     rb"(?!(?:None|null|true|false|str|string|int|bytes|bool|undefined|required|optional)(?![\w-])"
     rb"|os\.|process\.|\$|%|\*{3}|\\{0,7}[\"']?\[redacted\])"
 )
@@ -54,6 +57,12 @@ _VALUE = (
     rb"|[|>][+-]?(?:[\r\n]|\\{1,7}[nr])[ \t]{1,32}(?P<block>[^\s\"\\][^\"\\\r\n]{0,4095})"
     rb"|(?P<value>(?![|>][+-]?(?:[\r\n]|\\))" + _TEXT + rb"{1,4096}+)(?!\())"
 )
+_HEADER = _QUOTE + _GAP + rb"[:=]" + _GAP + _LIST + _QUOTE + rb"(?:" + _SCHEME + rb")?+"
+_HEADER_OF_PAIR = (
+    rb"\\{0,7}+[\"']" + _GAP + rb"," + _GAP + rb"\\{0,7}+[\"'](?:" + _SCHEME + rb"|(?=[^\s\"'\\,]{0,64}\d))"
+)
+"""Of a name and a value in a list or a tuple. Words are listed so as well: the value has a scheme or a digit."""
+_HEADER_VALUE = rb"(?P<value>(?!:)[^\s\"'\\,;(){}\[\]]{1,8192})"
 _WITH_DIGIT = rb"(?=[^\s\"'\\|<]{0,64}\d)"
 
 
@@ -108,16 +117,7 @@ RULES = (
     ),
     _rule("private-mac:", rb"private-mac:" + _GAP + rb"(?P<value>[0-9a-f]{16,128})"),
     _rule(
-        "authorization",
-        rb"authorization"
-        + _QUOTE
-        + _GAP
-        + rb"[:=,]"
-        + _GAP
-        + _QUOTE
-        + _SCHEME
-        + _NEW
-        + rb"(?P<value>[^\s\"'\\,;]{1,8192})",
+        "authorization", rb"authorization(?:" + _HEADER + rb"|" + _HEADER_OF_PAIR + rb")" + _NO_CODE + _HEADER_VALUE
     ),
     _rule(
         "cookie",
@@ -126,6 +126,7 @@ RULES = (
         + _GAP
         + rb":"
         + _GAP
+        + _LIST
         + _QUOTE
         + _NEW
         + rb"(?=[^\"'\\\r\n]{0,200}=)(?P<value>[^\"'\\\r\n]{1,8192})",
@@ -269,5 +270,5 @@ RULES = (
         "password> passwd> secret> token> apikey>",
         rb"(?:password|passwd|secret|token|apikey)>" + _NEW + rb"(?P<value>[^<>\s\"\\][^<>\r\n\"\\]{0,1024})</",
     ),
-    Rule(_NAME_SIGNS, rb"(?:" + _NAME + _ASSIGNMENT + rb"|" + _OPTION + rb")" + _NOT_A_WORD_OF_CODE + _VALUE),
+    Rule(_NAME_SIGNS, rb"(?:" + _NAME + _ASSIGNMENT + rb"|" + _OPTION + rb")" + _LIST + _NO_CODE + _VALUE),
 )

@@ -10,21 +10,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from artoo.redaction.coded import SHORTEST, in_groups, in_hex
 from artoo.redaction.columns import Columns, bare_letters, in_columns, may_show_numbers, most_left
-
-if TYPE_CHECKING:
-    from ahocorasick_rs import BytesAhoCorasick
+from artoo.redaction.replacing import replaced
+from artoo.redaction.search import Search
 
 _SHORTEST = 6
-_FEW = 1000
-"""Forms for which the quickest search is worth its making: that takes 10 ms for a thousand, and is larger than a
-processor's cache for some thousands."""
 _DROPPED = b" \t\r\n\\\"'"
 _LOWER = bytes(range(256)).lower()
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})|\\{1,7}u00([0-9A-Fa-f]{2})")
@@ -50,73 +44,72 @@ _BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt]|%b|%b)*" % (_UNSEEN, _UNSEEN_ESCAPED)
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """`exact` forms, longest first, and `loose` ones: folded. `written` are these unfolded, in the same order: what
-    finds them in a text as it is written. Behind them in `loose` are the windows of `columns`."""
+    """`exact` forms, longest first, and `loose` ones as they are written, longest first: these are sought folded.
+    Behind the folded ones, `hints` seek the windows of `columns`."""
 
     exact: tuple[bytes, ...]
-    loose: tuple[bytes, ...]
-    written: tuple[str, ...]
+    loose: tuple[str, ...]
     columns: Columns
+    wholes: Search
+    hints: Search
+    bare: Search
+    finders: dict[int, re.Pattern[bytes]] = field(default_factory=dict[int, re.Pattern[bytes]])
+    """Of those loose forms that stood in a text, by number."""
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Known:
         """Those shorter than six characters are ignored: they would redact ordinary words."""
         long = {one for one in secrets if len(one) >= _SHORTEST}
-        exact = {form for one in long for form in _forms(one)}
+        exact = tuple(sorted({form for one in long for form in _forms(one)}, key=len, reverse=True))
         loose = {part for one in long for form in (one, one[::-1]) for part in _parts(form)}
         loose |= {form.decode() for one in long for form in _coded(one)}
         folded = ((_folded(one.encode("utf-8", "surrogatepass")), one) for one in loose)
         longest = sorted(folded, key=lambda pair: (len(pair[0]), pair), reverse=True)
-        forms, written = tuple(one for one, _ in longest), tuple(one for _, one in longest)
         columns = Columns.of((one.encode("utf-8", "surrogatepass") for one in long), _DROPPED)
-        return cls(tuple(sorted(exact, key=len, reverse=True)), (*forms, *columns.windows), written, columns)
+        return cls(
+            exact=exact,
+            loose=tuple(one for _, one in longest),
+            columns=columns,
+            wholes=Search(exact),
+            hints=Search((*(one for one, _ in longest), *columns.windows)),
+            bare=Search(columns.bare),
+        )
 
     def may_be_in(self, text: bytes) -> bool:
         """Whether any of them may stand in `text`."""
-        return bool(_found(self.exact, text)) or (bool(self.loose) and bool(self._hints(_folded(text))))
+        return bool(self.wholes.found(text)) or bool(self._hinted(text))
 
-    def taken_out(self, text: bytes, mark: bytes) -> bytes:
-        """`text` with `mark` in their place; the same object when there is none."""
-        for number in _found(self.exact, text):
-            text = text.replace(self.exact[number], mark)
+    def taken_out(self, text: bytes) -> bytes:
+        """`text` without them; the same object when there is none."""
+        for number in self.wholes.found(text):
+            text = _without(text, re.compile(re.escape(self.exact[number])))
+        hinted = self._hinted(text)
+        for number in hinted:
+            if number < len(self.loose):
+                text = _without(text, self._finder(number))
+        if hinted and hinted[-1] >= len(self.loose):
+            spans = in_columns(text, self.columns, _DROPPED, _IGNORED)
+            # A number may be one of JSON's in a string, which no word can stand for.
+            text = replaced(text, spans, known=True, digits=b"0")
+        return text
+
+    def _hinted(self, text: bytes) -> list[int]:
+        """Which loose forms may stand there; a number above theirs: one may stand in columns."""
         if not self.loose:
-            return text
-        hints = self._hints(_folded(text))
-        for number in hints:
-            if number < len(self.written):
-                text = _finder(self.written[number]).sub(mark, text)
-        if hints and hints[-1] >= len(self.written):
-            text = self._out_of_columns(text, mark)
-        return text
+            return []
+        folded = _folded(text)
+        found = self.hints.found(folded)
+        in_lines = may_show_numbers(folded) or self.bare.found(bare_letters(folded))
+        return [*found, len(self.loose)] if in_lines else found
 
-    def _hints(self, folded: bytes) -> list[int]:
-        """Which loose forms stand there; a number above theirs: one may stand in columns."""
-        found = _found(self.loose, folded)
-        in_lines = may_show_numbers(folded) or _found(self.columns.bare, bare_letters(folded))
-        return [*found, len(self.written)] if in_lines else found
-
-    def _out_of_columns(self, text: bytes, mark: bytes) -> bytes:
-        spans = in_columns(text, self.columns, _DROPPED, _IGNORED)
-        for start, end in reversed(spans):
-            # One number may be JSON's own, which no word can stand for.
-            text = text[:start] + (b"0" if text[start:end].isdigit() else mark) + text[end:]
-        return text
+    def _finder(self, number: int) -> re.Pattern[bytes]:
+        if number not in self.finders:
+            self.finders[number] = _finder(self.loose[number])
+        return self.finders[number]
 
 
-def _found(forms: tuple[bytes, ...], text: bytes) -> list[int]:
-    """Which of `forms` (none of them empty) occur, in their order: one pass, however many they are."""
-    if not forms:
-        return []
-    return sorted({number for number, _, _ in _search(forms).find_matches_as_indexes(text, overlapping=True)})
-
-
-@lru_cache(maxsize=64)
-def _search(forms: tuple[bytes, ...]) -> BytesAhoCorasick:
-    """Imported by the first text and not by whoever opens a log: it takes 2 ms."""
-    from ahocorasick_rs import BytesAhoCorasick, Implementation
-
-    kind = Implementation.DFA if len(forms) <= _FEW else Implementation.ContiguousNFA
-    return BytesAhoCorasick(forms, implementation=kind)
+def _without(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
+    return replaced(text, [match.span() for match in pattern.finditer(text)], known=True)
 
 
 def _parts(secret: str) -> Iterable[str]:
@@ -162,7 +155,6 @@ def _one_written_out(match: re.Match[bytes]) -> bytes:
     return bytes([int(match[1], 16)])
 
 
-@lru_cache(maxsize=64)
 def _finder(secret: str) -> re.Pattern[bytes]:
     letters = (one for one in secret.encode("utf-8", "surrogatepass") if one not in _DROPPED)
     return re.compile(_BETWEEN.join(map(_letter, letters)), re.IGNORECASE)

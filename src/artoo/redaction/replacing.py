@@ -1,0 +1,162 @@
+"""What stands for a secret is put in so that JSON stays JSON of the same shape, also JSON in a string of JSON.
+
+What finds secrets reads bytes and knows no grammar: a span may begin inside an escape, reach over the end of a
+string or be a number. Here it is cut to what it touches: of a string whole letters and whole escapes, of a number
+all of it. Whatever was found, nothing else of the text changes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import orjson
+
+MARK = b"[redacted]"
+
+Span = tuple[int, int]
+
+_NUMBER = re.compile(rb"-?\d[\d.eE+-]*+")
+_OF_NUMBERS = b"0123456789.eE+-"
+_ESCAPE = re.compile(rb"\\++(?:u[0-9A-Fa-f]{4}|[\"'/bfnrt])?+")
+_LONGEST_TAIL = 5
+"""Bytes of an escape from its last backslash on, before the last of `u00e9`."""
+_BARE = re.compile(rb"[\w\x80-\xff](\\{0,7}+\")[ \t]{0,8}:[ \t]{0,8}\Z")
+"""What stands before a number or a word without quotes in JSON that is in a string."""
+_LONGEST_BARE = 32
+_BACKSLASH = ord("\\")
+_HIGH_BITS, _WITHIN_LETTER = 0xC0, 0x80
+"""Of a byte of UTF-8 that begins no letter."""
+_LEAST_DIGITS = 4
+"""Of a number that its name makes a secret: `"secret": 3` is a count."""
+
+
+class _Piece(NamedTuple):
+    """What of a span lies in one string (without its quotes) or number, which reaches from `begins` to `ends`."""
+
+    start: int
+    end: int
+    begins: int
+    ends: int
+    is_number: bool
+
+
+def replaced(text: bytes, spans: Iterable[Span], *, known: bool = False, digits: bytes | None = None) -> bytes:
+    """`text` with `[redacted]` in place of the spans, in any order; the same object when they touch no content.
+
+    `known`: they are known values. Then a nought stands for a number of the text's own JSON, which may be of any
+    field; else the mark as a string, for its name says that it is a secret. `digits` stands for digits alone in a
+    string; None: the mark.
+    """
+    pieces: list[bytes] = []
+    done = 0
+    for piece in _touched(text, _joined(spans)):
+        start, end = (piece.begins, piece.ends) if piece.is_number else _whole(text, piece)
+        quote = b'"' if piece.is_number else _quote_of_bare(text, start, piece.begins)
+        taken = text[start:end]
+        is_count = bool(quote) and not known and len(taken) < _LEAST_DIGITS and taken.isdigit()
+        if start < done or start >= end or is_count:
+            continue
+        if piece.is_number and known:
+            mark = b"0"
+        else:
+            mark = digits if digits is not None and taken.isdigit() else quote + MARK + quote
+        pieces += (text[done:start], mark)
+        done = end
+    if not pieces:
+        return text
+    pieces.append(text[done:])
+    return b"".join(pieces)
+
+
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    """In order, those that overlap as one."""
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _touched(text: bytes, spans: Sequence[Span]) -> Iterator[_Piece]:
+    """The pieces in order. A text that is no JSON counts as the content of one string."""
+    quotes = _quotes(text) if _is_json(text) else [-1, len(text)]
+    for start, end in spans:
+        while start < end:
+            number = bisect_right(quotes, start)
+            if number % 2:
+                begins, ends = quotes[number - 1] + 1, quotes[number]
+                yield _Piece(max(start, begins), min(end, ends), begins, ends, is_number=False)
+                start = ends + 1
+            else:
+                until = min([end, *quotes[number : number + 1]])
+                yield from _numbers(text, start, until)
+                start = until
+
+
+def _is_json(text: bytes) -> bool:
+    if not text.lstrip()[:1].startswith((b"{", b"[", b'"')):
+        return False
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        try:
+            json.loads(text)  # names of files that are no UTF-8 are written in a way that only this reads
+        except (ValueError, RecursionError):
+            return False
+    return True
+
+
+def _quotes(text: bytes) -> list[int]:
+    """Where the strings of JSON begin and end."""
+    without_escaped = text.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+    return [match.start() for match in re.finditer(b'"', without_escaped)]
+
+
+def _numbers(text: bytes, start: int, end: int) -> Iterator[_Piece]:
+    """The numbers between two strings of JSON that a span touches, in whole."""
+    first = start
+    while first > 0 and text[first - 1] in _OF_NUMBERS:
+        first -= 1
+    for match in _NUMBER.finditer(text, first):
+        if match.start() >= end:
+            break
+        yield _Piece(*match.span(), *match.span(), is_number=True)
+
+
+def _quote_of_bare(text: bytes, start: int, begins: int) -> bytes:
+    """The quote that what begins there needs to be a string in JSON that is in a string; empty if it has one."""
+    before = _BARE.search(text, max(begins, start - _LONGEST_BARE), start)
+    return b"" if before is None else before[1]
+
+
+def _whole(text: bytes, piece: _Piece) -> Span:
+    """The piece with whole letters, and without the escapes that it cuts."""
+    start, end, begins, ends, _ = piece
+    while start < end and text[start] & _HIGH_BITS == _WITHIN_LETTER:
+        start += 1
+    while end < ends and text[end] & _HIGH_BITS == _WITHIN_LETTER:
+        end += 1
+    cut = _escape_around(text, start, begins, ends)
+    start = start if cut is None else cut[1]
+    cut = _escape_around(text, end, begins, ends)
+    return start, (end if cut is None else cut[0])
+
+
+def _escape_around(text: bytes, place: int, begins: int, ends: int) -> Span | None:
+    """Where the escape stands, with all of its backslashes, that begins before `place` and ends behind it.
+
+    JSON in a string doubles them, so their number does not tell whether a letter behind them is escaped: it counts.
+    """
+    first = text.rfind(b"\\", max(begins, place - _LONGEST_TAIL), place)
+    escape = _ESCAPE.match(text, first, ends) if first >= 0 else None
+    if escape is None or escape.end() <= place:
+        return None
+    while first > begins and text[first - 1] == _BACKSLASH:
+        first -= 1
+    return first, escape.end()
