@@ -29,6 +29,7 @@ class Found(StrEnum):
     NO_RESULT = "no_result"
     OUT_OF_TIME = "out_of_time"
     NOWHERE = "nowhere"
+    MISCALCULATED = "miscalculated"
     NOT_LOOKED_UP = "not_looked_up"
     OWN_WORDS = "own_words"
     WAYS_DIFFER = "ways_differ"
@@ -51,7 +52,7 @@ class Found(StrEnum):
 
 BLAMES_NOBODY = frozenset(
     (
-        *(Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER, Found.NO_CALL),
+        *(Found.NOWHERE, Found.MISCALCULATED, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER, Found.NO_CALL),
         *(Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA),
         Found.CONFLICT,
     )
@@ -72,6 +73,7 @@ _ENGLISH: dict[Found, str] = {
     Found.NO_RESULT: "there is no result: {said}",
     Found.OUT_OF_TIME: "{said}",
     Found.NOWHERE: "in no call's output, no change, not in the request: {said}",
+    Found.MISCALCULATED: "a formula of the answer comes to something else: {said}",
     Found.NOT_LOOKED_UP: "it tells of files here, and no call has looked at them: {said}",
     Found.OWN_WORDS: "no tool has shown it: it is what the model knows or was shown",
     Found.WAYS_DIFFER: "other ways give: {said}",

@@ -13,8 +13,7 @@ from artoo.evidence.grounding import named, own_words, seen_in, ungrounded
 from artoo.evidence.tokens import Token, paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
 
-LOOKED_FOR = 12
-"""Names in a text that are looked for on disk."""
+LOOKED_FOR = 12  # names in a text that are looked for on disk
 _SAID = 160
 _AS_IT_STANDS = "Where the request leaves that open, give figures, times and quotations as the outputs have them."
 _WORKED_OUT = "Write a figure that is worked out with what it is worked out from, as in a + b = c or a / b = p %."
@@ -117,6 +116,8 @@ async def floating_tokens(
         missing = [each for each in wider if each.kind != "path" or not (await source.file(each.text)).exists]
     if not missing:
         return None
+    if refuted := dict.fromkeys(each.refuted for each in missing if each.refuted):
+        return Fact(Reason(found=Found.MISCALCULATED, said="; ".join(refuted)))
     advice = [_AS_IT_STANDS, *([_WORKED_OUT] if any(each.number is not None for each in missing) else [])]
     advice += [_OWN_WORDS] if not result.small_model and any(map(own_words, calls)) else []
     found, texts = Reason(found=Found.NOWHERE, said=named(missing)), frozenset(each.text for each in missing)

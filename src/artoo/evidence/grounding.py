@@ -1,10 +1,6 @@
 """Grounding: every exact token of an answer stands in a call, in a change or in the request, or is named.
 
-    tokens of the answer ──► by value in what was seen? ──► worked out from that? ──► the rest
-
-What a call printed of its own input (`echo`, a program of nothing but constants) shows nothing of this machine and
-grounds nothing.
-"""
+tokens of the answer ──► by value in what was seen? ──► worked out from that? ──► the rest"""
 
 from __future__ import annotations
 
@@ -12,22 +8,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.evidence.numerals import Number, Shown, columns_in, numbers_in, plain_digits, times_in, written_in
+from artoo.evidence.numerals import Number, Shown, columns_in, days_in, numbers_in, plain_digits, read_in, times_in
 from artoo.evidence.tokens import LONGEST, Token, folded, tokens_of, words_of
 from artoo.evidence.worked_out import worked_out
 
 _DIGITS = re.compile(r"\d+")
-_ISO_DAY = re.compile(r"(?<!\d)\d{4}-(\d\d)-(\d\d)(?!\d)")
 _LEADING_ZERO = re.compile(r"\b0")
 _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
-_FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")
-"""Words or a number between the signs of a line, as far as they reach."""
+_FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")  # words or a number between the signs of a line
 _MOST_LINES = 4_000
-_NAMED = 12
-"""Tokens that a correction names."""
+_NAMED = 12  # tokens that a correction names
 
 
 def own_words(call: ToolCall) -> bool:
@@ -44,16 +37,13 @@ class Seen:
 
     texts: tuple[str, ...] = ()
     counts: frozenset[int] = frozenset()
-    outputs: int = 0
-    """How many of the texts, from the first, are what calls put out."""
-    columns: tuple[Number, ...] = ()
-    """Numbers of outputs whose unit of size their command names."""
-    listing: str = ""
-    """What lies around. Its numbers are sizes, and ground nothing else."""
+    outputs: int = 0  # how many of the texts, from the first, are what calls put out
+    columns: tuple[Number, ...] = ()  # numbers of outputs whose unit of size their command names
+    listing: str = ""  # what lies around: its numbers are sizes, and ground nothing else
 
     def wider(self, changed: str, listing: str) -> Seen:
         """With more to rest on: what was made can be counted like what was put out."""
-        counts = self.counts | frozenset(_like_lines(changed))
+        counts = self.counts.union(_like_lines(changed))
         return replace(self, texts=(*self.texts, changed), listing=listing, counts=counts)
 
     @cached_property
@@ -74,9 +64,7 @@ class Seen:
     @cached_property
     def numbers(self) -> Shown:
         """Every number in it."""
-        readers = (numbers_in, partial(numbers_in, apart=True), written_in, times_in)
-        read = (number for text in self.texts for reader in readers for number in reader(text))
-        return Shown((*read, *self.columns))
+        return Shown((*(number for text in self.texts for number in read_in(text)), *self.columns))
 
     @cached_property
     def digits(self) -> frozenset[int]:
@@ -87,8 +75,8 @@ class Seen:
     @cached_property
     def days(self) -> frozenset[str]:
         """Day and month of every ISO date in it, with a point between them."""
-        found = (each for text in self.texts for each in _ISO_DAY.findall(text))
-        return frozenset(f"{int(day)}.{int(month)}" for month, day in found)
+        found = (each.parts for text in self.texts for each in days_in(text))
+        return frozenset(f"{int(day)}.{int(month)}" for _, month, day in found)
 
 
 def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
@@ -112,8 +100,7 @@ def shown(call: ToolCall) -> str:
 def _counts(call: ToolCall) -> Iterable[int]:
     """How many lines there are (with or without a heading), lines of one form, elements, results, and files."""
     lines = sum(bool(line.strip()) for line in call.output.splitlines())
-    yield lines
-    yield from filter(None, (lines - 1, len(call.changes)))  # that there is none, nobody has counted
+    yield from (lines, *filter(None, (lines - 1, len(call.changes))))  # that there is none, nobody has counted
     yield from (*_like_lines(call.output), *call.list_lengths)
     if call.result_count is not None:
         yield call.result_count
@@ -121,9 +108,7 @@ def _counts(call: ToolCall) -> Iterable[int]:
 
 def _like_lines(text: str) -> Iterable[int]:
     """How many lines have one form, whatever words and numbers fill it: the rows of a table, the entries of a list.
-
-    A form without any sign beside its fillings is plain text, and no row of anything.
-    """
+    A form without any sign beside its fillings is plain text, and no row of anything."""
     forms = Counter(_FILLING.sub("w", line.strip()) for line in text.splitlines()[:_MOST_LINES])
     return (count for form, count in forms.items() if count > 1 and form.replace("w", "").strip())
 
@@ -137,10 +122,11 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
     missing = [token for token in first.values() if not _stands(token, seen)]
     if wanted := {token.number.text for token in missing if token.number is not None}:
         text = answer[:LONGEST]
-        numbers = (*numbers_in(text), *times_in(text))
+        numbers = (*numbers_in(text), *times_in(text), *days_in(text))
         stated = {each.text: seen.numbers.meant(each) for each in numbers if _number_stands(each, seen)}
-        found = worked_out(wanted, text, stated, seen.texts[: seen.outputs])
-        missing = [token for token in missing if token.number is None or token.number.text not in found]
+        found, refuted = worked_out(wanted, text, stated, seen.texts, seen.outputs)
+        left = [token for token in missing if token.number is None or token.number.text not in found]
+        missing = [replace(each, refuted=refuted.get(each.number.text, "") if each.number else "") for each in left]
     return tuple(sorted(missing, key=lambda token: token.start))
 
 

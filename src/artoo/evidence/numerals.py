@@ -1,11 +1,9 @@
 """Numbers in a text, read by value: any script's digits, any convention of separators, percent, sizes in bytes.
 
     "1.234,5"  "1,234.5"  "1 234.5"  ──► 1234.5        "25 %" ──► 25 or 0.25        "12 KB" ──► 12000 or 12288 bytes
-    "64" and a sign that is a power of ten, as Han has them ──► that power of ten times 64
 
 A literal that can be read in two ways ("1.234") has two values, and equals whatever equals one of them. One that is
-said stands for every value that is written so when it is rounded: a span.
-"""
+said stands for every value that is written so when it is rounded: a span."""
 
 from __future__ import annotations
 
@@ -13,26 +11,24 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from functools import cache
 from itertools import chain, islice, product
 
-_LONGEST = 40
-"""Characters of a literal beyond which it is no quantity."""
-_MOST = 4_000
-"""Numbers of one text that are read."""
+_LONGEST = 40  # characters of a literal beyond which it is no quantity
+_MOST = 4_000  # numbers of one text that are read
 _SEPARATORS = dict(zip("\u00a0\u202f\u2009\u2019\u066b\u066c\uff05\u066a", "   '.,%%", strict=True))
-_POWER, _DIGIT = 0xE000, 0xE100
-"""Where signs that are powers of ten, and signs of one digit, are put: places that stand for no letter."""
+_POWER, _DIGIT = 0xE000, 0xE100  # where signs of powers of ten and of digits are put: they stand for no letter
 _ALONE = r"\d+(?:[.'_]\d+)*"
 _GROUPED = r"(?:\d{1,3}(?:[ ]\d{3}(?!\d))+|\d+)(?:[.,'_]\d+)*"
 _BEHIND = (
     r"(?:(?P<signs>[ ]?[\ue001-\ue00c](?:[.,'_]?\d|[\ue001-\ue00c])*)|(?P<exponent>[eE][-+]?\d{1,3}(?!\w))?"
     r"(?:\s?(?P<unit>%|(?:[kKMGTPE]i?B|B|bytes?)\b)|(?P<prefix>[KMGTP])(?!\w))?)"
 )
-_AHEAD = r"(?P<ahead>(?<![\w)])%)?(?<![\w.])"
-"""Turkish and Basque put the sign first."""
+_AHEAD = r"(?P<ahead>(?<![\w)])%)?(?<![\w.])"  # Turkish and Basque put the sign first
 _NUMBER = re.compile(rf"{_AHEAD}(?P<digits>(?<=\d[-/:]){_ALONE}|{_GROUPED}){_BEHIND}")
 """Thousands do not begin within a date, a time or a range."""
 _APART = re.compile(rf"{_AHEAD}(?P<digits>{_ALONE}){_BEHIND}")
@@ -41,13 +37,12 @@ _THOUSANDS = re.compile(r"[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*|[1-9]\d?([.,])(?:\
 _PART = re.compile(r"([\d.,'_]*)([\ue001-\ue00c]?)")
 _WRITTEN = re.compile(r"[\ue001-\ue109]+")
 TIME = re.compile(
-    r"(?<![\w:.])(?:(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)|([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?!:?\d))"
+    r"(?<![\w:.])(?:(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)|([0-5]?\d):([0-5]\d)(?::([0-5]\d))?(?!:?\d))"
 )
-"""As the shell's `time` prints a duration, and of day."""
-_MYRIAD = 4
-"""The power from which on a sign multiplies all that stands before it."""
-_PRECISE = 10
-"""A whole number from here on may be a rounded one of a larger scale."""
+"""As the shell's `time` prints a duration; of day, or minutes and seconds (24:10)."""
+DATE = re.compile(r"(?<!\d)\d{4}-\d\d(-\d\d)?(?!\d)")
+_MYRIAD = 4  # the power from which on a sign multiplies all that stands before it
+_PRECISE = 10  # a whole number from here on may be a rounded one of a larger scale
 _ONE = Decimal(1)
 _HALF_DAY = 43_200
 PERCENT = (Decimal("0.01"),)
@@ -60,15 +55,13 @@ _UNIT_OPTION = re.compile(r"(?<!\S)-[a-zA-Z]*?(?P<prefix>[kKmMgG])[a-zA-Z]*(?!\S
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 """What a scale that is written beside a number multiplies it by, in whatever language it is written."""
 
-Span = tuple[Decimal, Decimal]
-"""The least and the largest value that a numeral may stand for."""
+Span = tuple[Decimal, Decimal]  # the least and the largest value that a numeral may stand for
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
     """One numeral: its place, its text, its values as they may be read; what a unit behind it may multiply them by
-    (bytes, decimal and binary; a hundredth). `parts`: the runs of digits of a row such as a version.
-    """
+    (bytes, decimal and binary; a hundredth). `parts`: the runs of digits of a row such as a version."""
 
     start: int
     end: int
@@ -84,8 +77,7 @@ class Number:
 
     def spans(self, units: Iterable[Decimal] = (_ONE,), *, zeros: bool = False, least: int = 0) -> Iterator[Span]:
         """What it stands for in these units: a half of its last place to both sides. `zeros`: of its last one that
-        is no zero, if it is whole (1200 for 1234). Nothing is rounded to 0, nor to a whole number below `least`.
-        """
+        is no zero, if it is whole (1200 for 1234). Nothing is rounded to 0, nor to a whole number below `least`."""
         for value, unit in product(self.values, units):
             whole = int(value.as_tuple().exponent) >= 0
             place = int((value.normalize() if zeros and whole else value).as_tuple().exponent)
@@ -100,8 +92,7 @@ def plain_digits(text: str) -> str:
 
 def parted(text: str) -> str:
     """The text with a bar for every letter of a script without capitals, for such scripts need no space between a
-    word and a number; with a mark of its own for one that is a number, as Han has them. As long as before.
-    """
+    word and a number; with a mark of its own for one that is a number, as Han has them. As long as before."""
     return text if text.isascii() else "".join(map(_bar, text))
 
 
@@ -122,11 +113,9 @@ def _bar(character: str) -> str:
 
 def numbers_in(text: str, *, apart: bool = False) -> Iterator[Number]:
     """Every numeral of the text, in order. `apart`: a comma or a blank sets numbers apart (1,4.50,2), and marks no
-    thousands; in what was shown nobody can tell.
-    """
+    thousands; in what was shown nobody can tell."""
     plain = plain_digits(text)
-    found = (_APART if apart else _NUMBER).finditer(parted(plain))
-    numbers = (_number(plain, each) for each in found)
+    numbers = (_number(plain, each) for each in (_APART if apart else _NUMBER).finditer(parted(plain)))
     yield from islice(filter(None, numbers), _MOST)
 
 
@@ -144,23 +133,26 @@ def _number(plain: str, found: re.Match[str]) -> Number | None:
 def columns_in(output: str, command: str) -> Iterator[Number]:
     """The bare numbers of an output as sizes, where an option of the command names the unit of its columns."""
     for option in _UNIT_OPTION.finditer(command):
-        bare = (number for number in numbers_in(output) if not number.units)
-        yield from (replace(number, units=_UNITS[option["prefix"].upper()]) for number in bare)
+        units = _UNITS[option["prefix"].upper()]
+        yield from (replace(number, units=units) for number in numbers_in(output) if not number.units)
 
 
 def written_in(text: str) -> Iterator[Number]:
     """Numerals of scripts whose signs are numbers themselves and no digits, such as Han. Only to look others up in:
-    in an answer such a sign may be part of a word.
-    """
+    in an answer such a sign may be part of a word."""
     for found in _WRITTEN.finditer(parted(text)):
         signs = "".join(sign if ord(sign) < _DIGIT else str(ord(sign) - _DIGIT) for sign in found.group())
         yield Number(*found.span(), found.group(), tuple(_composed(signs)))
 
 
+def read_in(shown: str) -> Iterator[Number]:
+    """Every numeral and time of what was shown, in every way that it may be read."""
+    yield from chain(numbers_in(shown), numbers_in(shown, apart=True), written_in(shown), times_in(shown))
+
+
 def _composed(signs: str) -> Iterator[Decimal]:
     """The values of literals and signs of powers in turn: a power multiplies what stands before it, from ten
-    thousand on all that does.
-    """
+    thousand on all that does."""
     parts = _PART.findall(signs)[:-1]
     for literals in product(*(tuple(_readings(digits, "")) or (None,) for digits, _ in parts)):
         total = section = Decimal(0)
@@ -180,9 +172,17 @@ def times_in(text: str) -> Iterator[Number]:
         parts = tuple(filter(None, found.groups()))
         hours, minutes, seconds = (Decimal(found[part] or found[part + 3] or 0) for part in (1, 2, 3))
         took = hours * 3600 + minutes * 60 + seconds
-        clocks = (took, (took + _HALF_DAY) % (2 * _HALF_DAY))
-        of_day = found[5] is not None
-        yield Number(*found.span(), found.group(), clocks if of_day else (took,), (), parts if of_day else ())
+        clocks = (took, (took + _HALF_DAY) % (2 * _HALF_DAY)) if hours < 24 else (took,)
+        row = parts if found[5] is not None else ()
+        yield Number(*found.span(), found.group(), clocks if row else (took,), (), row)
+
+
+def days_in(text: str) -> Iterator[Number]:
+    """ISO dates, as their days since the first."""
+    for found in DATE.finditer(plain_digits(text)):
+        with suppress(ValueError):
+            day = Decimal(date.fromisoformat(found.group()).toordinal())
+            yield Number(*found.span(), found.group(), (day,), (), tuple(found.group().split("-")))
 
 
 def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
@@ -213,21 +213,16 @@ class Shown:
         """Whether it was shown, after formatting, rounding, percent, scale and units of size."""
         spans = said.spans((_ONE, *said.units), zeros=True)
         if said.units:
-            return _any_of(self._plain, spans) or _any_of(self._sizes, said.spans(said.units, zeros=True))
+            return bool(_between(self._plain, spans) or _between(self._sizes, said.spans(said.units, zeros=True)))
         scales = () if said.parts else _SCALES  # a time of day has none
         down = ((value / scale, value / scale) for value, scale in product(said.values, scales) if value >= scale)
-        return _any_of(self._all, chain(spans, said.spans(scales, least=_PRECISE), down))
+        return bool(_between(self._all, chain(spans, said.spans(scales, least=_PRECISE), down)))
 
     def meant(self, said: Number) -> tuple[Decimal, ...]:
         """What it says, in bytes where it is a size, and what was shown and is said by it rounded."""
         return tuple(dict.fromkeys((*said.amounts, *_between(self._all, said.spans(said.units or (_ONE,))))))
 
 
-def _between(shown: Sequence[Decimal], spans: Iterable[Span]) -> Iterator[Decimal]:
+def _between(shown: Sequence[Decimal], spans: Iterable[Span]) -> list[Decimal]:
     """Those of a sorted row that lie in one of these spans."""
-    for low, high in spans:
-        yield from shown[bisect_left(shown, low) : bisect_right(shown, high)]
-
-
-def _any_of(shown: Sequence[Decimal], spans: Iterable[Span]) -> bool:
-    return next(_between(shown, spans), None) is not None
+    return [value for low, high in spans for value in shown[bisect_left(shown, low) : bisect_right(shown, high)]]

@@ -11,8 +11,7 @@ from artoo.evidence.numerals import TIME, Number, numbers_in, parted, plain_digi
 
 Kind = Literal["number", "path", "url", "id", "quote"]
 
-LONGEST = 100_000
-"""Characters of a text that are read for tokens."""
+LONGEST = 100_000  # characters of a text that are read for tokens
 _CODE_BLOCK = re.compile(r"^ {0,3}```[ \t]*[^\s`][^\n`]*\n.*?(?:^ {0,3}```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 """A fenced block with an info string is code that is proposed or explained, and no report."""
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
@@ -31,8 +30,7 @@ _QUOTES = re.compile(
     r"\"([^\"\n]*)\"|\u201c([^\u201c\u201d\n]{8,300})\u201d|\u201e([^\u201c\u201d\n]{8,300})[\u201c\u201d]"
     r"|\u00ab([^\u00bb\n]{8,300})\u00bb|\u300c([^\u300d\n]{4,300})\u300d|\u300e([^\u300f\n]{4,300})\u300f"
 )
-_SHORTEST_QUOTE, _LONGEST_QUOTE = 8, 300
-"""Characters between straight marks that make a quotation: shorter ones are names of things."""
+_SHORTEST_QUOTE, _LONGEST_QUOTE = 8, 300  # characters between straight marks: shorter ones are names of things
 _WORD = re.compile(r"\w+")
 _PIECES = re.compile(r"[\s\"'`<>()\[\]{},;|\u201c\u201d\u3001\u3002\uff0c]+")
 _TRAILING = ".,;:!?*_"
@@ -46,6 +44,7 @@ class Token:
     text: str
     start: int
     number: Number | None = None
+    refuted: str = ""  # what the formula before it comes to instead
 
 
 def tokens_of(text: str) -> tuple[Token, ...]:
@@ -53,7 +52,8 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     text = text[:LONGEST]
     left = blanked(_CODE_BLOCK, text)
     found = list(_quotations(left))
-    left = blanked(_LIST_MARK, blanked(_CODE_SPAN, left, keep=_is_number))
+    left = blanked(_CODE_SPAN, left, keep=lambda span: len([*numbers_in(span)]) == 1 and len(words_of(span)) <= 2)
+    left = blanked(_LIST_MARK, left)
     kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (("url", _URL), ("id", _MAIL), ("path", _PATH))
     for kind, pattern in kinds:
         found += (Token(kind, match.group().rstrip(_TRAILING), match.start()) for match in pattern.finditer(left))
@@ -70,8 +70,7 @@ def tokens_of(text: str) -> tuple[Token, ...]:
 
 def _quotations(text: str) -> Iterator[Token]:
     """What stands between quotation marks. Straight ones open and close alike: they are paired from the left, line
-    by line and short pairs too; of a line with an odd number of them nobody can tell.
-    """
+    by line and short pairs too; of a line with an odd number of them nobody can tell."""
     start = 0
     for line in text.split("\n"):
         odd = line.count('"') % 2
@@ -101,10 +100,6 @@ def paths_in(text: str) -> Iterator[str]:
         name = piece.strip(":!?*").rstrip(".")
         if ("." in name or "/" in name) and any(map(str.isalnum, name)) and not _URL.match(name):
             yield name
-
-
-def _is_number(span: str) -> bool:
-    return len(list(numbers_in(span))) == 1 and len(_WORD.findall(span)) <= 2
 
 
 def blanked(

@@ -1,53 +1,47 @@
-"""Figures that are worked out: by a formula before them, from two numbers near them, from a run of numbers, from a
-column that was put out.
-
-numbers and times of an answer, each with its line and column ──► those that follow from what is stated or shown,
-                                                                  from these, and so on until nothing more does
-"""
+"""Figures that follow from what is stated or shown: by a formula before them, from two numbers near, from a run of
+them, from a column that was put out; from these, and so on until nothing more does."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import accumulate, chain, combinations, islice, pairwise, product
 
-from artoo.evidence.numerals import PERCENT, TIME, Number, numbers_in, plain_digits, times_in
+from artoo.evidence.numerals import DATE, PERCENT, TIME, Number, days_in, numbers_in, plain_digits, times_in
 from artoo.evidence.tokens import blanked
 
-_DATE = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
-_NEAR = 8
-"""Numbers that are near a figure: from more of them nearly every figure follows."""
-_FEW = 2
-"""Numbers that were put out in all, so few that each is near every figure."""
-_MOST = 300
-"""Numbers of an answer that are looked at."""
-_PRECISE = 100
-"""A whole number from here on may be a rounded one: nearly every ratio or mean is near a smaller one."""
-_MINUTE, _HOUR, _DAY = Decimal(60), Decimal(3_600), Decimal(86_400)
-_BYTE = (Decimal(1),)
-"""Said or not: a bare number may be of bytes."""
-_OPERATIONS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
-    ast.Add: Decimal.__add__,
-    ast.Sub: Decimal.__sub__,
-    ast.Mult: Decimal.__mul__,
-    ast.Div: Decimal.__truediv__,
-}
-_SIGNS = str.maketrans("\u00d7\u00b7\u22c5\u2217x\u00f7\u2212\u2013\u2248\u2243\u2252", "*****/--===")
+_NEAR = 8  # numbers that are near a figure: from more of them nearly every figure follows
+_FEW = 2  # numbers that were put out in all, so few that each is near every figure
+_MOST = 300  # numbers of an answer that are looked at
+_PRECISE = 100  # a whole number from here on may be a rounded one: nearly every ratio or mean is near a smaller one
+_ONE, _TWO, _MINUTE, _HOUR, _DAY = map(Decimal, (1, 2, 60, 3_600, 86_400))
+_BYTE = (_ONE,)  # said or not: a bare number may be of bytes
+_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+_OPERATIONS = (Decimal.__add__, Decimal.__sub__, Decimal.__mul__, Decimal.__truediv__)
+_EXACT = str.maketrans("\u00d7\u00b7\u22c5\u2217\u00f7\u2212", "****/-")
+_SIGNS = _EXACT | str.maketrans("x\u2013\u2248\u2243\u2252", "*-===")
 _JOINT = re.compile(r"\s*(?:[^\W\d]{1,16}\.?)?[^\w()]?\s*(\)*)\s*([-+*/=])\s*(\(*)\s*[^\w()]?\s*")
 """Between two numbers of a formula: the unit of the first, brackets and a sign."""
-_BETWEEN = 40
-"""Characters of that: more are no formula, and would be tried in many ways."""
-_READINGS = 64
-"""Of the numbers of one formula together."""
-_CONSTANTS = frozenset(map(Decimal, (7, 12, 24, 60, 100, 365, 1_000, 1_024, 3_600)))
+_OPERAND = r"[$\u20ac\u00a3\u00a5]?\d(?:[\d.,']*\d)?(?:\s?[$\u20ac\u00a3\u00a5])?"
+_PLAIN = re.compile(
+    r"(?:^[ \t>]*(?:[-*+][ \t]+)?|[.,;:|=]\s|[(\u3001\u3002\uff0c\uff1a])(?:[^\d.,;:|=()+*/^\n-]*\s)?"
+    rf"(\(*{_OPERAND}(?:\)*\s[-+*/]\s\(*{_OPERAND})+\)*)\s=\s(?>[$\u20ac\u00a3\u00a5]?(\d(?:[\d.,']*\d)?))(?!\s?[-+*/^\d])",
+    re.MULTILINE,
+)
+"""A formula of bare numbers, without another number before it in its clause, and what it is said to come to."""
+_BETWEEN = 40  # characters of that: more are no formula, and would be tried in many ways
+_READINGS = 64  # of the numbers of one formula together
+_CONSTANTS = frozenset(map(Decimal, (7, 12, 24, 52, 60, 100, 365, 1_000, 1_024, 3_600)))
 """What units of time, shares and prefixes multiply by: no call has to show it where a formula does so."""
-_CLOCK = (_DAY,)
-"""Instead of a unit: a time of day or a duration, in seconds."""
+_FACTORS = frozenset(map(Decimal, range(2, 11)))  # what words say: twice, a quarter
+_CLOCK, _DATED = (_DAY,), (Decimal(0),)
+"""Instead of a unit: a time of day or a duration, in seconds; a date, in days, which only a formula takes."""
+_Amounts = Mapping[str, tuple[Decimal, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +56,33 @@ class _Cell:
 
 
 def worked_out(
-    wanted: Collection[str], answer: str, stated: Mapping[str, tuple[Decimal, ...]], outputs: Sequence[str]
-) -> set[str]:
-    """Those of the wanted numbers that follow from stated ones (with their amounts) or from what was put out."""
+    wanted: Collection[str], answer: str, stated: _Amounts, texts: Sequence[str], outputs: int
+) -> tuple[set[str], dict[str, str]]:
+    """Those of the wanted numbers that follow from stated ones (with their amounts) or from what was put out (the
+    first of the texts that were seen), and what others come to by their own formula."""
     cells = list(islice(_cells(answer), _MOST))
-    shown = [[*_cells(output, apart=True)] for output in outputs]
+    shown = [[*_cells(output, apart=True)] for output in texts[:outputs]]
     few = [*chain(*shown)] if sum(map(len, shown)) <= _FEW else []
     totals = [total for each in shown for total in _totals(each)]
-    known = {**dict(_constants(cells, answer)), **stated}
+    rates = (rate for text in texts for each in numbers_in(text) if each.units == PERCENT for rate in each.amounts)
+    constants, factors = _unseen(cells, answer, _FACTORS.union(*((1 + rate, 1 - rate) for rate in rates)))
+    known = {**constants, **stated}
+    given = {**factors, **known}
     while True:
-        told = [replace(cell, amounts=known[cell.number.text]) for cell in cells if cell.number.text in known]
-        left = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in known]
-        found = {
-            cell.number.text: cell.amounts
-            for cell in left
-            if _covers(cell, chain(totals, _from_formula(cell, cells, known, answer), _from_cells(cell, told, few)))
-        }
+        usable = {**factors, **known}
+        numbers = (cell for cell in cells if cell.unit != _DATED and cell.number.text in known)
+        told = [replace(cell, amounts=known[cell.number.text]) for cell in numbers]
+        left = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in usable]
+        ways = ((cell, _from_formula(cell, cells, usable, answer), _from_cells(cell, told, few)) for cell in left)
+        found = {cell.number.text: cell.amounts for cell, *way in ways if _covers(cell, chain(totals, *way))}
         if not found:
-            return known.keys() & set(wanted)
+            return usable.keys() & set(wanted), dict(_refuted(left, cells, given, answer))
         known |= found
 
 
 def _covers(cell: _Cell, amounts: Iterable[Decimal]) -> bool:
     """Whether one of these is what it says."""
-    said = cell.number
-    spans = [*said.spans((Decimal(1), *said.units), least=0 if said.units else _PRECISE)]
+    spans = [*cell.number.spans((_ONE, *cell.number.units), least=0 if cell.number.units else _PRECISE)]
     return any(low <= amount <= high for amount in amounts for low, high in spans)
 
 
@@ -96,15 +92,22 @@ def _joint(left: _Cell, right: _Cell, text: str) -> re.Match[str] | None:
     return _JOINT.fullmatch(between) if left.line == right.line and len(between) <= _BETWEEN else None
 
 
-def _constants(cells: Sequence[_Cell], text: str) -> Iterator[tuple[str, tuple[Decimal, ...]]]:
-    for pair in pairwise(cells):
-        if (joint := _joint(*pair, text)) and joint[2] in "*/":
-            yield from ((one.number.text, one.amounts) for one in pair if not _CONSTANTS.isdisjoint(one.amounts))
+def _unseen(cells: Sequence[_Cell], text: str, times: frozenset[Decimal]) -> tuple[_Amounts, _Amounts]:
+    """Numbers of formulas that no call has to show: constants, and factors that stand nowhere else."""
+    joints = [joint and joint[2] for joint in (_joint(*pair, text) for pair in pairwise(cells))]
+    constants, factors, others = dict[str, tuple[Decimal, ...]](), dict[str, tuple[Decimal, ...]](), set[str]()
+    for cell, before, behind in zip(cells, (None, *joints), (*joints, None), strict=False):
+        name, amounts = cell.number.text, set(cell.amounts)
+        if amounts & _CONSTANTS and {"*", "/"} & {before, behind}:
+            constants[name] = cell.amounts
+        elif (amounts & times and "*" in (before, behind)) or (_TWO in amounts and before == "/"):
+            factors[name] = cell.amounts
+        else:
+            others.add(name)
+    return constants, {name: factors[name] for name in factors.keys() - others}
 
 
-def _from_formula(
-    cell: _Cell, cells: Sequence[_Cell], known: Mapping[str, tuple[Decimal, ...]], text: str
-) -> Iterator[Decimal]:
+def _from_formula(cell: _Cell, cells: Sequence[_Cell], known: _Amounts, text: str) -> Iterator[Decimal]:
     """What the formula before it comes to, if all its numbers are known and a sign of equality follows."""
     formula, operands, right = "", list[tuple[Decimal, ...]](), cell
     for left in reversed(cells[: cells.index(cell)]):
@@ -123,34 +126,46 @@ def _from_formula(
             yield _value(ast.parse(formula, mode="eval").body, values)
 
 
+def _refuted(left: list[_Cell], cells: list[_Cell], given: _Amounts, text: str) -> Iterator[tuple[str, str]]:
+    """Formulas of given numbers that come near to what is said, and not to its last place: what comes to something
+    far from it may be of another unit."""
+    said = {cell.number.start: cell for cell in left}
+    for formula in _PLAIN.finditer(plain_digits(text).translate(_EXACT)):
+        cell = said.get(formula.start(2))
+        if cell and formula[1].count("(") == formula[1].count(")"):
+            spans = [*cell.number.spans((_ONE, *cell.number.units))]
+            values = product(_from_formula(cell, cells, given, text), spans)
+            off = [(abs(abs(value) - (low + high) / 2), high - low, value) for value, (low, high) in values]
+            far, _, value = min(off, default=(_ONE, _ONE, _ONE))
+            if far < abs(value) / 2 and all(distance >= place for distance, place, _ in off):
+                yield cell.number.text, f"{text[slice(*formula.span(1))]} = {value:.15g}"
+
+
 def _value(formula: ast.expr, values: Sequence[Decimal]) -> Decimal:
     """Its numbers are named by their places."""
     if isinstance(formula, ast.BinOp):
-        return _OPERATIONS[type(formula.op)](_value(formula.left, values), _value(formula.right, values))
+        return _OPERATIONS[_OPERATORS.index(type(formula.op))](
+            _value(formula.left, values), _value(formula.right, values)
+        )
     return values[int(ast.unparse(formula)[1:])]
 
 
 def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Iterator[Decimal]:
     """What follows from two of those near it (its own line first), from one of these and the largest of that one's
-    line, of its column and of all, from one in another unit of time, and from its line or its column summed up.
-    """
+    line, of its column and of all, from one in another unit of time, and from its line or its column summed up."""
     place = cell.number.start
     near = sorted(told, key=lambda each: (each.line != cell.line, abs(each.number.start - place)))[:_NEAR]
     runs = ((one, run) for one in near for run in (*_runs(one, told), told))
-    far = [(one, largest) for one, run in runs if (largest := _largest(run, one.unit)) is not None]
+    alike = ((one, [each for each in run if each.unit == one.unit]) for one, run in runs)
+    far = [(one, max(run, key=lambda each: max(each.amounts))) for one, run in alike if run]
     percent = cell.unit == PERCENT
     for one, other in (*combinations(near, 2), *product(near, () if percent else few), *far):
-        yield from _of_two(one, other, percent=percent)
-        yield from _of_two(other, one, percent=percent)
+        yield from (*_of_two(one, other, percent=percent), *_of_two(other, one, percent=percent))
     for amount in (amount for each in (*near, *few) if not each.unit for amount in each.amounts):
         yield from (amount * _MINUTE, amount / _MINUTE, amount * _HOUR, amount / _HOUR)
     for run in _runs(cell, told):
         yield from chain(*_sums([each for each in run if each.number.start < place][::-1]))
         yield from chain(*_sums([each for each in run if each.number.start > place]))
-
-
-def _largest(run: Iterable[_Cell], unit: tuple[Decimal, ...]) -> _Cell | None:
-    return max((each for each in run if each.unit == unit), key=lambda each: max(each.amounts), default=None)
 
 
 def _runs(cell: _Cell, told: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]]:
@@ -172,15 +187,13 @@ def _totals(shown: Iterable[_Cell]) -> Iterator[Decimal]:
     columns = defaultdict[tuple[object, ...], list[_Cell]](list)
     for cell in shown:
         columns[cell.column, cell.unit].append(cell)
-    for run in columns.values():
-        for sums in (*_sums(run), *_sums(run[1:])):
-            yield from sums[-2:]
+    sums = (each for run in columns.values() for each in (*_sums(run), *_sums(run[1:])))
+    yield from (value for each in sums for value in each[-2:])
 
 
 def _of_two(a: _Cell, b: _Cell, *, percent: bool) -> Iterator[Decimal]:
     """What follows from two in this order, as a share or a change in per cent, or as a number. Sums and differences
-    need one unit; a percentage is a factor, a surcharge or a discount.
-    """
+    need one unit; a percentage is a factor, a surcharge or a discount."""
     like, factor = a.unit == b.unit, b.unit in ((), PERCENT)
     if _CLOCK in (a.unit, b.unit):
         yield from _how_long(a.amounts[0], b.amounts[0]) if like else ()
@@ -208,13 +221,15 @@ def _how_long(start: Decimal, end: Decimal) -> Iterator[Decimal]:
 
 
 def _cells(text: str, *, apart: bool = False) -> Iterator[_Cell]:
-    """The numbers and times of a text; parts of a date are no quantities."""
+    """The numbers and times of a text; parts of a date are no quantities, and dates none of what was put out."""
     plain, before = plain_digits(text), Counter[tuple[int, int]]()
-    numbers = [*numbers_in(blanked(TIME, blanked(_DATE, plain)), apart=apart), *times_in(plain)]
+    numbers = [*numbers_in(blanked(TIME, blanked(DATE, plain)), apart=apart), *times_in(plain)]
+    numbers += () if apart else days_in(plain)
     for number in sorted(numbers, key=lambda each: each.start):
         line, begins = plain.count("\n", 0, number.start), plain.rfind("\n", 0, number.start)
         bars = plain.count("|", begins + 1, number.start)
-        before[line, bars] += 1
+        before[line, bars] += DATE.fullmatch(number.text) is None
         if amounts := tuple(filter(None, number.amounts)):
             unit = _CLOCK if TIME.fullmatch(number.text) else number.units if number.units != _BYTE else ()
+            unit = _DATED if DATE.fullmatch(number.text) else unit
             yield _Cell(number, unit, amounts, line, (bars, before[line, bars]))

@@ -334,6 +334,7 @@ CHINESE: Final = ResultWords(
         Found.NO_RESULT: "没有得到结果：{said}",
         Found.OUT_OF_TIME: "子任务超时（{said}）",
         Found.NOWHERE: "在任何输出、更改或请求中都找不到：{said}",
+        Found.MISCALCULATED: "答案中的算式结果有误，应为：{said}",
         Found.NOT_LOOKED_UP: "它谈到这里的文件，却没有任何调用查看过它们：{said}",
         Found.OWN_WORDS: "没有任何工具显示过它，是模型自己知道的或给它看过的",
         Found.WAYS_DIFFER: "其他方法得到：{said}",

@@ -213,7 +213,8 @@ def _speaks_of_the_system(call: ToolCall) -> bool:
     return any(os.strerror(code).casefold() in said for code in range(1, 134))
 
 
-_OF_WORDS_OR_ORDER = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.NO_CALL, Found.WAYS_DIFFER, Found.CONFLICT)
+_OF_WORDS = (Found.NOWHERE, Found.MISCALCULATED, Found.NOT_LOOKED_UP, Found.NO_CALL)
+_OF_WORDS_OR_ORDER = (*_OF_WORDS, Found.WAYS_DIFFER, Found.CONFLICT)
 _OF_A_CHECK = (Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA)
 
 

@@ -1,0 +1,99 @@
+"""Formulas of an answer: what they may use that no call shows, and what code refutes by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from artoo.contracts.execution import ToolCall
+from artoo.evidence.grounding import seen_in, ungrounded
+from artoo.evidence.tokens import Token
+
+
+def missing(answer: str, output: str, request: str = "") -> tuple[Token, ...]:
+    call = ToolCall(tool="shell", identity=("shell",), input="look", output=output, exit_code=0)
+    return ungrounded(answer, seen_in([call], [request]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "output", "asked"),
+    [
+        ("820 × 3 = 2,460 EUR a quarter", "rent 820 EUR per month", "a quarter"),
+        ("35 + 2 × 12 = 59", "seit 1998, 214 Mitglieder, 35 Euro, Kinder 12 Euro", "duas crianças e um adulto"),
+        ("250 / 2 = 125 g, 3 / 2 = 1.5 eggs", "250 g flour, 3 eggs, 500 ml", "make it half"),
+        ("1. 410 × 2 = 820\n2. 820 × 52 = 42,640", "a 410; 820; 7; 9", ""),
+        ("100.00 × 1.19 = 119.00", "net 100.00", "plus 19 % VAT"),
+        ("240 × 0.8 = 192", "price 240", "20% off"),
+        ("24:10 / 5 = 4:50 per km", "5 km in 24:10", "pace"),
+        ("32:30 / 5 = 6:30 per km", "5 km in 32:30", "pace"),
+        ("2026-12-03 − 2026-11-27 = 6 days", "trip 2026-12-03", "Today: 2026-11-27"),
+        ("From a to b: 2026-03-02 − 2026-01-15 = 46 days", "a,2026-01-15\nb,2026-03-02", ""),
+    ],
+)
+def test_a_formula_may_use_what_words_and_a_percentage_say(answer: str, output: str, asked: str) -> None:
+    """A small factor, one and a known share, a time, two dates: no call has to show the factor itself."""
+    assert missing(answer, output, asked) == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "output", "asked", "named"),
+    [
+        ("820 × 3 = 2,460 for 3 of them", "rent 820", "", ["3", "2,460"]),
+        ("3 were lost", "rent 820", "", ["3"]),
+        ("820 × 13 = 10,660", "rent 820", "", ["13", "10,660"]),
+        ("49 / 4 = 12.25", "sum 49; 12; 7; 30", "", ["4", "12.25"]),
+        ("820 × 3 = 2,460, or 823 each", "rent 820; 7; 9", "", ["823"]),
+        ("100.00 × 1.18 = 118.00", "net 100.00; 7", "plus 19 % VAT", ["1.18", "118.00"]),
+        ("2026-12-03 − 2026-11-27 = 7 days", "trip 2026-12-03", "Today: 2026-11-27", ["7"]),
+        ("2026-12-03 − 2026-11-20 = 13 days", "trip 2026-12-03", "", ["20", "13"]),
+        ("It took 8:30", "5 km in 32:30", "", ["8:30"]),
+    ],
+)
+def test_what_no_formula_needs_is_named(answer: str, output: str, asked: str, named: list[str]) -> None:
+    """A factor is one in its formula alone: it says no count, divides nothing, and is near no other figure."""
+    assert {each.text for each in missing(answer, output, asked)} >= set(named)
+
+
+@pytest.mark.parametrize(
+    ("answer", "output", "refuted"),
+    [
+        (
+            "The stock is worth 59.97 + 249.0 + 6.0 = 314.79 in total.",
+            "59.97\n249.0\n6.0",
+            "59.97 + 249.0 + 6.0 = 314.97",
+        ),
+        ("- Sum: $3.50 × 2 = $8", "3.50", "$3.50 × 2 = 7.00"),
+        ("35 + 2 × 12 = 69", "35, 12", "35 + 2 × 12 = 59"),
+        ("(138000 − 120000) / 120000 = 18 %", "138000\n120000", "(138000 − 120000) / 120000 = 0.15"),
+        ("1.532 × 6,00 + 45 × 2,50 = 9.394,50", "1532;6.00\n45;2.50", "1.532 × 6,00 + 45 × 2,50 = 9304.50"),
+        ("合计：120 + 75 = 196", "120\n75\n3", "120 + 75 = 195"),
+    ],
+)
+def test_a_formula_of_what_is_known_refutes_its_value(answer: str, output: str, refuted: str) -> None:
+    """Code names what it comes to."""
+    assert [each.refuted for each in missing(answer, output)] == [refuted]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "10 % of 250 + 5 = 315",
+        "10 × 250 of 250 + 5 = 315",
+        "2^10 + 1 = 21.5",
+        "5! / 2 = 3.5",
+        "sqrt(16) + 3 = 7.5",
+        "min(3, 5) + 2 = 5.5",
+        "-5 + 3 = -2.5",
+        "2 h + 30 min = 45.5 min",
+        "1,200 + 300 = 1.55 km",
+        "100 + 19 % = 119.5",
+        "15 + 17 ≈ 31.5",
+        "1/2 + 1/3 = 5/6.5",
+        "15 + 17 = 31.5 + 2.5",
+        "14 / 5 = 2 R 4",
+        "12 + 7 != 20.5",
+    ],
+)
+def test_what_is_more_than_plain_arithmetic_is_not_refuted(answer: str) -> None:
+    """Units, other signs, part of a longer clause, a rounded value or one of another scale: a judge reads these."""
+    known = " ".join(map(str, range(1, 30))) + " 250 300 1200"
+    assert [each.refuted for each in missing(answer, known) if each.refuted] == []
