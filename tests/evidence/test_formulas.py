@@ -97,3 +97,10 @@ def test_what_is_more_than_plain_arithmetic_is_not_refuted(answer: str) -> None:
     """Units, other signs, part of a longer clause, a rounded value or one of another scale: a judge reads these."""
     known = " ".join(map(str, range(1, 30))) + " 250 300 1200"
     assert [each.refuted for each in missing(answer, known) if each.refuted] == []
+
+
+def test_a_table_is_summed_up_though_another_text_follows() -> None:
+    """A number of the text below stands where the column would go on, and after another sign."""
+    output = "Anna,12\nBen,7\nCara,30\nNote: we meet on Friday at 15 o'clock.\n"
+    assert missing("49 in all", output) == ()
+    assert [each.text for each in missing("48 in all", output)] == ["48"]

@@ -63,7 +63,7 @@ def worked_out(
     cells = list(islice(_cells(answer), _MOST))
     shown = [[*_cells(output, apart=True)] for output in texts[:outputs]]
     few = [*chain(*shown)] if sum(map(len, shown)) <= _FEW else []
-    totals = [total for each in shown for total in _totals(each)]
+    totals = [total for each, output in zip(shown, texts, strict=False) for total in _totals(each, output)]
     rates = (rate for text in texts for each in numbers_in(text) if each.units == PERCENT for rate in each.amounts)
     constants, factors = _unseen(cells, answer, _FACTORS.union(*((1 + rate, 1 - rate) for rate in rates)))
     known = {**constants, **stated}
@@ -182,11 +182,13 @@ def _sums(run: Sequence[_Cell]) -> Iterator[list[Decimal]]:
         yield [value for count, total in totals if count > 1 for value in (total, total / count)]
 
 
-def _totals(shown: Iterable[_Cell]) -> Iterator[Decimal]:
-    """The sum and the mean of every column of an output, also without its first number: a heading may be one."""
+def _totals(shown: Iterable[_Cell], output: str) -> Iterator[Decimal]:
+    """The sum and the mean of every column of an output, also without its first number (a heading may be one),
+    and of those in it with one sign before them: another text may follow below a table."""
     columns = defaultdict[tuple[object, ...], list[_Cell]](list)
     for cell in shown:
         columns[cell.column, cell.unit].append(cell)
+        columns[cell.column, cell.unit, output[: cell.number.start][-1:].strip()].append(cell)
     sums = (each for run in columns.values() for each in (*_sums(run), *_sums(run[1:])))
     yield from (value for each in sums for value in each[-2:])
 
