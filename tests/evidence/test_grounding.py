@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.evidence.grounding import named, own_words, seen_in, ungrounded
-from artoo.evidence.tokens import tokens_of
+from artoo.evidence.tokens import paths_in, tokens_of
 
 
 def call(output: str, put_in: str = "look", tool: str = "shell", **more: object) -> ToolCall:
@@ -225,6 +225,19 @@ def test_a_column_has_the_unit_that_its_command_names(answer: str, command: str,
 def test_what_stands_nowhere_is_named(answer: str, output: str, named: str) -> None:
     """The token itself, not the sentence."""
     assert named in missing(answer, output)
+
+
+def test_a_mail_address_names_no_file() -> None:
+    """A picture for screens of twice the density is a file all the same."""
+    assert [*paths_in("to ann@ex.org, ann@163.com. See icon@2x.png and a/b@c.txt")] == ["icon@2x.png", "a/b@c.txt"]
+    assert missing("Mail ann@ex.com", "ann@ex.org") == ["ann@ex.com"]
+
+
+@pytest.mark.parametrize("answer", ["n" + "9" * 5_000, "1." + "9" * 5_000 + ".3"])
+def test_thousands_of_digits_are_compared_too(answer: str) -> None:
+    """Python makes no number of so many: they are compared as they are written."""
+    assert missing(answer, "1 2 3") != []
+    assert missing(answer, answer) == []
 
 
 def test_the_elements_of_a_printed_list_are_counted() -> None:

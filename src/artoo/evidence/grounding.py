@@ -67,10 +67,9 @@ class Seen:
         return Shown((*(number for text in self.texts for number in read_in(text)), *self.columns))
 
     @cached_property
-    def digits(self) -> frozenset[int]:
-        """Every run of digits in it: parts of dates, times, versions and ids."""
-        runs = (run for text in self.texts for run in _DIGITS.findall(plain_digits(text)))
-        return frozenset(int(run) for run in runs if len(run) < 20)
+    def digits(self) -> frozenset[str]:
+        """Every run of digits in it, without zeros ahead: parts of dates, times, versions and ids."""
+        return frozenset(run.lstrip("0") for text in self.texts for run in _DIGITS.findall(plain_digits(text)))
 
     @cached_property
     def days(self) -> frozenset[str]:
@@ -140,7 +139,8 @@ def _stands(token: Token, seen: Seen) -> bool:
         case "path" | "url":
             return text.rstrip("/").removeprefix("./") in seen.whole
         case "id":
-            return text in seen.whole or all(int(run) in seen.digits for run in _DIGITS.findall(text)[:8])
+            runs = [] if "@" in text else _DIGITS.findall(text)
+            return text in seen.whole or (bool(runs) and all(run.lstrip("0") in seen.digits for run in runs))
 
 
 def _number_stands(number: Number, seen: Seen) -> bool:
@@ -148,7 +148,7 @@ def _number_stands(number: Number, seen: Seen) -> bool:
     runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
     return (
         _LEADING_ZERO.sub("", number.text) in seen.days
-        or (bool(runs) and all(run.isdecimal() and int(run) in seen.digits for run in runs))
+        or (bool(runs) and all(run.isdecimal() and run.lstrip("0") in seen.digits for run in runs))
         or seen.numbers.has(number)
         or (seen.sizes.has(number) if number.units else not seen.counts.isdisjoint(number.values))
     )

@@ -22,7 +22,7 @@ _PATH = re.compile(
     r"|[\w@%+.-]{1,255}(?:/[\w@%+.-]{1,255}){0,32}/[\w@%+-]{1,255}\.\w{1,8})"
 )
 """Every part has a bound: a path may begin at each `@` of a long run, and is not sought to its end each time."""
-_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@(?!\dx\.)[\w-]+(?:\.[\w-]+)+")  # icon@2x.png is none
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*(?![\w-])")
 _READ = re.compile(r"\d{3}|^[0-9a-fA-F-]{7,64}$")
 """What letters and digits mixed have in them when they can only have been read: long digits; or they are a hash."""
@@ -97,7 +97,7 @@ def folded(text: str) -> str:
 def paths_in(text: str) -> Iterator[str]:
     """What could name a file of this task: pieces with a point or a slash in them; only the disk says whether."""
     for piece in _PIECES.split(text[:LONGEST]):
-        name = piece.strip(":!?*").rstrip(".")
+        name = "" if _MAIL.fullmatch(piece.rstrip(_TRAILING)) else piece.strip(":!?*").rstrip(".")
         if ("." in name or "/" in name) and any(map(str.isalnum, name)) and not _URL.match(name):
             yield name
 
