@@ -227,6 +227,25 @@ def test_what_stands_nowhere_is_named(answer: str, output: str, named: str) -> N
     assert named in missing(answer, output)
 
 
+@pytest.mark.parametrize(
+    ("path", "stands"),
+    [
+        ("/mnt/usb/backup-DATE", True),
+        ("/mnt/usb/backup-2026-11-27", True),
+        ("logs/run-7.txt", True),
+        ("/mnt/usb/photos", False),
+        ("/mnt/usb/backup-x/y", False),
+        ("/mnt/usb/backups-1", False),
+        ("/srv/data/a.csv", False),
+    ],
+)
+def test_a_path_of_an_output_may_be_said_with_its_variable_part(path: str, stands: bool) -> None:
+    """Only within its last part, only where that begins as it is put out, and never by what a call was given."""
+    output = "DST=/mnt/usb/backup-$(date +%F)\nls /srv/data/*\nopen(f'logs/run-{number}.txt')\n"
+    assert (missing(f"It goes to {path} then.", output) == []) is stands
+    assert ungrounded("see /tmp/x-12", seen_in([call("ok", "ls /tmp/x-*")], ())) != ()
+
+
 def test_a_mail_address_names_no_file() -> None:
     """A picture for screens of twice the density is a file all the same."""
     assert [*paths_in("to ann@ex.org, ann@163.com. See icon@2x.png and a/b@c.txt")] == ["icon@2x.png", "a/b@c.txt"]

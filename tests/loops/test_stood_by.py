@@ -80,3 +80,19 @@ async def test_what_the_prompt_shows_of_a_file_may_be_said(world: World) -> None
         "Tell the prices of prices.txt.", {"Plan": plan(subtask("tell")), "ExecutorStep": answer}
     )
     assert (ended.result.output, len(ended.asked("ExecutorStep"))) == ("Tea costs 79.00, coffee 12.50.", 1)
+
+
+async def test_what_stands_in_quotation_marks_may_be_said_without(world: World) -> None:
+    """A worker whose own words were taken for a quotation is told what mends it."""
+    world.file("req.txt", "Status 404\n")
+    script = {
+        "Plan": plan(subtask("explain")),
+        "ExecutorStep": [
+            shell("cat req.txt", final=False),
+            says('404 means "not found".', 1),
+            says("404 means not found.", 1),
+        ],
+    }
+    ended = await world.play("Explain req.txt.", script)
+    assert (ended.directive, len(ended.asked("ExecutorStep"))) == ("accept", 3)
+    assert "Words of your own stand without quotation marks." in ended.asked("ExecutorStep")[-1].user

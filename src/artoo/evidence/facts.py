@@ -16,6 +16,7 @@ from artoo.ports.evidence import EvidenceSource
 LOOKED_FOR = 12  # names in a text that are looked for on disk
 _SAID = 160
 _AS_IT_STANDS = "Where the request leaves that open, give figures, times and quotations as the outputs have them."
+_OWN_QUOTE = "Words of your own stand without quotation marks."
 _WORKED_OUT = "Write a figure that is worked out with what it is worked out from, as in a + b = c or a / b = p %."
 _OWN_WORDS = "What a call printed of its own input shows nothing."
 
@@ -119,6 +120,7 @@ async def floating_tokens(
     if refuted := dict.fromkeys(each.refuted for each in missing if each.refuted):
         return Fact(Reason(found=Found.MISCALCULATED, said="; ".join(refuted)))
     advice = [_AS_IT_STANDS, *([_WORKED_OUT] if any(each.number is not None for each in missing) else [])]
+    advice += [_OWN_QUOTE] if any(each.kind == "quote" for each in missing) else []
     advice += [_OWN_WORDS] if not result.small_model and any(map(own_words, calls)) else []
     found, texts = Reason(found=Found.NOWHERE, said=named(missing)), frozenset(each.text for each in missing)
     return Fact(found, asked_once=True, advice=" ".join(advice), nowhere=texts)

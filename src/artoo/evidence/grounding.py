@@ -19,6 +19,7 @@ _DIGITS = re.compile(r"\d+")
 _LEADING_ZERO = re.compile(r"\b0")
 _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
 _FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")  # words or a number between the signs of a line
+_VARIABLE = "$*{<%"  # what begins a variable part of a path: backup-$(date), log-*
 _MOST_LINES = 4_000
 _NAMED = 12  # tokens that a correction names
 
@@ -137,7 +138,11 @@ def _stands(token: Token, seen: Seen) -> bool:
         case "quote":
             return all(folded(part) in seen.folded for part in _ELLIPSIS.split(token.text))
         case "path" | "url":
-            return text.rstrip("/").removeprefix("./") in seen.whole
+            path, outputs = token.text.rstrip("/").removeprefix("./"), seen.texts[: seen.outputs]
+            begun = (path[:end] + sign for end in range(path.rfind("/") + 2, len(path) + 1) for sign in _VARIABLE)
+            return plain_digits(path).casefold() in seen.whole or any(
+                each in put for each in begun for put in outputs
+            )
         case "id":
             runs = [] if "@" in text else _DIGITS.findall(text)
             return text in seen.whole or (bool(runs) and all(run.lstrip("0") in seen.digits for run in runs))
