@@ -8,16 +8,16 @@ import pytest
 from scenario import World, plan, says, shell, subtask
 
 from artoo.contracts.execution import SubTaskOutcome
-from artoo.contracts.findings import LeftOpen
+from artoo.contracts.findings import LeftOpen, Unconfirmed
 from artoo.words.result import result_words
 
 
 async def test_what_its_author_says_again_is_a_judges_to_decide(world: World) -> None:
     """Half past three may stand there in words, which code does not read; what was named is shown to the judge."""
     world.file("a.txt", "halb vier\n")
-    passed = {"verdicts": [{"number": 1, "quote": "halb vier", "verdict": "pass"}]}
+    passed = {"verdicts": [{"number": number, "quote": "halb vier", "verdict": "pass"} for number in (1, 2)]}
     script = {
-        "Plan": plan(subtask("translate")),
+        "Plan": plan(subtask("translate", "it says when")),
         "ExecutorStep": [shell("cat a.txt", final=False), says("3:30", 1), says("at 3:30", 1)],
         "ValidationReport": passed,
     }
@@ -27,6 +27,7 @@ async def test_what_its_author_says_again_is_a_judges_to_decide(world: World) ->
     assert "no change, not in the request: 3:30" in "\n".join(map(result_words("en").fact, ended.result.facts))
     (asked,) = ended.asked("ValidationReport")
     assert "in outputs, changes or request: 3:30." in asked.user
+    assert [fact.confirmed for fact in ended.result.facts if isinstance(fact, Unconfirmed)] == [()]
     assert "Today: " in asked.user
 
 

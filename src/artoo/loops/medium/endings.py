@@ -77,13 +77,11 @@ class Endings:
         beside = {each.criterion: each.reason for each in verdicts if each.reason and each.reason.found in told}
         facts: list[ResultFact] = []
         if assurance is Assurance.UNVERIFIED:
-            confirmed = tuple(dict.fromkeys(each.criterion for each in verdicts if each.verdict == "pass"))
+            doubted = any(reason.found is Found.NOWHERE for reason in beside.values())
+            sure = (each for each in verdicts if not doubted or assurance_of((each,)) is not Assurance.JUDGED)
+            confirmed = tuple(dict.fromkeys(each.criterion for each in sure if each.verdict == "pass"))
             facts.append(Unconfirmed(looked=looked, images=standing.images, confirmed=confirmed[:_MOST_TRIED]))
-        facts += (
-            LeftOpen(criterion=criterion, found=beside.get(criterion))
-            for criterion in opened
-            if criterion != standing.request
-        )
+        facts += (LeftOpen(criterion=each, found=beside.get(each)) for each in opened if each != standing.request)
         facts += _without_judge(end)
         unread = _unread(end) if assurance is Assurance.CHECKED else None
         told_by_nobody = unread is not None and not unread.put_out
