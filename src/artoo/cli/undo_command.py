@@ -128,6 +128,8 @@ def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
             show(f"{done}  {here.short(path)}")
         if len(paths) > NAMED:
             show(f"{done}  {len(paths) - NAMED:,} more")
+    for path in report.separate:
+        show(f"separate  {here.short(path)}: a file of its own now; other names that it had lead to another file")
     for conflict in report.refused:
         show(f"left      {here.short(conflict.path)}: {conflict.reason}")
     if not report.restored and not report.refused:

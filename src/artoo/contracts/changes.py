@@ -214,11 +214,15 @@ class ApplyReport(Contract):
 
 
 class UndoReport(Contract):
-    """What `undo` put back, and what it left because somebody changed it since."""
+    """What `undo` put back, and what it left because somebody changed it since.
+
+    `separate`: put back as files of their own, while other names that they had lead to another file.
+    """
 
     task_id: str
     restored: tuple[str, ...] = ()
     refused: tuple[Conflict, ...] = ()
+    separate: tuple[str, ...] = ()
 
 
 class UndoableTask(Contract):

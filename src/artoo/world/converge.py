@@ -218,12 +218,19 @@ def _lay(move: Move, content: Place, target: Place, kept: Place | None) -> None:
 
 
 def _after_a_crash(move: Move, now: NodeState, content: Place, target: Place, kept: Place | None) -> None:
-    """It is in place: what is still where it came from is its other name, or what came out of the exchange."""
+    """It is in place: what is still where it came from is its other name or a copy, or what came out of the
+    exchange."""
     left = glance(*content)
-    if left is not None and left.inode == now.inode:
+    if left is not None and (left.inode == now.inode or _is_copy(move, left)):
         os.unlink(content[1], dir_fd=content[0])
     elif left is not None:
         _look_at_what_came_out(move, now.inode, content, target, kept)
+
+
+def _is_copy(move: Move, left: NodeState) -> bool:
+    """Whether it is what the move brings, in another file: a before-image of what had never gone."""
+    assert move.end is not None
+    return not is_state(left, move.start) and is_state(left._replace(inode=move.end.inode), move.end)
 
 
 def _after_a_copy(move: Move, content: Place, target: Place) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from artoo.contracts.changes import Change, ChangeKind, Node, Trait, printable_path
 from artoo.ports.world import Files
@@ -19,11 +20,17 @@ _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
 
 def describe(effects: Iterable[Effect], places: Places, files: Files | None = None) -> tuple[Change, ...]:
     """One change a path, in the order given. `files`: where links are followed (default: on the disk)."""
-    seen = files or RealFiles()
-    return tuple(_change(effect, places, seen) for effect in effects)
+    seen, listed = files or RealFiles(), list(effects)
+    going = Counter(_identity(effect) for effect in listed if not effect.in_place)
+    return tuple(_change(effect, places, seen, going) for effect in listed)
 
 
-def _change(effect: Effect, places: Places, files: Files) -> Change:
+def _identity(effect: Effect) -> tuple[int, int] | None:
+    """Of the file that is there, by whichever name."""
+    return None if effect.before is None else (effect.before.device, effect.before.inode)
+
+
+def _change(effect: Effect, places: Places, files: Files, going: Mapping[tuple[int, int] | None, int]) -> Change:
     before, after = effect.before, effect.after
     here = after or before
     assert here is not None
@@ -36,7 +43,7 @@ def _change(effect: Effect, places: Places, files: Files) -> Change:
         size_before=before.size if before is not None and before.node is Node.FILE else None,
         size_after=after.size if after is not None and after.node is Node.FILE else None,
         content_sha256=effect.digest,
-        detail=_detail(effect),
+        detail=_detail(effect, going[_identity(effect)]),
         traits=tuple(sorted(_traits(effect, places, files))),
     )
 
@@ -103,7 +110,8 @@ def _is_widened(before: NodeState, after: NodeState) -> bool:
     return bool(after.mode & ~before.mode) or (before.uid, before.gid) != (after.uid, after.gid)
 
 
-def _detail(effect: Effect) -> str:
+def _detail(effect: Effect, going: int) -> str:
+    """`going`: how many names of the file that is there are deleted or replaced."""
     before, after = effect.before, effect.after
     parts: list[str] = []
     if before is not None and after is not None:
@@ -114,8 +122,9 @@ def _detail(effect: Effect) -> str:
     if after is not None and before is None and after.mode & 0o7000:
         parts.append(f"mode {after.mode:04o}")
     if before is not None and before.links > 1 and before.node is Node.FILE:
+        others = before.links - (1 if effect.in_place else going)
         share = "change with it" if effect.in_place else "keep the old content"
-        parts.append(f"has {before.links - 1} other hard link(s), which {share}")
+        parts += [f"has {others} other hard link(s), which {share}"] if others > 0 else []
     return "; ".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Where an act's before-images lie: a few in each directory.
+"""Where an act's before-images lie: a few in each directory; of what had other names a name is kept, too.
 
 To bring a file into a directory of hundreds costs twice as much (ext4: 18 us among 420, 10 among 64).
 """
@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 _IN_EACH = 64
+_NAMES = "names"
 _FLAT = "before"
 """The one directory of all images of an act that an earlier artoo wrote down."""
 
@@ -40,6 +41,15 @@ class Images:
             os.makedirs(f"{self._top}/{group}", mode=0o700, exist_ok=True)
             self._made.add(group)
         return self.at(number)
+
+    def name_at(self, number: int) -> str:
+        """Where one more name of the old file lies, if it had others: its image is a copy, and it is not."""
+        return f"{self._record}/{_NAMES}/{number}"
+
+    def make_room_for_name(self, number: int) -> str:
+        """The same, in a directory that is there from now on. Raises OSError."""
+        os.makedirs(f"{self._record}/{_NAMES}", mode=0o700, exist_ok=True)
+        return self.name_at(number)
 
     def directories(self) -> Iterator[Path]:
         """Those in which there is room, and what they lie in: durable before an act is."""

@@ -2,6 +2,7 @@
 
 UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when everything is ready
 UNDO/TASK/TIME-ID/images/K/N     what was at step N (the old file itself where that is possible; see `images`)
+UNDO/TASK/TIME-ID/names/N        one more name of the file that was at step N, if it had others
 UNDO/TASK/TIME-ID/done           the act took effect completely
 UNDO/TASK/TIME-ID/returning      the act is being taken back, and is never finished any more
 UNDO/TASK/TIME-ID/undoing        the paths that are being put back, a JSON list: a start goes on with a cut undo
@@ -120,6 +121,14 @@ class Step:
     def yields_image(self) -> bool:
         """Whether what the source is exchanged with becomes the before-image, of which nothing was kept ahead."""
         return self.lent and self.before is not None and self.image_inode == self.before.inode
+
+    @property
+    def had_names(self) -> bool:
+        """Whether the old file had other names, so that its image is a copy."""
+        was = self.before
+        if was is None or was.node is not Node.FILE or was.links == 1:
+            return False
+        return self.image is not None and self.image_inode not in (None, was.inode)
 
     @property
     def path(self) -> str:

@@ -14,7 +14,7 @@ from artoo.contracts.changes import Node, path_bytes
 from artoo.world.files import Reach, parent_of
 from artoo.world.journal import Record, StateRecord, Step, record_bytes
 from artoo.world.mounts import MountTable
-from artoo.world.nodes import NodeState, glance, open_directory, read_state
+from artoo.world.nodes import NodeState, glance, open_directory, read_state, state_of
 
 
 class Move(NamedTuple):
@@ -67,10 +67,27 @@ def forward(step: Step, record: Record) -> Move:
 
 
 def backward(step: Step, record: Record) -> Move:
-    """The step taken back, after its act was done."""
-    content = record.images.at(step.image) if step.image is not None else None
-    was = step.after_sha256
-    return Move(step.root, step.relative, step.after, step.restored, step.in_place, content, record.name, was)
+    """The step taken back, after its act was done. A file with other names comes back by its own name where that
+    is kept and it is as it was; else, and where it was written to since, a copy comes back."""
+    content, end = record.images.at(step.image) if step.image is not None else None, step.restored
+    if step.had_names and step.image is not None:
+        name = record.images.name_at(step.image)
+        if _is_old_file(name, step):
+            content, end = name, step.before
+        elif is_state(now_at(step.root, step.relative), step.before):  # it is back
+            content, end = None, step.before
+    return Move(step.root, step.relative, step.after, end, step.in_place, content, record.name, step.after_sha256)
+
+
+def _is_old_file(name: str, step: Step) -> bool:
+    """Whether what is there is the file that was at the step, and nobody has changed it by another name."""
+    try:
+        seen = os.lstat(name)
+    except FileNotFoundError:
+        return False
+    now, was = state_of(seen), step.before
+    same = was is not None and (now.mode, now.uid, now.gid) == (was.mode, was.uid, was.gid)
+    return same and is_state(now, was)
 
 
 def returned(step: Step, record: Record, reach: Reach) -> Move | None:

@@ -167,6 +167,8 @@ class Preparation:
                 image_inode = before.inode
             else:
                 image_inode = self._keep(effect, real.parent(root, relative), before, image)
+                if not _can_be_the_image(before):
+                    linked(*real.parent(root, relative), self._record.images.make_room_for_name(number))
         source, after = lent, effect.after
         if brings and lent is None:
             source, after = self._brought(number, effect, layers)

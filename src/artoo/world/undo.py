@@ -79,6 +79,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     if not kept:
         raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
     wait_for_git((step.root, step.relative) for record in kept for step in record.journal().steps)
+    named = _named(kept)
     restored: dict[str, None] = {}
     refused: dict[str, Conflict] = {}
     with exclusive(undo_home):
@@ -92,7 +93,24 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
                     refused[path] = Conflict(path=path, reason=part + reason)
     refused = {path: conflict for path, conflict in refused.items() if not is_kept_name(path)}
     done = tuple(path for path in restored if path not in refused and not is_kept_name(path))
-    return UndoReport(task_id=task_id, restored=done, refused=tuple(repositories.told(refused)))
+    return UndoReport(
+        task_id=task_id,
+        restored=done,
+        refused=tuple(repositories.told(refused)),
+        separate=tuple(path for path in done if path in named and _is_separate(named[path])),
+    )
+
+
+def _named(kept: Sequence[Record]) -> dict[str, Step]:
+    """The paths that had other names before the first act on them."""
+    first = {step.path: step for record in reversed(kept) for step in record.journal().steps}
+    return {path: step for path, step in first.items() if step.had_names}
+
+
+def _is_separate(step: Step) -> bool:
+    """Whether what came back is a file of its own, and its other names lead to another."""
+    now = now_at(step.root, step.relative)
+    return now is not None and step.before is not None and now.inode != step.before.inode
 
 
 def finish_undo(record: Record) -> UndoReport:
@@ -197,13 +215,18 @@ def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -
         now = now._replace(mode=modes[step.root, step.relative])
     if step.in_place:
         return _metadata_refusal(now, step, record)
-    if is_state(now, step.restored) and not (now is not None and now.is_directory and step.after is None):
+    if _is_back(now, step) and not (now is not None and now.is_directory and step.after is None):
         return None
     if not (is_state(now, step.after) or _written_anew(now, step)) or not _same_content(step):
         return "it was changed since" if now is not None else "it was removed since"
     if now is not None and not now.is_directory and not _same_metadata(now, step.after):
         return "its mode, owner or attributes were changed since"
     return _image_refusal(step, record)
+
+
+def _is_back(now: NodeState | None, step: Step) -> bool:
+    """Whether the old state is there: by its image, or the old file itself by another name that it had."""
+    return is_state(now, step.restored) or is_state(now, step.before)
 
 
 def _taken_back(step: Step, record: Record) -> Move:
@@ -221,7 +244,7 @@ def _written_anew(now: NodeState | None, step: Step) -> bool:
     after = step.after
     if now is None or after is None or now.node is not after.node:
         return False
-    if is_state(now, after) or is_state(now, step.restored):
+    if is_state(now, after) or _is_back(now, step):
         return False
     is_link = now.node is Node.LINK and printable_path(now.target) == after.target
     is_file = now.node is Node.FILE and step.after_sha256 is not None
