@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from acp.exceptions import RequestError
+from acp.helpers import text_block
+from editor import Editor
 from hosting import Place
 from malformed import malformed
 from raw_client import Raw, raw_client, where
 
+from artoo.protocols.acp.agent import EditorAgent
 from artoo.protocols.acp.open_sessions import directory
+from artoo.protocols.intake import Runner, open_intake
+from artoo.protocols.looking import looking_at
 from artoo.protocols.standard_streams import LONGEST_LINE
+from artoo.runtime.sessions import Session
 
 HELLO = {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {"protocolVersion": 1}}
 
@@ -191,3 +199,37 @@ async def test_answers_that_are_none_decide_nothing(place: Place) -> None:
                 if message.get("method") == "session/request_permission":
                     await client.say({"jsonrpc": "2.0", "id": message["id"], **bad})
             assert (place.project / "gone.txt").exists()
+
+
+async def test_nothing_happens_in_a_session_while_it_is_loaded(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a prompt nor another load begins between the look at the disk and its answer."""
+    reading, go_on = threading.Event(), threading.Event()
+    session = Session(place.root / "kept.jsonl")
+
+    def found(home: Path, name: str) -> Session:
+        reading.set()
+        assert go_on.wait(60)
+        return session
+
+    monkeypatch.setattr("artoo.protocols.acp.agent.find_session", found)
+    go_on.set()
+    async with open_intake(cast(Runner, None), place.config) as intake:
+        agent = EditorAgent(intake, looking_at(place.config))
+        agent.on_connect(cast(Any, Editor()))
+        await agent.initialize(protocol_version=1)
+        await agent.load_session(str(place.project), session.name)
+        reading.clear()
+        go_on.clear()
+        loading = asyncio.create_task(agent.load_session(str(place.project), session.name))
+        assert await asyncio.to_thread(reading.wait, 60)
+        for asking in (
+            agent.prompt([text_block("/help")], session.name),
+            agent.load_session(str(place.project), session.name),
+        ):
+            with pytest.raises(RequestError, match="being loaded"):
+                await asking
+        go_on.set()
+        assert (await loading).modes is not None
+        assert (await agent.prompt([text_block("/help")], session.name)).stop_reason == "end_turn"

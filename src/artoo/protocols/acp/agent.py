@@ -119,18 +119,18 @@ class EditorAgent:
         """Takes a conversation up again: all that is kept of it is told first."""
         self._known()
         directory(cwd)
-        self._open.check_idle(session_id)
-        session = await asyncio.to_thread(find_session, self._home, session_id)
-        if session is None:
-            raise RequestError(
-                NOT_FOUND, f"there is no session {session_id[:LONGEST_NAME]!r} with an exchange in it"
-            )
-        opened = self._open.add(session, cwd, mcp_servers)
-        teller = self._teller(session_id)
-        for turn in session.exchanges:
-            await teller.say(update_user_message_text(turn.input))
-            await teller.say(update_agent_message_text(await asyncio.to_thread(self._answered, turn)))
-        await teller.say(offered())
+        with self._open.loading(session_id):
+            session = await asyncio.to_thread(find_session, self._home, session_id)
+            if session is None:
+                raise RequestError(
+                    NOT_FOUND, f"there is no session {session_id[:LONGEST_NAME]!r} with an exchange in it"
+                )
+            opened = self._open.add(session, cwd, mcp_servers)
+            teller = self._teller(session_id)
+            for turn in session.exchanges:
+                await teller.say(update_user_message_text(turn.input))
+                await teller.say(update_agent_message_text(await asyncio.to_thread(self._answered, turn)))
+            await teller.say(offered())
         return LoadSessionResponse(modes=modes_of(opened.apply))
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,6 +49,7 @@ class OpenSessions:
 
     apply: ApplyMode
     _open: OrderedDict[str, OpenSession] = field(default_factory=OrderedDict[str, OpenSession])
+    _loading: set[str] = field(default_factory=set[str])
 
     def __contains__(self, name: object) -> bool:
         return name in self._open
@@ -76,16 +78,28 @@ class OpenSessions:
     def begin(self, name: str) -> tuple[OpenSession, PromptTurn]:
         """A prompt in an open one that answers none."""
         found = self.find(name)
-        self.check_idle(name)
+        self._check_idle(name)
         self._open.move_to_end(name)
         found.turn = PromptTurn()
         return found, found.turn
 
-    def check_idle(self, name: str) -> None:
+    @contextmanager
+    def loading(self, name: str) -> Generator[None]:
+        """For the block nobody else loads it or prompts in it: what is read from the disk stays the latest."""
+        self._check_idle(name)
+        self._loading.add(name)
+        try:
+            yield
+        finally:
+            self._loading.remove(name)
+
+    def _check_idle(self, name: str) -> None:
         """Whether it is open or not."""
         found = self._open.get(name)
         if found is not None and found.turn is not None:
             raise RequestError(INVALID_REQUEST, f"session {name} answers a prompt now; cancel it first")
+        if name in self._loading:
+            raise RequestError(INVALID_REQUEST, f"session {name} is being loaded; wait for the answer")
 
 
 def directory(cwd: str) -> Path:
