@@ -7,7 +7,7 @@ import asyncio
 from acp.exceptions import RequestError
 from acp.schema import AllowedOutcome, PermissionOption, PermissionOptionKind, RequestPermissionResponse
 
-from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.confirmation import Consent
 from artoo.protocols.acp.telling import Teller
 from artoo.protocols.consent import consent_named, options_of, question_text
 from artoo.protocols.handed import HandedTask, OpenQuestion
@@ -61,13 +61,9 @@ async def put(question: OpenQuestion, task_id: str, teller: Teller) -> None:
 def _answer(question: OpenQuestion, response: RequestPermissionResponse) -> None:
     outcome = response.outcome
     if isinstance(outcome, AllowedOutcome):
-        question.answer(_meant(question.request, outcome.option_id))
+        question.answer(consent_named(question.request, outcome.option_id))
     else:
         question.answer(Consent.NO)  # dismissed
-
-
-def _meant(request: ConfirmationRequest, option: str) -> Consent:
-    return consent_named(request, option)
 
 
 def _agreed(question: OpenQuestion) -> bool:
