@@ -8,8 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+from a2a.types import ListTasksRequest, Task
+from a2a.utils.errors import InvalidParamsError
 from foreign import PEER, books, client_of, hosted, message, started
 from malformed import malformed
+
+from artoo.protocols.a2a.listing import page_of
 
 VERSION = {"a2a-version": "1.0", "content-type": "application/json"}
 TEXT = [{"text": "make bad.txt"}]
@@ -159,3 +164,11 @@ async def test_one_message_two_hundred_times(tmp_path: Path) -> None:
                 found.add(answer.json()["task"]["id"])
         assert len(found) == 1
         assert len(await office.board.list()) == 1
+
+
+@pytest.mark.parametrize("many", [0, 3])
+def test_a_page_token_that_was_never_given(many: int) -> None:
+    """It is an error whether there is anything to list or not."""
+    tasks = [Task(id=f"{number}") for number in range(many)]
+    with pytest.raises(InvalidParamsError, match="pageToken"):
+        page_of(tasks, ListTasksRequest(page_token="made up"))

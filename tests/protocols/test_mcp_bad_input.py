@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from typing import cast
 
+import pytest
 from hosting import Place
 from malformed import malformed
 from raw_client import INITIALIZE, raw_client
 
-from artoo.protocols.standard_streams import LONGEST_LINE
+from artoo.protocols.standard_streams import LONGEST_LINE, Wire
 
 
 async def test_two_hundred_lines_that_are_no_messages(place: Place) -> None:
@@ -107,3 +110,14 @@ async def test_half_an_emoji_is_read_and_answered_under_its_id(place: Place) -> 
         await client.write(rb'{"jsonrpc":"2.0","id":"cut","method":"ping","params":{"_meta":{"said":"\ud83d"}}}')
         answer = await client.hear()
         assert answer["id"] == "cut" and "result" in answer
+
+
+@pytest.mark.parametrize("end", [b"", b" ", b"\t \n", b'  {"last": 1} '])
+async def test_blanks_at_the_end_are_no_message(end: bytes) -> None:
+    """A client that leaves with blanks has said nothing more; a last line without its end counts."""
+    reader = asyncio.StreamReader()
+    reader.feed_data(b'{"first": 1}\n' + end)
+    reader.feed_eof()
+    wire = Wire(reader, cast(asyncio.StreamWriter, None))
+    assert await wire.line() == b'{"first": 1}'
+    assert await wire.line() == (end.strip() or None)

@@ -40,7 +40,7 @@ class Wire:
             try:
                 line = await self.reader.readuntil(b"\n")
             except asyncio.IncompleteReadError as error:
-                return error.partial or None
+                return error.partial.strip() or None
             except asyncio.LimitOverrunError as error:
                 await self._skip(error.consumed)
                 return TOO_LONG

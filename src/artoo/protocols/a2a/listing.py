@@ -22,7 +22,8 @@ def page_of(tasks: Sequence[Task], params: ListTasksRequest) -> ListTasksRespons
     if params.tenant:
         raise InvalidParamsError("there are no tenants here: every agent has an address of its own")
     wanted = sorted((task for task in tasks if _fits(task, params)), key=_key, reverse=True)
-    rest = [task for task in wanted if _key(task) < _after(params)] if params.page_token else wanted
+    after = _after(params) if params.page_token else None
+    rest = [task for task in wanted if after is None or _key(task) < after]
     page = rest[:size]
     if not params.include_artifacts:
         for task in page:
