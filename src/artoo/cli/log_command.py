@@ -77,8 +77,7 @@ def _elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]
 @task_argument
 @click.option("--full", is_flag=True, help="With prompts, answers, outputs and each note of memory.")
 @as_json_option
-@click.pass_context
-def show(context: click.Context, task_id: str | None, full: bool, as_json: bool) -> None:
+def show(task_id: str | None, full: bool, as_json: bool) -> None:
     """Show a task: rounds, subtasks, calls with their cost, verdicts with evidence, the loss, the result.
 
     At the end stands what became of its changes since: what waits, was applied, discarded or put back, and when. Of
@@ -93,7 +92,7 @@ def show(context: click.Context, task_id: str | None, full: bool, as_json: bool)
     from artoo.runtime.afterwards import SettledBooks
     from artoo.tasklog.reader import TaskLogReader
 
-    reader = _reader(context, task_id)
+    reader = _reader(task_id)
     with ReadingProgress("log", reader.bytes) as progress:
         story = told(TaskLogReader(reader.directory, progress), whole=full or as_json)
     ended = None if story.result is None else story.result.changes
@@ -129,7 +128,7 @@ def replay(context: click.Context, task_id: str | None, values: tuple[str, ...],
     from artoo.cli import replay_view
     from artoo.runtime.replaying import replay as replaying
 
-    reader = _reader(context, task_id)
+    reader = _reader(task_id)
     if values:
         context.exit(_what_if(reader, values, as_json=as_json))
     replayed = asyncio.run(replaying.replay(reader))
@@ -159,20 +158,19 @@ def _what_if(reader: TaskLogReader, values: tuple[str, ...], *, as_json: bool) -
 @click.option(
     "-o", "--output", type=click.File("wb", lazy=True), default="-", help="A file (default: standard output)."
 )
-@click.pass_context
-def export(context: click.Context, task_id: str | None, output: BinaryIO) -> None:
+def export(task_id: str | None, output: BinaryIO) -> None:
     """Write a task's whole log as JSON lines, long strings put back where they belong."""
     from artoo.contracts import codec
 
     count = 0
-    for _, fields in _reader(context, task_id).fields():
+    for _, fields in _reader(task_id).fields():
         output.write(codec.line_of(fields) + b"\n")
         count += 1
     output.flush()
     click.echo(f"{count} lines exported", err=True)
 
 
-def _reader(context: click.Context, task_id: str | None) -> TaskLogReader:
+def _reader(task_id: str | None) -> TaskLogReader:
     from artoo.contracts.errors import ConfigurationError
     from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
 

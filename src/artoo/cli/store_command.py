@@ -56,23 +56,20 @@ def check(url: str | None, as_json: bool) -> None:
 @store.command(name="import")
 @_url
 @as_json_option
-@click.pass_context
-def import_(context: click.Context, url: str | None, as_json: bool) -> None:
+def import_(url: str | None, as_json: bool) -> None:
     """Copy what this home has into an empty store. The home keeps its own."""
-    _move(context, url, as_json, lambda part, address: part.move_in(address))
+    _move(url, as_json, lambda part, address: part.move_in(address))
 
 
 @store.command()
 @_url
 @as_json_option
-@click.pass_context
-def export(context: click.Context, url: str | None, as_json: bool) -> None:
+def export(url: str | None, as_json: bool) -> None:
     """Copy what the store has into this home, which must have none. The store keeps its own."""
-    _move(context, url, as_json, lambda part, address: part.move_out(address))
+    _move(url, as_json, lambda part, address: part.move_out(address))
 
 
 def _move(
-    context: click.Context,
     url: str | None,
     as_json: bool,
     move: Callable[[Part, StoreAddress], Sequence[Counted]],
