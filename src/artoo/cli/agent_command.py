@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.office import JsonObject, in_office
+from artoo.cli.office import JsonObject, in_office, plain_object
 from artoo.cli.options import HELP, as_json_option
 from artoo.cli.printable import print_json
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from artoo.agents.cognition_store import Session
     from artoo.agents.folders import AgentFolder
+    from artoo.agents.identity import Identity
     from artoo.agents.registry import AgentRecord
+    from artoo.contracts.agents import PulseRecorded
     from artoo.runtime.team.office import Office
 
 _ELSEWHERE = "its folder is on another machine"
@@ -25,8 +31,68 @@ _GONE = (
 )
 _RETIRED = "what it left is kept; artoo agent accept {name} takes it back"
 FOLDER_GONE = "folder gone"
-RETIRED, READY = "retired", "ready"
+RETIRED, READY, NOT_ACCEPTED = "retired", "ready", "not accepted"
 _RECENT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An agent in a list. `trust` None: nobody has accepted it yet."""
+
+    name: str
+    trust: str | None
+    state: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One agent as it is, with the latest of what it did."""
+
+    row: Row
+    identity: Identity
+    folder: AgentFolder
+    accepted: bool
+    unread: int
+    pulses: tuple[PulseRecorded, ...]
+    sessions: tuple[tuple[datetime, Session], ...]
+
+    def plain(self) -> JsonObject:
+        """For programs."""
+        return {
+            **asdict(self.row),
+            "role": self.identity.role,
+            "persona": self.identity.persona,
+            "skills": list(self.identity.skills),
+            "must_not": list(self.identity.limits.must_not),
+            "tier": self.identity.tier,
+            "identity": str(self.folder.identity),
+            "accepted": self.accepted,
+            "heartbeat": str(self.folder.heartbeat),
+            "unread": self.unread,
+            "pulses": [plain_object(pulse) for pulse in self.pulses],
+            "sessions": [
+                {"at": at.isoformat(), "kind": session.kind, "summary": session.summary}
+                for at, session in self.sessions
+            ],
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        lines = [
+            f"{self.row.name}, {self.identity.role} ({self.row.trust}, {self.row.state})",
+            self.identity.persona,
+        ]
+        for what, values in (("skills", self.identity.skills), ("must not", self.identity.limits.must_not)):
+            if values:
+                lines.append(f"{what}: {', '.join(values)}")
+        accepted = "accepted" if self.accepted else "NOT the accepted one"
+        lines += [f"identity: {self.folder.identity} ({accepted})", f"unread letters: {self.unread}"]
+        for pulse in self.pulses:
+            why = f": {pulse.why}" if pulse.why else ""
+            lines.append(f"pulse {pulse.due_at.isoformat()}  {pulse.outcome} x{pulse.count}{why}")
+        lines += [f"{at.isoformat()}  {session.kind}: {session.summary}" for at, session in self.sessions]
+        return lines
 
 
 @click.group(invoke_without_command=True, context_settings=HELP)
@@ -89,7 +155,7 @@ def new(
 
     record = in_office(work)
     if as_json:
-        print_json(_record_object(record))
+        print_json(asdict(_row(record)))
         return
     from artoo.cli.printable import show
 
@@ -102,11 +168,11 @@ def list_(as_json: bool) -> None:
     """Show all agents, and folders that are none."""
     rows, problems = in_office(listed)
     if as_json:
-        print_json({"agents": rows, "problems": problems})
+        print_json({"agents": [asdict(row) for row in rows], "problems": problems})
         return
     from artoo.cli.team_view import show_lines, show_table
 
-    table = [(str(row["name"]), str(row["trust"] or "-"), str(row["state"]), str(row["detail"])) for row in rows]
+    table = [(row.name, row.trust or "-", row.state, row.detail) for row in rows]
     show_table(("name", "trust", "state", ""), table, "There is no agent yet: artoo agent new NAME")
     show_lines(f"! {problem}" for problem in problems)
 
@@ -118,11 +184,11 @@ def show_(name: str, as_json: bool) -> None:
     """Show one agent: its identity, its latest pulses, what it did."""
     found = in_office(lambda office: _shown(office, name))
     if as_json:
-        print_json(found)
+        print_json(found.plain())
         return
     from artoo.cli.team_view import show_lines
 
-    show_lines(_lines(found))
+    show_lines(found.lines())
 
 
 @agent.command("trust")
@@ -202,52 +268,51 @@ async def _lent(office: Office, folder: AgentFolder) -> None:
         await lend(office.agent_files, folder, record.identity_sha256)
 
 
-async def listed(office: Office) -> tuple[list[JsonObject], list[str]]:
+async def listed(office: Office) -> tuple[list[Row], list[str]]:
     """The agents as rows, and what is wrong with folders that are none."""
     found = await asyncio.to_thread(office.folders)
     records = {record.name: record for record in await office.registry.list()}
-    rows: list[JsonObject] = []
+    rows: list[Row] = []
     for folder in found.agents:
         record = records.pop(folder.name, None)
         if record is None:
             detail = f"read {folder.identity}, then: artoo agent accept {folder.name}"
-            rows.append({"name": folder.name, "trust": None, "state": "not accepted", "detail": detail})
+            rows.append(Row(folder.name, None, NOT_ACCEPTED, detail))
         elif record.retired:
-            rows.append({**_record_object(record), "detail": _RETIRED.format(name=record.name)})
+            rows.append(_row(record, detail=_RETIRED.format(name=record.name)))
         else:
-            rows.append({**_record_object(record), **await asyncio.to_thread(_altered, folder, record)})
+            rows.append(await asyncio.to_thread(_as_on_disk, folder, record))
     retired = [record for record in records.values() if record.retired]
-    rows += [{**_record_object(record), "detail": _RETIRED.format(name=record.name)} for record in retired]
+    rows += [_row(record, detail=_RETIRED.format(name=record.name)) for record in retired]
     records = {name: record for name, record in records.items() if not record.retired}
     if office.machine:
-        rows += [{**_record_object(record), "detail": record.stopped or _ELSEWHERE} for record in records.values()]
+        rows += [_row(record, detail=record.stopped or _ELSEWHERE) for record in records.values()]
         return rows, list(found.problems)
     for record in records.values():
-        rows.append({**_record_object(record), "state": FOLDER_GONE, "detail": _GONE.format(name=record.name)})
+        rows.append(_row(record, state=FOLDER_GONE, detail=_GONE.format(name=record.name)))
     gone = [f"{name}: {_GONE.format(name=name)}" for name, record in records.items() if not record.paused]
     return rows, [*found.problems, *gone]
 
 
-def _altered(folder: AgentFolder, record: AgentRecord) -> JsonObject:
-    """What is said of an agent whose identity on disk is not the accepted one, before a pulse finds out."""
+def _as_on_disk(folder: AgentFolder, record: AgentRecord) -> Row:
+    """Also of an agent whose identity on disk is not the accepted one, before a pulse finds out. Blocks."""
     from artoo.agents.identity import digest
 
     if digest(folder.identity) == record.identity_sha256:
-        return {}
+        return _row(record)
     why = record.stopped or "its identity was changed since it was accepted"
-    return {
-        "state": "not accepted",
-        "detail": f"{why}; read {folder.identity}, then: artoo agent accept {folder.name}",
-    }
+    detail = f"{why}; read {folder.identity}, then: artoo agent accept {folder.name}"
+    return _row(record, state=NOT_ACCEPTED, detail=detail)
 
 
-def _record_object(record: AgentRecord) -> JsonObject:
+def _row(record: AgentRecord, *, state: str | None = None, detail: str | None = None) -> Row:
+    """What the books say, unless something else is known."""
     working = "stopped" if record.stopped else "paused" if record.paused else READY
-    state = RETIRED if record.retired else working
-    return {"name": record.name, "trust": record.trust.value, "state": state, "detail": record.stopped}
+    stands = RETIRED if record.retired else working
+    return Row(record.name, record.trust.value, state or stands, record.stopped if detail is None else detail)
 
 
-async def _shown(office: Office, name: str) -> JsonObject:
+async def _shown(office: Office, name: str) -> Shown:
     from artoo.agents.cognition_store import CognitionStore
     from artoo.agents.identity import read_identity
 
@@ -255,39 +320,12 @@ async def _shown(office: Office, name: str) -> JsonObject:
     folder = await _folder(office, name)
     identity = await asyncio.to_thread(read_identity, folder.identity, name)
     days = office.config.runtime.memory.episodic.session_retention_days
-    sessions = await CognitionStore(office.database, name, days).sessions(_RECENT)
-    return {
-        **_record_object(record),
-        "role": identity.role,
-        "persona": identity.persona,
-        "skills": list(identity.skills),
-        "must_not": list(identity.limits.must_not),
-        "tier": identity.tier,
-        "identity": str(folder.identity),
-        "accepted": identity.sha256 == record.identity_sha256,
-        "heartbeat": str(folder.heartbeat),
-        "unread": await office.mailbox.unread(name),
-        "pulses": [pulse.model_dump(mode="json") for pulse in await office.pulses.recent(name, _RECENT)],
-        "sessions": [
-            {"at": at.isoformat(), "kind": session.kind, "summary": session.summary} for at, session in sessions
-        ],
-    }
-
-
-def _lines(found: JsonObject) -> list[str]:
-    lines = [f"{found['name']}, {found['role']} ({found['trust']}, {found['state']})", str(found["persona"])]
-    for key in ("skills", "must_not"):
-        values = found[key]
-        if isinstance(values, list) and values:
-            lines.append(f"{key.replace('_', ' ')}: {', '.join(map(str, values))}")  # pyright: ignore[reportUnknownArgumentType]
-    accepted = "accepted" if found["accepted"] else "NOT the accepted one"
-    lines += [f"identity: {found['identity']} ({accepted})", f"unread letters: {found['unread']}"]
-    for pulse in _objects(found["pulses"]):
-        why = f": {pulse['why']}" if pulse["why"] else ""
-        lines.append(f"pulse {pulse['due_at']}  {pulse['outcome']} x{pulse['count']}{why}")
-    lines += [f"{one['at']}  {one['kind']}: {one['summary']}" for one in _objects(found["sessions"])]
-    return lines
-
-
-def _objects(value: object) -> list[JsonObject]:
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+    return Shown(
+        row=_row(record),
+        identity=identity,
+        folder=folder,
+        accepted=identity.sha256 == record.identity_sha256,
+        unread=await office.mailbox.unread(name),
+        pulses=await office.pulses.recent(name, _RECENT),
+        sessions=await CognitionStore(office.database, name, days).sessions(_RECENT),
+    )

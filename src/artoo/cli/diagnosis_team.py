@@ -50,14 +50,14 @@ async def _agents(config: Config) -> AsyncGenerator[Finding]:
     async with open_office(config) as office:
         rows, problems = await listed(office)
         folders = (await asyncio.to_thread(office.folders)).agents
-    retired = {row["name"] for row in rows if row["state"] == RETIRED}
+    retired = {row.name for row in rows if row.state == RETIRED}
     for row in rows:
-        if row["state"] in (FOLDER_GONE, RETIRED):
+        if row.state in (FOLDER_GONE, RETIRED):
             continue  # told below, with what can be done; or nothing is to be done
-        ready = row["state"] in ("ready", "paused")
-        detail = str(row["state"]) + (f": {row['detail']}" if row["detail"] else "")
-        remedy = "" if ready else f"read its identity, then: artoo agent accept {row['name']}"
-        yield Finding(f"agent {row['name']}", State.OK if ready else State.WARN, detail, remedy)
+        ready = row.state in ("ready", "paused")
+        detail = row.state + (f": {row.detail}" if row.detail else "")
+        remedy = "" if ready else f"read its identity, then: artoo agent accept {row.name}"
+        yield Finding(f"agent {row.name}", State.OK if ready else State.WARN, detail, remedy)
     for problem in problems:
         yield Finding("agents", State.WARN, problem, "mend it, or remove the folder")
     for folder in (one for one in folders if one.name not in retired):

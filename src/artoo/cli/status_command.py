@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -14,12 +15,15 @@ from artoo.cli.options import HELP, as_json_option
 from artoo.cli.printable import print_json
 from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ArtooError
-from artoo.contracts.solution import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
+    from artoo.agents.left import Left
+    from artoo.agents.registry import AgentRecord
+    from artoo.contracts.agents import PulseRecorded
+    from artoo.contracts.solution import Cost
     from artoo.runtime.team.office import Office
     from artoo.tasklog.reader import TaskSummary
 
@@ -32,10 +36,73 @@ MOST_WAITING = 20
 """Tasks that are named of those that wait for the operator."""
 
 
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent at a glance. `why`: what stopped it; `pulse`: its last."""
+
+    name: str
+    trust: str
+    state: str
+    why: str
+    unread: int
+    working_on: str | None
+    pulse: PulseRecorded | None
+
+    def plain(self) -> JsonObject:
+        """For programs."""
+        return {
+            "name": self.name,
+            "trust": self.trust,
+            "state": self.state,
+            "why": self.why,
+            "unread": self.unread,
+            "working_on": self.working_on,
+            "pulse": None if self.pulse is None else plain_object(self.pulse),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One of those that share the books, and whose hearts beat there."""
+
+    machine: str
+    program: str
+    projects: tuple[str, ...]
+    last_seen_at: str
+    agents: tuple[str, ...]
+    this: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """How the team stands. `serving`: its process; `tasks`: how many in each state; `unread`: your letters."""
+
+    memory_today: Cost
+    serving: int | None
+    agents: tuple[Agent, ...]
+    tasks: dict[str, int]
+    waiting_for_you: tuple[Left, ...]
+    problems: tuple[str, ...]
+    unread: int
+    machines: tuple[Machine, ...]
+
+    def plain(self) -> JsonObject:
+        """For programs."""
+        return {
+            "memory_today": plain_object(self.memory_today),
+            "serving": self.serving,
+            "agents": [agent.plain() for agent in self.agents],
+            "tasks": self.tasks,
+            "waiting_for_you": [{**plain_object(one.task), "why": one.why} for one in self.waiting_for_you],
+            "problems": list(self.problems),
+            "unread": self.unread,
+            "machines": [asdict(machine) for machine in self.machines],
+        }
+
+
 @click.command(context_settings=HELP)
 @as_json_option
-@click.pass_context
-def status(context: click.Context, as_json: bool) -> None:
+def status(as_json: bool) -> None:
     """Show what waits for your yes, whether the team works, and what it is at."""
     from artoo.cli.waiting import all_waiting, waiting_lines, waiting_object
     from artoo.runtime.expiring import drop_expired
@@ -44,7 +111,7 @@ def status(context: click.Context, as_json: bool) -> None:
     config = current_config()
     drop_expired(config)
     waiting = all_waiting(config)
-    found, problem = _of_the_team(context)
+    found, problem = _of_the_team()
     known = {one.task_id for one in waiting}
     stopped = tuple(one for one in left_undone(config.home, LATEST) if one.task_id not in known)
     if as_json:
@@ -52,7 +119,7 @@ def status(context: click.Context, as_json: bool) -> None:
             "changes_waiting": [waiting_object(one) for one in waiting],
             "stopped": [{"task_id": one.task_id, "request": one.request} for one in stopped],
         }
-        print_json({**found, **more})
+        print_json({**({"problems": [str(problem)]} if found is None else found.plain()), **more})
         _raise(problem)
         return
     from artoo.cli.printable import show
@@ -66,15 +133,16 @@ def status(context: click.Context, as_json: bool) -> None:
     from artoo.cli.team_view import show_lines
 
     _raise(problem)
-    show_lines(status_lines(found))
+    if found is not None:
+        show_lines(status_lines(found))
 
 
-def _of_the_team(context: click.Context) -> tuple[JsonObject, ArtooError | None]:
+def _of_the_team() -> tuple[Team | None, ArtooError | None]:
     """How the team stands, or why its books cannot be read (a full disk): what waits is shown all the same."""
     try:
         return in_office(_status), None
     except ArtooError as error:
-        return {"problems": [str(error)]}, error
+        return None, error
 
 
 def _raise(problem: ArtooError | None) -> None:
@@ -94,7 +162,7 @@ def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
     return lines
 
 
-async def _status(office: Office) -> JsonObject:
+async def _status(office: Office) -> Team:
     from artoo.agents.additions import MOST_TASKS
     from artoo.agents.left import left_to_operator
     from artoo.agents.patrol_store import script_problems
@@ -104,49 +172,40 @@ async def _status(office: Office) -> JsonObject:
 
     tasks = await office.board.list(limit=MOST_TASKS)
     counted = Counter(task.state.value for task in tasks)
-    left = await left_to_operator(office.database, office.policies)
     rows, problems = await listed(office)
-    problems += await asyncio.to_thread(
-        _wrong_items, office, {row["name"] for row in rows if row["state"] == RETIRED}
+    problems += await asyncio.to_thread(_wrong_items, office, {row.name for row in rows if row.state == RETIRED})
+    failing = await script_problems(
+        office.database, str(office.routine), {row.name for row in rows if row.state == READY}
     )
-    working_agents = {str(row["name"]) for row in rows if row["state"] == READY}
-    failing = await script_problems(office.database, str(office.routine), working_agents)
     problems += [f"{office.routine} ({', '.join(whose)}): {problem}" for problem, whose in failing.items()]
-    gone = {row["name"] for row in rows if row["state"] == FOLDER_GONE}
-    working = {task.assignee: task for task in tasks if task.state is BoardState.IN_PROGRESS}
-    agents: list[JsonObject] = []
-    for record in await office.registry.list():
-        if record.retired:
-            continue
-        recent = await office.pulses.recent(record.name, 1)
-        task = working.get(record.name)
-        agents.append(
-            {
-                "name": record.name,
-                "trust": record.trust.value,
-                "state": "folder gone"
-                if record.name in gone
-                else "stopped"
-                if record.stopped
-                else "paused"
-                if record.paused
-                else "ready",
-                "why": "" if record.name in gone else record.stopped,
-                "unread": await office.mailbox.unread(record.name),
-                "working_on": None if task is None else task.id,
-                "pulse": plain_object(recent[0]) if recent else None,
-            }
+    gone = {row.name for row in rows if row.state == FOLDER_GONE}
+    working = {task.assignee: task.id for task in tasks if task.state is BoardState.IN_PROGRESS}
+    agents = [
+        Agent(
+            name=record.name,
+            trust=record.trust.value,
+            state=FOLDER_GONE if record.name in gone else _state(record),
+            why="" if record.name in gone else record.stopped,
+            unread=await office.mailbox.unread(record.name),
+            working_on=working.get(record.name),
+            pulse=next(iter(await office.pulses.recent(record.name, 1)), None),
         )
-    return {
-        "memory_today": plain_object(await asyncio.to_thread(spent_on, office.home, office.clock.now().date())),
-        "serving": await asyncio.to_thread(serving, office.home),
-        "agents": agents,
-        "tasks": {state.value: counted[state.value] for state in BoardState if counted[state.value]},
-        "waiting_for_you": [{**plain_object(one.task), "why": one.why} for one in left],
-        "problems": [*problems, *(f"agent {row['name']}: {row['detail']}" for row in rows if row["trust"] is None)],
-        "unread": await office.mailbox.unread(OPERATOR),
-        "machines": await _machines(office),
-    }
+        for record in [one for one in await office.registry.list() if not one.retired]
+    ]
+    return Team(
+        memory_today=await asyncio.to_thread(spent_on, office.home, office.clock.now().date()),
+        serving=await asyncio.to_thread(serving, office.home),
+        agents=tuple(agents),
+        tasks={state.value: counted[state.value] for state in BoardState if counted[state.value]},
+        waiting_for_you=await left_to_operator(office.database, office.policies),
+        problems=(*problems, *(f"agent {row.name}: {row.detail}" for row in rows if row.trust is None)),
+        unread=await office.mailbox.unread(OPERATOR),
+        machines=await _machines(office),
+    )
+
+
+def _state(record: AgentRecord) -> str:
+    return "stopped" if record.stopped else "paused" if record.paused else "ready"
 
 
 def _wrong_items(office: Office, retired: Collection[object]) -> list[str]:
@@ -157,98 +216,77 @@ def _wrong_items(office: Office, retired: Collection[object]) -> list[str]:
     return [problem for folder in folders for problem in patrol_problems(folder.heartbeat)]
 
 
-async def _machines(office: Office) -> list[JsonObject]:
+async def _machines(office: Office) -> tuple[Machine, ...]:
     """The machines that share the books, and whose hearts beat there; none where there is one."""
     from artoo.agents.holders import machine_of
 
     if not office.machine:
-        return []
+        return ()
     seats = await office.seats.all()
-    return [
-        {
-            "machine": one.id,
-            "program": one.program,
-            "projects": list(one.projects),
-            "last_seen_at": one.last_seen_at.isoformat(),
-            "agents": [agent for agent, holder in seats.items() if machine_of(holder) == one.id],
-            "this": one.id == office.machine,
-        }
+    return tuple(
+        Machine(
+            machine=one.id,
+            program=one.program,
+            projects=tuple(one.projects),
+            last_seen_at=one.last_seen_at.isoformat(),
+            agents=tuple(agent for agent, holder in seats.items() if machine_of(holder) == one.id),
+            this=one.id == office.machine,
+        )
         for one in await office.machines.list()
-    ]
+    )
 
 
-def status_lines(found: JsonObject) -> list[str]:
+def status_lines(found: Team) -> list[str]:
     """The same for people."""
     from artoo.cli.printable import one_line
     from artoo.cli.team_view import short
 
-    serving = found["serving"]
-    lines = ["nobody works: artoo serve" if serving is None else f"the team works (process {serving})"]
-    if serving is not None or found["machines"]:
-        lines += _why_none_is_held(_objects(found["agents"]))
-    for agent in _objects(found["agents"]):
-        pulse = agent["pulse"]
-        at = agent["working_on"]
-        doing = f", at task {short(str(at))}" if at else ""
-        beat = _last_pulse(pulse) if isinstance(pulse, dict) else ""  # pyright: ignore[reportUnknownArgumentType]
-        why = f": {agent['why']}; artoo agent accept {agent['name']}" if agent["why"] else ""
-        lines.append(
-            f"{agent['name']} ({agent['trust']}, {agent['state']}{why}), unread {agent['unread']}{doing}{beat}"
-        )
-    for machine in _objects(found["machines"]):
-        agents = ", ".join(map(str, machine["agents"])) or "nobody"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportArgumentType]
-        here = " (this one)" if machine["this"] else ""
-        lines.append(f"machine {machine['machine']}{here}: {agents} at work, last seen {machine['last_seen_at']}")
-    tasks = found["tasks"]
-    if isinstance(tasks, dict):
-        shown = ", ".join(f"{state} {count}" for state, count in tasks.items())  # pyright: ignore[reportUnknownVariableType]
-        lines.append(f"the team's tasks: {shown or 'none'}")
-    if found["unread"]:
-        lines.append(f"letters for you: {found['unread']} (artoo mail)")
-    waiting = _objects(found["waiting_for_you"])
+    lines = ["nobody works: artoo serve" if found.serving is None else f"the team works (process {found.serving})"]
+    if found.serving is not None or found.machines:
+        lines += _why_none_is_held(found.agents)
+    for agent in found.agents:
+        doing = f", at task {short(agent.working_on)}" if agent.working_on else ""
+        beat = "" if agent.pulse is None else _last_pulse(agent.pulse)
+        why = f": {agent.why}; artoo agent accept {agent.name}" if agent.why else ""
+        lines.append(f"{agent.name} ({agent.trust}, {agent.state}{why}), unread {agent.unread}{doing}{beat}")
+    for machine in found.machines:
+        agents, here = ", ".join(machine.agents) or "nobody", " (this one)" if machine.this else ""
+        lines.append(f"machine {machine.machine}{here}: {agents} at work, last seen {machine.last_seen_at}")
+    shown = ", ".join(f"{state} {count}" for state, count in found.tasks.items())
+    lines.append(f"the team's tasks: {shown or 'none'}")
+    if found.unread:
+        lines.append(f"letters for you: {found.unread} (artoo mail)")
+    waiting = found.waiting_for_you
     if waiting:
         lines.append("waits for you (artoo task show ID):")
-    lines += [
-        f"  {short(str(task['id']))} {task['why']}: {one_line(str(task['text']))[:60]}"
-        for task in waiting[:MOST_WAITING]
-    ]
+    lines += [f"  {short(one.task.id)} {one.why}: {one_line(one.task.text)[:60]}" for one in waiting[:MOST_WAITING]]
     if len(waiting) > MOST_WAITING:
         lines.append(f"  and {len(waiting) - MOST_WAITING} more (artoo status --json)")
-    lines += _memory_today(found["memory_today"])
-    problems = found["problems"]
-    if isinstance(problems, list):
-        lines += [f"! {problem}" for problem in problems]  # pyright: ignore[reportUnknownVariableType]
-    return lines
+    return [*lines, *_memory_today(found.memory_today), *(f"! {problem}" for problem in found.problems)]
 
 
-def _why_none_is_held(agents: list[JsonObject]) -> list[str]:
+def _why_none_is_held(agents: Sequence[Agent]) -> list[str]:
     """Why beats are skipped, once for all whom one reason stops: only the person mends a refused key."""
     stopped: dict[str, list[str]] = {}
     for agent in agents:
-        pulse = agent["pulse"]
-        if isinstance(pulse, dict) and pulse["outcome"] == "skipped" and agent["state"] == "ready":
-            stopped.setdefault(str(pulse["why"]), []).append(str(agent["name"]))  # pyright: ignore[reportUnknownArgumentType]
+        if agent.pulse is not None and agent.pulse.outcome == "skipped" and agent.state == "ready":
+            stopped.setdefault(agent.pulse.why, []).append(agent.name)
     return [f"{', '.join(names)}: no pulse is held: {why}" for why, names in stopped.items()]
 
 
-def _last_pulse(pulse: dict[str, object]) -> str:
+def _last_pulse(pulse: PulseRecorded) -> str:
     """How the last beat ended; of a run what it did, and whether the agent waits since."""
-    done = f" ({pulse['why']})" if pulse["outcome"] == "run" and pulse["why"] else ""
-    return f", last pulse {pulse['outcome']}{done}"
+    done = f" ({pulse.why})" if pulse.outcome == "run" and pulse.why else ""
+    return f", last pulse {pulse.outcome}{done}"
 
 
-def _memory_today(cost: object) -> list[str]:
+def _memory_today(used: Cost) -> list[str]:
     """What memory's own calls have used today, where they have."""
     from artoo.cli.marks import money_text
     from artoo.cli.text import ENGLISH
 
-    used = Cost.model_validate(cost)
     if not used.llm_calls:
         return []
     tokens = used.prompt_tokens + used.completion_tokens
     paid = "" if used.money is None else f", {money_text(used.money, ENGLISH)}"
     return [f"memory's own model calls today: {used.llm_calls} ({tokens} tokens{paid})"]
-
-
-def _objects(value: object) -> list[JsonObject]:
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
