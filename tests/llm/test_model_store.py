@@ -171,6 +171,14 @@ def test_use_by_name(store: ModelStore) -> None:
     assert run(store, "use", "unknown").exit_code == 2
 
 
+def test_what_goes_wrong_is_said_as_by_every_command(store: ModelStore) -> None:
+    """In the terminal's one form for errors, and without secrets."""
+    ended = run(store, "use", "password=hunter2hunter2")
+    assert ended.exit_code == 2
+    assert ended.output.startswith("artoo: no known model is called 'password=[redacted]")
+    assert "hunter2" not in ended.output
+
+
 def test_remove_asks(store: ModelStore) -> None:
     """Without a yes nothing is deleted; with one, the model, its stamp and what a fetch left are gone."""
     path = put_model(store)
