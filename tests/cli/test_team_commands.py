@@ -16,8 +16,8 @@ from artoo.agents.patrol_store import PatrolStore
 from artoo.agents.pulse import Beat
 from artoo.cli.mail_command import BOXES
 from artoo.cli.main import main
-from artoo.cli.serve_command import told
-from artoo.contracts.agents import PatrolRefused
+from artoo.cli.serve_command import line_of, told
+from artoo.contracts.agents import BoardState, PatrolRefused, TaskMoved
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.roles import Role
 from artoo.runtime.config_file import load_config
@@ -363,6 +363,26 @@ def test_seed_configuration_works(run: Run, home: Path) -> None:
     assert "must be from 60 to 300 seconds" in ended.errors
     (home / "config.yaml").write_text(seed.replace("task_scan", "task_scans"))
     assert "task_scans" in run("status").errors
+
+
+@pytest.mark.parametrize(("events", "as_json"), [(True, False), (False, True), (False, False)])
+def test_what_serve_prints_holds_no_secret(events: bool, as_json: bool) -> None:
+    """Why a task failed may quote a key: as an event, as JSON and as a line, also where the line is cut."""
+    key = "sk-abcdefghijklmnopqrstuvwxyz123456"
+    moved = TaskMoved(
+        event="s-1",
+        board_task="t1",
+        before=BoardState.PENDING,
+        after=BoardState.FAILED,
+        actor="ada",
+        reason=f"{'so ' * 140} the call said: api_key={key}, {key}",
+        at=datetime.now(UTC),
+        by_policy=False,
+    )
+    line = line_of(Envelope("1", Role.BOARD, "s", moved.at, moved), events=events, as_json=as_json)
+    assert line is not None and "api_key=" in line and "sk-abc" not in line
+    if events or as_json:
+        assert json.loads(line)["kind"] == "TaskMoved"
 
 
 def test_serve_needs_agents(run: Run, home: Path) -> None:

@@ -196,6 +196,22 @@ async def test_logs_and_differences_are_resources(place: Place) -> None:
             await client.read_resource("artoo://tasks/0000/log")
 
 
+async def test_nothing_that_leaves_holds_a_secret_of_a_request_or_an_error(place: Place) -> None:
+    """A request with a key, told while it runs, while it waits and from the log; an id that is a key."""
+    key = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    async with connected(place, "2026-07-28") as client:
+        answers: list[object] = [await called(client, "run", request=f"With API_TOKEN={key} run: {EDIT}")]
+        answers.append(await called(client, "run", request=f"With API_TOKEN={key} run: wait", wait_seconds=0))
+        standing = await called(client, "status")
+        assert len(standing["waiting"]) == 1 and len(standing["running"]) == 1 and standing["latest"]
+        answers += [standing, await client.read_resource("artoo://tasks")]
+        for tool in ("result", "diff", "resume"):
+            refused = await client.call_tool(tool, {"task_id": key})
+            assert refused.is_error and "is no task id" in str(refused.content)
+            answers.append(refused)
+    assert "[redacted]" in str(standing["waiting"]) and key[:8] not in str(answers)
+
+
 async def test_every_tool_says_what_it_takes_gives_and_does(place: Place) -> None:
     """Schemas both ways and hints; memory and audit can be asked."""
     async with connected(place, "2026-07-28") as client:

@@ -16,6 +16,7 @@ from artoo.cli.exit_codes import FAILED
 from artoo.cli.home import current_config
 from artoo.cli.office import plain_object
 from artoo.cli.options import HELP
+from artoo.cli.outward import outward
 from artoo.contracts.agents import (
     AgentChanged,
     AgentWoken,
@@ -103,7 +104,7 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
 
     small = endpoint(config, "brain", os.environ) is None
     async with (
-        open_office(config, lasting=lambda said: click.echo(f"artoo: {said}", err=True)) as office,
+        open_office(config, lasting=lambda said: click.echo(f"artoo: {outward(said)}", err=True)) as office,
         Artoo(config, on_fetch=Fetch()) as artoo,
         open_team(office, artoo, small_model=small, grace=GRACE_SECONDS, worker=worker) as team,
     ):
@@ -120,7 +121,7 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
 def _greet(team: Team, *, waits: bool) -> None:
     """Who works, and what is wrong with the others. `waits`: having nobody to work for is no mistake."""
     for problem in team.problems:
-        click.echo(f"artoo: {problem}", err=True)
+        click.echo(f"artoo: {outward(problem)}", err=True)
     names = ", ".join(sorted(team.heartbeats))
     if not names and waits:
         click.echo("artoo: no agent is free; whoever becomes so is taken over; Ctrl-C stops", err=True)
@@ -156,10 +157,9 @@ def _signals(stop: Callable[[], None]) -> Generator[None]:
 
 def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
     """What is printed of the stream. A reader that is gone ends nothing: the team does not work for the display."""
-    from artoo.contracts.codec import encode
 
     def show(envelope: Envelope) -> None:
-        line = _line(envelope, encode, events, as_json)
+        line = line_of(envelope, events=events, as_json=as_json)
         if line is None:
             return
         try:
@@ -171,9 +171,12 @@ def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
     return show
 
 
-def _line(envelope: Envelope, encode: Callable[[Envelope], bytes], events: bool, as_json: bool) -> str | None:
+def line_of(envelope: Envelope, *, events: bool, as_json: bool) -> str | None:
+    """What is printed of a message, without secrets; None: nothing."""
     if events:
-        return encode(envelope).decode("utf-8")
+        from artoo.contracts.codec import encode
+
+        return outward(encode(envelope).decode("utf-8"))
     said = told(envelope)
     if said is None:
         return None
@@ -181,10 +184,11 @@ def _line(envelope: Envelope, encode: Callable[[Envelope], bytes], events: bool,
         import json
 
         fields = {"kind": envelope.kind, "at": envelope.at.isoformat(), **plain_object(envelope.payload)}
-        return json.dumps(fields, ensure_ascii=False)
+        return outward(json.dumps(fields, ensure_ascii=False))
     from artoo.cli.printable import one_line
 
-    return shortened(f"{envelope.at:%H:%M:%S}  {one_line(said)}", LONGEST)
+    # Before it is cut: half a secret looks like none.
+    return shortened(f"{envelope.at:%H:%M:%S}  {one_line(outward(said))}", LONGEST)
 
 
 def told(envelope: Envelope) -> str | None:

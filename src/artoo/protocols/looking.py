@@ -64,7 +64,7 @@ class Looking:
         for one in review.changes:
             lines += [f"{one.change_class.value} {one.kind.value} {one.path} {one.detail}".rstrip(), *one.diff]
         lines += [f"conflict {one.path}: {one.reason}" for one in review.conflicts]
-        return _bounded(self.clean.text("\n".join(lines)))
+        return _bounded(b"\n".join(self.clean.lines(lines)).decode("utf-8", "replace"))
 
     def ended(self, task_id: str) -> TaskReport:
         """A task of another process or an earlier one, from its log. Raises ConfigurationError."""
@@ -94,7 +94,7 @@ class Looking:
             size += len(lines[-1]) + 1
             if size > LONGEST_TEXT:
                 break
-        return _bounded(self.clean.text("\n".join(lines)))
+        return _bounded(b"\n".join(self.clean.lines(lines)).decode("utf-8", "replace"))
 
     def audit(self) -> AuditReport | None:
         """What the Auditor has seen since its last report; looking ends nothing. None: nothing. Raises OSError."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from artoo.contracts.changes import Conflict
 from artoo.contracts.settling import Review, Settled
 from artoo.contracts.solution import FinalResult
 from artoo.protocols.handed import LONGEST_DOING, HandedTask
@@ -220,7 +221,7 @@ def difference_report(review: Review, digest: str, clean: Redactor) -> Differenc
         changes=tuple(changes),
         unlisted=len(review.changes) - len(changes),
         shortened=shortened,
-        conflicts=_texts([f"{one.path}: {one.reason}" for one in review.conflicts], clean),
+        conflicts=_conflicts(review.conflicts, clean),
         went_out=_texts(review.went_out, clean),
     )
 
@@ -232,7 +233,7 @@ def settled_report(task_id: str, settled: Settled, clean: Redactor) -> SettledRe
         task_id=task_id,
         state=settled.state,
         applied=applied[:MOST_LISTED],
-        conflicts=_texts([f"{one.path}: {one.reason}" for one in settled.conflicts], clean),
+        conflicts=_conflicts(settled.conflicts, clean),
         reason=clean.text(settled.reason),
         went_out=_texts(settled.went_out, clean),
     )
@@ -241,6 +242,11 @@ def settled_report(task_id: str, settled: Settled, clean: Redactor) -> SettledRe
 def shown(text: str, clean: Redactor) -> str:
     """The beginning of a text, without secrets."""
     return clean.text(text[:LONGEST_DOING])[:_SHOWN]
+
+
+def _conflicts(found: Sequence[Conflict], clean: Redactor) -> tuple[str, ...]:
+    """Paths stay as they are: `apply` is told them."""
+    return tuple(f"{one.path}: {clean.text(one.reason)}" for one in found[:MOST_LISTED])
 
 
 def _texts(found: Sequence[str], clean: Redactor) -> tuple[str, ...]:

@@ -196,7 +196,7 @@ class Tools:
         def work() -> PutBack:
             whole = undoable_task(can_be_undone(config), id_of(task_id))
             report = put_back(config, whole, by=by)
-            left = tuple(self.looking.clean.text(f"{one.path}: {one.reason}") for one in report.refused)
+            left = tuple(f"{one.path}: {self.looking.clean.text(one.reason)}" for one in report.refused)
             return PutBack(task_id=whole, restored=report.restored, left=left)
 
         return await asyncio.to_thread(work)

@@ -1,0 +1,52 @@
+"""What a conversation says of a failure is artoo's own error message: it holds no secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from artoo.cli import running
+from artoo.cli.aside import Aside
+from artoo.cli.interrupts import Interrupts
+from artoo.cli.prompt import Prompt
+from artoo.cli.repl import Conversation
+from artoo.cli.text import in_language
+from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.sessions import open_session
+
+
+class Typed:
+    """Gives the lines one by one, then the end of input."""
+
+    def __init__(self, *lines: str) -> None:
+        self._lines = [*lines]
+
+    async def read(self) -> str | None:
+        """The next line."""
+        return self._lines.pop(0) if self._lines else None
+
+
+async def test_an_error_is_shown_without_the_key_that_it_quotes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The conversation goes on after it."""
+
+    async def failing(*_: object, **__: object) -> object:
+        raise ConfigurationError("the server refuses api_key=abcd1234efgh")
+
+    monkeypatch.setattr(running, "run_task", failing)
+    talk = Conversation(
+        cast("running.Runtime", None),
+        cast("Prompt", Typed("do this", "and that")),
+        in_language("en"),
+        cast("Interrupts", None),
+        Aside(),
+        None,
+        tmp_path,
+        open_session(tmp_path),
+    )
+    await talk.hold()
+    said = capsys.readouterr().err
+    assert said.count("artoo: the server refuses api_key=[redacted]\n") == 2 and "abcd" not in said
