@@ -6,7 +6,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from artoo.agents.board import Board
-from artoo.agents.board_rows import TaskClaim, find, mover_of
+from artoo.agents.board_rows import TaskClaim, find
 from artoo.agents.database import Database
 from artoo.agents.governance import SEED_POLICIES, Policies
 from artoo.agents.merges import Merges
@@ -23,8 +23,8 @@ async def take(database: Database, task_id: str, agent: str) -> TaskClaim:
 
     def work(writing: Writing) -> TaskClaim:
         assert find(writing, task_id).state in (BoardState.PENDING, BoardState.BLOCKED)
-        mover, lease_us = mover_of(writing, agent), seconds_us(LEASE_SECONDS)
-        claim = claim_where(writing, ":task", {"task": task_id}, mover, UuidIds().new(), lease_us)
+        token, lease_us = UuidIds().new(), seconds_us(LEASE_SECONDS)
+        claim = claim_where(writing, ":task", {"task": task_id}, agent, token, lease_us)
         assert claim is not None
         return claim
 

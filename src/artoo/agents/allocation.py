@@ -141,7 +141,7 @@ class Allocation:
         urgency = _text(priority)
         if kind == "task":
             found = f"({writing.holding(self._head(kind, urgency, 'id'), 'skip')})"
-            return claim_where(writing, found, parameters, mover, token, lease_us)
+            return claim_where(writing, found, parameters, mover.name, token, lease_us)
         row = writing.one(self._head(kind, urgency, "*"), parameters, hold="skip")
         if row is None:
             return None

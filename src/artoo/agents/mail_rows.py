@@ -253,13 +253,12 @@ def file_away(writing: Writing, mail: Mail, note: str) -> None:
     deliver(writing, mail.recipient)
 
 
-def hand_over(writing: Writing, row: Row, token: str, agent: str, holder: str, lease_us: int | None) -> MailClaim:
-    """Puts a letter under a claim. `lease_us` None: it never runs out."""
-    until = None if lease_us is None else writing.steady_us + lease_us
+def hand_over(writing: Writing, row: Row, token: str, agent: str, holder: str, lease_us: int) -> MailClaim:
+    """Puts a letter under a claim."""
     rows = writing.all(
         "UPDATE mails SET epoch = epoch + 1, claim = ?, holder = ?, lease_us = ?, attempts = attempts + 1"
         " WHERE id = ? RETURNING attempts, epoch",
-        (token, None if lease_us is None else holder, until, row["id"]),
+        (token, holder, writing.steady_us + lease_us, row["id"]),
     )
     return MailClaim(mail_of(row), token, agent, rows[0]["attempts"], rows[0]["epoch"])
 

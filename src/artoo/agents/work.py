@@ -166,7 +166,7 @@ class Work:
 
 
 def claim_where(
-    writing: Writing, found: str, parameters: Mapping[str, Value], mover: Mover, token: str, lease_us: int
+    writing: Writing, found: str, parameters: Mapping[str, Value], agent: str, token: str, lease_us: int
 ) -> TaskClaim | None:
     """Claims the task whose id `found` gives, in one statement and a new epoch; None: it gives none.
 
@@ -176,7 +176,7 @@ def claim_where(
         f"UPDATE tasks SET {claimed(until=':until', now=':now')} WHERE id = {found} RETURNING *",
         {
             **parameters,
-            "agent": mover.name,
+            "agent": agent,
             "claim": token,
             "holder": writing.holder,
             "until": writing.steady_us + lease_us,
@@ -187,7 +187,7 @@ def claim_where(
         return None
     claim = claim_of(rows[0])
     before, why = (BoardState.BLOCKED, "taken up again") if claim.resumed else (BoardState.PENDING, "taken")
-    record_move(writing, claim.task.id, before, BoardState.IN_PROGRESS, mover.name, why)
+    record_move(writing, claim.task.id, before, BoardState.IN_PROGRESS, agent, why)
     return claim
 
 
