@@ -156,6 +156,19 @@ def test_a_start_finishes_a_cut_undo_and_says_so(world: World) -> None:
     assert (line.task_id, line.what, line.count, line.left) == (TASK, "undone", 5, 0)
 
 
+def test_what_is_behind_a_link_now_is_left(world: World) -> None:
+    """Its directory was moved away and a link stands there: what the task made in it goes later."""
+    (world.project / "d").mkdir()
+    settle(world, lambda project: (project / "d" / "n").write_text("n"))
+    (world.project / "d").rename(world.project / "e")
+    (world.project / "d").symlink_to("e")
+    assert refused(world) == {"d/n": "a directory above it is a link now"}
+    (world.project / "d").unlink()
+    (world.project / "e").rename(world.project / "d")
+    assert refused(world) == {}
+    assert list((world.project / "d").iterdir()) == []
+
+
 # --- what the person did to the metadata -----------------------------------------------------------------------
 
 

@@ -28,6 +28,7 @@ from artoo.world.journal import (
     StateRecord,
     Step,
     exclusive,
+    record_bytes,
     records,
     records_of,
 )
@@ -213,6 +214,8 @@ def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -
         return packed_refusal(step)
     if now is not None and (step.root, step.relative) in modes:
         now = now._replace(mode=modes[step.root, step.relative])
+    if now is None and _is_behind_a_link(step):
+        return "a directory above it is a link now"
     if step.in_place:
         return _metadata_refusal(now, step, record)
     if _is_back(now, step) and not (now is not None and now.is_directory and step.after is None):
@@ -222,6 +225,16 @@ def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -
     if now is not None and not now.is_directory and not _same_metadata(now, step.after):
         return "its mode, owner or attributes were changed since"
     return _image_refusal(step, record)
+
+
+def _is_behind_a_link(step: Step) -> bool:
+    """Whether it may well be there: its directory was moved away, and a link stands in its place."""
+    above, parts = record_bytes(step.root), record_bytes(step.relative).split("/")[:-1]
+    for part in parts:
+        above = f"{above}/{part}"
+        if os.path.islink(above):
+            return True
+    return False
 
 
 def _is_back(now: NodeState | None, step: Step) -> bool:
