@@ -110,6 +110,24 @@ def test_what_came_back_and_what_went_is_told_apart(artoo: Run, project: Path) -
     assert sorted(path.name for path in project.iterdir()) == [f"{number:02}.txt" for number in range(14)]
 
 
+def test_what_a_start_has_put_back_is_not_unknown(artoo: Run, project: Path) -> None:
+    """An undo that was cut is ended by the start that is to repeat it: it is told, and told again."""
+    (project / "a.txt").write_text("old\n")
+    assert artoo("sandbox", "--allow", "edits *.txt", "--", "echo new > a.txt").returncode == 0
+    [record] = [path.parent for path in (project.parent / ".artoo" / "undo").glob("*/*/journal.json")]
+    (record / "undoing").write_text(json.dumps([f"{project}/a.txt"]))
+    task = record.parent.name.replace("%2E", ".")
+    for _ in range(2):
+        ended = artoo("undo", task)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        first, *told = ended.stdout.splitlines()
+        assert " was put back already, " in first
+        assert told[-1] == "put back  a.txt"
+    assert (project / "a.txt").read_text() == "old\n"
+    assert json.loads(artoo("undo", task, "--json").stdout)["restored"] == [f"{project}/a.txt"]
+    assert artoo("undo", "nobody").returncode == 2
+
+
 def test_a_damaged_journal_hides_no_other_task(artoo: Run, project: Path) -> None:
     """It is named, by itself and in the list; every other task is listed and put back, and new ones run."""
     for name in ("one", "two", "three"):

@@ -54,7 +54,7 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
     Exit codes: 0 put back, 1 something was left or you said no, 2 no such task, or none was named.
     """
     from artoo.contracts.confirmation import PERSON
-    from artoo.runtime.undoing import can_be_undone, put_back, undoable_task
+    from artoo.runtime.undoing import can_be_undone, put_back, undoable_task, undone_already
     from artoo.world.undo import damaged
 
     config = load_config()
@@ -64,6 +64,13 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
     if list_:
         asked = {one.task_id: what_was_asked(config.home, one.task_id) for one in known}
         _print_list(config.home, known, asked, as_json)
+        return
+    already = undone_already(config, known, task) if task is not None else None
+    if already is not None:
+        if not as_json:
+            show(f"{name_at(config.home, already.task_id)} was put back already, {local_time(already.at)}")
+        report = UndoReport(task_id=already.task_id, restored=already.paths)
+        _print_report(report, what_was_asked(config.home, already.task_id), as_json)
         return
     task_id = _latest(config, known, yes=yes) if task is None else undoable_task(known, task)
     if task_id is None:

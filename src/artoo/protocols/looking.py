@@ -64,7 +64,7 @@ class Looking:
         for one in review.changes:
             lines += [f"{one.change_class.value} {one.kind.value} {one.path} {one.detail}".rstrip(), *one.diff]
         lines += [f"conflict {one.path}: {one.reason}" for one in review.conflicts]
-        return _bounded(b"\n".join(self.clean.lines(lines)).decode("utf-8", "replace"))
+        return _bounded(self.clean.text("\n".join(lines)))
 
     def ended(self, task_id: str) -> TaskReport:
         """A task of another process or an earlier one, from its log. Raises ConfigurationError."""

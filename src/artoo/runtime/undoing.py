@@ -16,7 +16,7 @@ from artoo.tasklog.lock import not_running
 from artoo.tasklog.reader import asked_of
 from artoo.world.git_keep import is_kept_name
 from artoo.world.journal import records_of
-from artoo.world.pending import SettledRecord, note_settled
+from artoo.world.pending import SettledRecord, note_settled, settled_records
 from artoo.world.recover import recover
 from artoo.world.undo import undo, undoable
 
@@ -35,6 +35,19 @@ def undoable_task(known: Sequence[UndoableTask], beginning: str) -> str:
     """The id of the one that begins so. Raises ConfigurationError when there is none, or several."""
     ids = [one.task_id for one in known]
     return named(beginning, ids, "nothing is kept of a task", "artoo undo --list shows what can be undone")
+
+
+def undone_already(config: Config, known: Sequence[UndoableTask], beginning: str) -> SettledRecord | None:
+    """What is on record of the one task that begins so if it was put back, and nothing of it is kept any more: also
+    by a start, which had just ended an undo that was cut."""
+    if not beginning or any(one.task_id.startswith(beginning) for one in known):
+        return None
+    try:
+        lines = settled_records(config.home / "views")
+    except OSError:
+        return None
+    undone = {line.task_id: line for line in lines if line.what == "undone" and line.task_id.startswith(beginning)}
+    return next(iter(undone.values())) if len(undone) == 1 else None
 
 
 def latest_here(config: Config, known: Sequence[UndoableTask], here: str) -> UndoableTask | None:

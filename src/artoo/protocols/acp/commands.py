@@ -22,7 +22,7 @@ from artoo.protocols.intake import Intake
 from artoo.protocols.looking import Looking, id_of
 from artoo.protocols.reports import settled_report
 from artoo.runtime.pending import Pending
-from artoo.runtime.undoing import can_be_undone, put_back, undoable_task
+from artoo.runtime.undoing import can_be_undone, put_back, undoable_task, undone_already
 
 RESUME = "resume"
 _TASK = "the task's id, or its beginning"
@@ -153,6 +153,9 @@ class Commands:
         if not given:
             listed = _listed([f"`/undo {one.task_id}`" for one in known])
             return listed or "There is nothing to be undone."
+        already = undone_already(self.intake.config, known, id_of(given))
+        if already is not None:
+            return f"Task {already.task_id} is put back already."
         whole = undoable_task(known, id_of(given))
         report = put_back(self.intake.config, whole, by=self._by)
         left = [f"left alone: {one.path}: {one.reason}" for one in report.refused]

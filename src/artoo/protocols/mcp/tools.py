@@ -35,7 +35,7 @@ from artoo.protocols.mcp.replies import Advised, Audited, PutBack, Standing
 from artoo.protocols.reports import DifferenceReport, SettledReport, TaskReport, settled_report
 from artoo.runtime.options import Budgets, RunOptions
 from artoo.runtime.recalling import advice_about
-from artoo.runtime.undoing import can_be_undone, put_back, undoable_task
+from artoo.runtime.undoing import can_be_undone, put_back, undoable_task, undone_already
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -194,7 +194,11 @@ class Tools:
         by, config = f"{PERSON} through {caller_of(call).label}", self.intake.config
 
         def work() -> PutBack:
-            whole = undoable_task(can_be_undone(config), id_of(task_id))
+            known = can_be_undone(config)
+            already = undone_already(config, known, id_of(task_id))
+            if already is not None:
+                return PutBack(task_id=already.task_id, restored=already.paths)
+            whole = undoable_task(known, id_of(task_id))
             report = put_back(config, whole, by=by)
             left = tuple(f"{one.path}: {self.looking.clean.text(one.reason)}" for one in report.refused)
             return PutBack(task_id=whole, restored=report.restored, left=left)
