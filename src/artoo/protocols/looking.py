@@ -87,10 +87,10 @@ class Looking:
 
     def log(self, task_id: str) -> str:
         """A task's log as JSON lines. Raises ConfigurationError, MessageUnreadable."""
-        lines: list[str] = []
+        lines: list[bytes] = []
         size = 0
         for _, fields in find_log(self.config.home, id_of(task_id)).fields():
-            lines.append(codec.line_of(fields).decode("utf-8", "replace"))
+            lines.append(codec.line_of(fields))
             size += len(lines[-1]) + 1
             if size > LONGEST_TEXT:
                 break
