@@ -209,6 +209,30 @@ async def test_one_unreadable_log_hides_no_other(tmp_path: Path) -> None:
     assert TASK[:13] in artoo_log(tmp_path, "list").output
 
 
+@pytest.mark.unreplayable
+async def test_a_line_that_cannot_be_read_hides_nothing_behind_it(tmp_path: Path) -> None:
+    """It is left out and named, by `show`, by its JSON and by `export`."""
+    await write(tmp_path, story())
+    path = tmp_path / "tasks" / TASK / "log.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    whole = artoo_log(tmp_path, "show", "--json").output
+    path.write_bytes(
+        b"".join([*lines[:3], b'{"v":1,"x":"a\\[redacted]"}\n', b'{"v":1,"kind":"Gossip"}\n', *lines[3:]])
+    )
+    shown = artoo_log(tmp_path, "show").output
+    assert "Lines that cannot be read: 2" in shown and "log.jsonl" in shown
+    told = json.loads(artoo_log(tmp_path, "show", "--json").output)
+    first, second = told.pop("unreadable")
+    assert ("line 4: not a line of JSON" in first, "line 5: no message is of kind 'Gossip'" in second) == (
+        True,
+        True,
+    )
+    assert {**told, "unreadable": []} == json.loads(whole)
+    exported = artoo_log(tmp_path, "export")
+    assert len(exported.stdout.splitlines()) == len(lines)
+    assert exported.stderr.count("left out:") == 1 and "line 4" in exported.stderr
+
+
 async def test_show_tells_the_whole_story(tmp_path: Path) -> None:
     """Rounds, subtasks, calls with cost, verdicts with evidence, the loss and its plot, the result."""
     await write(tmp_path, story())

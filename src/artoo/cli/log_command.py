@@ -82,7 +82,7 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
 
     At the end stands what became of its changes since: what waits, was applied, discarded or put back, and when. Of
     a very long log the first and the last events are shown, and how many there are between them; `artoo log export`
-    writes all of it.
+    writes all of it. Lines that cannot be read are left out, and named.
     """
     from artoo.cli import log_view
     from artoo.cli.log_story import told
@@ -94,7 +94,9 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
 
     reader = _reader(task_id)
     with ReadingProgress("log", reader.bytes) as progress:
-        story = told(TaskLogReader(reader.directory, progress), whole=full or as_json)
+        unreadable: list[str] = []
+        story = told(TaskLogReader(reader.directory, progress, unreadable.append), whole=full or as_json)
+        story.unreadable = unreadable
     ended = None if story.result is None else story.result.changes
     afterwards = SettledBooks.of(current_home()).afterwards(story.task_id, ended)
     if as_json:
@@ -159,11 +161,19 @@ def _what_if(reader: TaskLogReader, values: tuple[str, ...], *, as_json: bool) -
     "-o", "--output", type=click.File("wb", lazy=True), default="-", help="A file (default: standard output)."
 )
 def export(task_id: str | None, output: BinaryIO) -> None:
-    """Write a task's whole log as JSON lines, long strings put back where they belong."""
+    """Write a task's whole log as JSON lines, long strings put back where they belong.
+
+    Lines that cannot be read are left out, and named.
+    """
+    from artoo.cli.printable import one_line
     from artoo.contracts import codec
+    from artoo.tasklog.reader import TaskLogReader
+
+    def left_out(said: str) -> None:
+        click.echo(f"artoo: left out: {one_line(said)}", err=True)
 
     count = 0
-    for _, fields in _reader(task_id).fields():
+    for _, fields in TaskLogReader(_reader(task_id).directory, damaged=left_out).fields():
         output.write(codec.line_of(fields) + b"\n")
         count += 1
     output.flush()

@@ -85,6 +85,8 @@ class TaskStory:
     rounds: list[RoundStory] = field(default_factory=list[RoundStory])
     result: FinalResult | None = None
     missing: int = 0
+    unreadable: list[str] = field(default_factory=list[str])
+    """Lines of the log that could not be read, where each is and why."""
 
 
 def told(items: Iterable[Envelope | Gap], *, whole: bool = True) -> TaskStory:

@@ -38,6 +38,8 @@ from artoo.words.result import result_words
 LINE = 100
 ENTITY = 60
 """Characters of what a note of memory is about: the target may be a whole script."""
+NAMED = 3
+"""Lines that cannot be read, of which it is said where each is and why; `--json` has all."""
 BARS = " ▁▂▃▄▅▆▇█"
 
 JsonObject = dict[str, object]
@@ -139,6 +141,7 @@ def story_object(story: TaskStory, afterwards: Afterwards) -> object:
         "result": story.result,
         "changes": {"state": afterwards.state, **asdict(afterwards)},
         "missing": story.missing,
+        "unreadable": story.unreadable,
     }
     return pydantic_core.to_jsonable_python(whole)
 
@@ -161,6 +164,9 @@ def show_story(story: TaskStory, since: SettledSince, *, full: bool = False) -> 
         console.print(trajectory(decided, marks))
     if story.missing:
         console.print(Text(f"{story.missing} messages are missing in this log.", style="yellow"))
+    if story.unreadable:
+        named = "; ".join(one_line(said) for said in story.unreadable[:NAMED])
+        console.print(Text(f"Lines that cannot be read: {len(story.unreadable)} ({named})", style="yellow"))
     if story.result is None:
         console.print(Text("The task has not ended: it is running, or it was stopped.", style="yellow"))
     else:

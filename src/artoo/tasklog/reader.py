@@ -50,12 +50,20 @@ class TaskSummary:
 class TaskLogReader:
     """One task's log. Raises ConfigurationError when there is none."""
 
-    def __init__(self, directory: Path, read: Callable[[int], object] = bool) -> None:
-        """`read` hears how many more bytes were read while it is gone through."""
+    def __init__(
+        self,
+        directory: Path,
+        read: Callable[[int], object] = bool,
+        damaged: Callable[[str], object] | None = None,
+    ) -> None:
+        """`read` hears how many more bytes were read while it is gone through. `damaged` hears of each line that
+        cannot be read, where it is and why, and the lines behind it follow; None: MessageUnreadable is raised.
+        """
         if not part_path(directory, 0).exists():
             raise ConfigurationError(f"there is no task log in {directory}; `artoo log list` shows those there are")
         self.directory = directory
         self._read = read
+        self._damaged = damaged
         self._blobs = BlobStore(directory)
 
     @property
@@ -92,7 +100,7 @@ class TaskLogReader:
             try:
                 yield codec.from_fields(fields)
             except MessageUnreadable as error:
-                raise MessageUnreadable(f"{place}: {error}") from error
+                self._unreadable(place, error)
 
     def fields(self, kinds: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, object]]]:
         """Every line but the headers as parsed JSON, long strings put back, each with its place in words.
@@ -106,13 +114,22 @@ class TaskLogReader:
                 try:
                     fields = codec.fields_of(line)
                 except MessageUnreadable as error:
-                    raise MessageUnreadable(f"{place}: {error}") from error
+                    if number == 1:  # a header that nobody can read says no version
+                        raise MessageUnreadable(f"{place}: {error}") from error
+                    self._unreadable(place, error)
+                    continue
                 if number == 1:
                     _check_header(fields, place)
                     continue
                 if kinds is not None and fields.get("kind") not in kinds and GAP_KEY not in fields:
                     continue
                 yield place, _whole(line, fields, self._blobs)
+
+    def _unreadable(self, place: str, error: MessageUnreadable) -> None:
+        said = f"{place}: {error}"
+        if self._damaged is None:
+            raise MessageUnreadable(said) from error
+        self._damaged(said)
 
 
 def find_log(home: Path, task_id: str) -> TaskLogReader:
