@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-_QUOTE = rb"(?:\\{0,7}+[\"'])?+"
-"""Backslashes alone are of what follows: of a line end, or of a letter that is escaped."""
-_GAP = rb"(?:[ \t]|\\{1,7}t){0,8}+"
+_QUOTE = rb"(?:\\{0,7}[\"'])?"
+"""Backslashes alone are of what follows: of a line end, or of a letter that is escaped.
+
+Groups are repeated greedily here and not possessively: Python before 3.11.5 matches these wrongly (gh-106052)."""
+_GAP = rb"(?:[ \t]|\\{1,7}t){0,8}"
 _SPACE = rb"[ \t]{1,8}+"
 _BLANK = rb"(?:[ \t]|\\{1,7}[nrt]|[\r\n])"
-_LIST = rb"(?:\[" + _BLANK + rb"{0,40}+(?=\\{0,7}[\"']))?+"
+_LIST = rb"(?:\[" + _BLANK + rb"{0,40}(?=\\{0,7}[\"']))?"
 """Headers come as lists of values: only where a string is in it, for code indexes and annotates with brackets."""
 _NEW = rb"(?!\[redacted\])"
 _NOT_IN_WORD = rb"(?<![A-Za-z0-9])"
@@ -57,7 +59,7 @@ _VALUE = (
     rb"|[|>][+-]?(?:[\r\n]|\\{1,7}[nr])[ \t]{1,32}(?P<block>[^\s\"\\][^\"\\\r\n]{0,4095})"
     rb"|(?P<value>(?![|>][+-]?(?:[\r\n]|\\))" + _TEXT + rb"{1,4096}+)(?!\())"
 )
-_HEADER = _QUOTE + _GAP + rb"[:=]" + _GAP + _LIST + _QUOTE + rb"(?:" + _SCHEME + rb")?+"
+_HEADER = _QUOTE + _GAP + rb"[:=]" + _GAP + _LIST + _QUOTE + rb"(?:" + _SCHEME + rb"|(?!" + _SCHEME + rb"))"
 _HEADER_OF_PAIR = (
     rb"\\{0,7}+[\"']" + _GAP + rb"," + _GAP + rb"\\{0,7}+[\"'](?:" + _SCHEME + rb"|(?=[^\s\"'\\,]{0,64}\d))"
 )

@@ -21,7 +21,7 @@ Span = tuple[int, int]
 
 _NUMBER = re.compile(rb"-?\d[\d.eE+-]*+")
 _OF_NUMBERS = b"0123456789.eE+-"
-_ESCAPE = re.compile(rb"\\++(?:u[0-9A-Fa-f]{4}|[\"'/bfnrt])?+")
+_ESCAPE = re.compile(rb"\\++(?:u[0-9A-Fa-f]{4}|[\"'/bfnrt])?")
 _LONGEST_TAIL = 5
 """Bytes of an escape from its last backslash on, before the last of `u00e9`."""
 _BARE = re.compile(rb"[\w\x80-\xff](\\{0,7}+\")[ \t]{0,8}:[ \t]{0,8}\Z")
