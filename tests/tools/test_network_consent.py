@@ -122,7 +122,7 @@ async def test_without_consent_nothing_runs(real: View) -> None:
     call = await net.shell("# artoo hosts: pypi.org git.example.org:9418\ntouch made; curl https://pypi.org")
     assert (call.status, call.withheld_by) == (CallStatus.REFUSED, "nobody")
     assert call.dropped == ("network pypi.org:443", "network git.example.org:9418")
-    assert "consent: network pypi.org, network git.example.org:9418" in (call.reason or "")
+    assert "asked here: network pypi.org:443, network git.example.org:9418" in (call.reason or "")
     assert not (real.roots.project / "made").exists()
     assert (net.announced, net.published, net.network.went_out()) == ([], [], ())
 
@@ -258,7 +258,7 @@ async def test_pip_installs_by_consent(real: View) -> None:
     call = await net.shell(install)
     assert call.status is CallStatus.ERROR and "# artoo hosts: pypi.org" in (call.reason or ""), call
     call = await net.shell(f"# artoo hosts: {' '.join(hosts)}\n{install}")
-    assert call.status is CallStatus.REFUSED and f"consent: network {hosts[0]}" in (call.reason or "")
+    assert call.status is CallStatus.REFUSED and f"asked here: network {hosts[0]}" in (call.reason or "")
     net = Net(real, _Policies(*(f"network {one}" for one in hosts)))
     call = await net.shell(f"# artoo hosts: {' '.join(hosts)}\n{install}")
     assert call.status is CallStatus.OK, call
@@ -280,7 +280,7 @@ async def test_git_pushes_by_consent(real: View, tmp_path: Path) -> None:
         call = await net.shell(push)
         assert call.status is CallStatus.ERROR and "# artoo hosts:" in (call.reason or ""), call
         call = await net.shell(f"# artoo hosts: 127.0.0.1:{port}\n{push}")
-        assert f"consent: network 127.0.0.1:{port}" in (call.reason or "")
+        assert f"asked here: network 127.0.0.1:{port}" in (call.reason or "")
         net = Net(real, _Policies(f"network 127.0.0.1:{port}"))
         call = await net.shell(f"# artoo hosts: 127.0.0.1:{port}\n{push}")
         assert call.status is CallStatus.OK, call
