@@ -19,8 +19,8 @@ class PathSet:
 
     def cover(self, path: str) -> bool:
         """Whether `path` is one of them, or lies below one."""
-        if path in self._paths:
-            return True
+        if not self._paths or path in self._paths:
+            return bool(self._paths)
         directory = path[: path.rfind("/")] or "/"
         last, covered = self._last
         if directory != last:
