@@ -9,6 +9,11 @@ import click
 _YES = frozenset(("y", "yes", "是", "好"))
 
 
+def is_yes(said: str) -> bool:
+    """Whether a line is a clear yes."""
+    return said.strip().casefold() in _YES
+
+
 def is_asked() -> bool:
     """Whether there is somebody to ask."""
     return sys.stdin.isatty() and sys.stderr.isatty()
@@ -17,4 +22,4 @@ def is_asked() -> bool:
 def agreed(question: str) -> bool:
     """Only a clear yes is one; an empty line and the end of input are no."""
     click.echo(question, err=True, nl=False)
-    return sys.stdin.readline().strip().casefold() in _YES
+    return is_yes(sys.stdin.readline())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from artoo.cli.asked import is_yes
 from artoo.cli.keyboard import Keyboard
 from artoo.cli.places import Here
 from artoo.cli.review.choosing import chosen
@@ -11,7 +12,6 @@ from artoo.cli.screen import Screen
 from artoo.contracts.confirmation import Choice, Consent
 from artoo.contracts.settling import Review
 
-_YES = frozenset(("y", "yes", "是", "好"))
 _ALL = frozenset(("a", "all", "apply", "apply all", "全部", "应用", "全部应用"))
 _CHOOSE = frozenset(("c", "choose", "挑选", "选择"))
 _KEEP = frozenset(("", "k", "keep", "n", "no", "留", "保留", "留待以后", "否", "不"))
@@ -101,7 +101,7 @@ class Asking:
 
     async def _sure(self, question: str) -> bool:
         self._screen.say(question)
-        return (await self._keyboard.read()).strip().casefold() in _YES
+        return is_yes(await self._keyboard.read())
 
     async def _page(self, lines: list[str]) -> None:
         await page(lines, self._screen, self._keyboard, self._words)
