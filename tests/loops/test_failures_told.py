@@ -190,18 +190,23 @@ async def test_a_check_can_be_replaced_after_giving_up(world: World) -> None:
     assert "`no-such-linter a.txt` gave no verdict" in told and told.count("no-such-linter is not installed") == 1
 
 
-async def test_a_wrong_check_takes_no_tool_away_and_is_named_as_its_own(world: World) -> None:
-    """R2 is told whose check it is and what the worker said of it; the same plan may stand with another check."""
+def _rent(world: World) -> tuple[Json, Json]:
+    """A subtask of which the work is right and the check is not, and what R2 says of that check."""
     world.file("rent.txt", "Rent 890\nPower 64\n")
     wrong: Json = {
         "text": "the rent is 920",
         "check": {"check": "file_matches", "path": "rent.txt", "regex": r"\ARent 920\Z"},
     }
     right = {"check": "file_matches", "path": "rent.txt", "regex": "^Rent 920$"}
-    amend = {"criterion": "the rent is 920", "check": right, "reason": "there are more lines"}
-    task = subtask("set the rent to 920", tool="shell")
+    amend: Json = {"criterion": "the rent is 920", "check": right, "reason": "there are more lines"}
+    return {**subtask("set the rent to 920", tool="shell"), "success_criteria": [wrong]}, amend
+
+
+async def test_a_wrong_check_takes_no_tool_away_and_is_named_as_its_own(world: World) -> None:
+    """R2 is told whose check it is and what the worker said of it; the same plan may stand with another check."""
+    task, amend = _rent(world)
     script: Script = {
-        "Plan": [plan({**task, "success_criteria": [wrong]}), {**replan(task), "amend": [amend]}],
+        "Plan": [plan(task), {**replan(task), "amend": [amend]}],
         "ExecutorStep": [
             shell("sed -i s/890/920/ rent.txt", final=False),
             says("It is 920 now; no file of two lines can match that.", 1),
@@ -219,17 +224,10 @@ async def test_a_wrong_check_takes_no_tool_away_and_is_named_as_its_own(world: W
 
 async def test_a_check_is_amended_beside_a_reply_too(world: World) -> None:
     """The work is right and its check was not: R2 may say so and answer at once, without work that nobody needs."""
-    world.file("rent.txt", "Rent 890\nPower 64\n")
-    wrong: Json = {
-        "text": "the rent is 920",
-        "check": {"check": "file_matches", "path": "rent.txt", "regex": r"\ARent 920\Z"},
-    }
-    right = {"check": "file_matches", "path": "rent.txt", "regex": "^Rent 920$"}
-    amend = {"criterion": "the rent is 920", "check": right, "reason": "there are more lines"}
-    task = subtask("set the rent to 920", tool="shell")
+    task, amend = _rent(world)
     script: Script = {
         "Plan": [
-            plan({**task, "success_criteria": [wrong]}),
+            plan(task),
             {**replan(), "reply": "The rent was set to 920.", "amend": [amend]},
         ],
         "ExecutorStep": [shell("sed -i s/890/920/ rent.txt", final=False), says("It is 920 now.", 1)],
