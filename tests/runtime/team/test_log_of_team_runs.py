@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,13 @@ async def submitted(team: Crew) -> BoardTask:
     return await team.until(task, BoardState.REVIEW)
 
 
-def afterwards(team: Crew, task: BoardTask) -> Afterwards:
-    """What the log of the task's run says now."""
+async def afterwards(team: Crew, task: BoardTask) -> Afterwards:
+    """What the log of the task's run says once its end is in it: the board knows of that first."""
     home = team.office.home
     assert task.run is not None
-    told = summary_of(home, task.run)
-    assert told is not None and told.result is not None
+    async with asyncio.timeout(30):
+        while (told := summary_of(home, task.run)) is None or told.result is None:  # noqa: ASYNC110 (a file)
+            await asyncio.sleep(0.02)
     return SettledBooks.of(home).afterwards(task.run, told.result.changes)
 
 
@@ -39,13 +41,13 @@ async def test_an_approval_ends_the_wait_of_its_run(
     """The run's log says that its changes wait, and where they are reviewed; then that they were applied."""
     async with crew(place, writing("new.txt", "hello\n"), trust=ALONE) as team:
         task = await submitted(team)
-        assert afterwards(team, task).state == "waits"
+        assert (await afterwards(team, task)).state == "waits"
         monkeypatch.setenv("ARTOO_HOME", str(team.office.home))
         assert main(["log", "show", task.run or ""]) == 0
         told = capsys.readouterr().out
         assert f"artoo task show {task.id[:8]}" in told and "artoo apply" not in told
         await team.office.approvals.approve(task.id, OPERATOR, "", submission=1)
-        assert afterwards(team, task).state == "applied"
+        assert (await afterwards(team, task)).state == "applied"
         (one,) = list_tasks(team.office.home)
         assert one.task_id == task.run
         assert main(["log", "list"]) == 0 and "applied" in capsys.readouterr().out
@@ -57,7 +59,7 @@ async def test_a_cancelled_task_ends_the_wait_of_its_run(place: Path) -> None:
         task = await submitted(team)
         await move(team.office, task.id, BoardState.CANCELLED, "no")
         await move(team.office, task.id, BoardState.ARCHIVED, "")
-        after = afterwards(team, task)
+        after = await afterwards(team, task)
         assert after.state == "discarded" and after.waited is None
         assert not (place / "project" / "new.txt").exists()
 
@@ -74,10 +76,10 @@ async def test_what_a_failed_attempt_left_is_dropped_by_the_next(place: Path) ->
     async with crew(place, script, trust=ALONE) as team:
         task = await team.add("write new.txt", "ada")
         failed = await team.until(task, BoardState.FAILED)
-        assert afterwards(team, failed).state in ("waits", "waited")
+        assert (await afterwards(team, failed)).state in ("waits", "waited")
         tried.append("once")
         await move(team.office, task.id, BoardState.PENDING, "")
         await team.until(task, BoardState.REVIEW)
         await team.office.approvals.approve(task.id, OPERATOR, "", submission=1)
-        assert afterwards(team, failed).state == "discarded"
-        assert afterwards(team, await team.office.board.get(task.id)).state == "applied"
+        assert (await afterwards(team, failed)).state == "discarded"
+        assert (await afterwards(team, await team.office.board.get(task.id))).state == "applied"
