@@ -134,16 +134,17 @@ def test_an_act_whose_files_came_back_is_not_finished(world: World, monkeypatch:
 # --- what was not carried out needs no taking back --------------------------------------------------------------
 
 
+def _change(project: Path) -> None:
+    (project / "a").write_text("new a")
+    (project / "b").unlink()
+    (project / "n").write_text("n")
+
+
 def test_what_cannot_be_reached_was_not_changed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory was mounted read-only meanwhile: no rename goes there, and the image is a copy."""
     for name in ("a", "b"):
         (world.project / name).write_text(name)
     real_exchange, real_copy = converge.exchange, files.copy_node
-
-    def change(project: Path) -> None:
-        (project / "a").write_text("new a")
-        (project / "b").unlink()
-        (project / "n").write_text("n")
 
     def exchange(one: Place, other: Place) -> None:
         if "a" in (one[1], other[1]) or ".artoo-" in one[1]:
@@ -162,7 +163,7 @@ def test_what_cannot_be_reached_was_not_changed(world: World, monkeypatch: pytes
     monkeypatch.setattr(converge, "exchange", exchange)
     monkeypatch.setattr(converge, "copy_node", copy)
     monkeypatch.setattr(converge, "keep_image", image)
-    waits(world, change)
+    waits(world, _change)
 
 
 def test_what_came_by_a_copy_is_taken_back_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,11 +171,6 @@ def test_what_came_by_a_copy_is_taken_back_too(world: World, monkeypatch: pytest
     for name in ("a", "b"):
         (world.project / name).write_text(name)
     real_exchange, real_new = converge.exchange, converge.put_new
-
-    def change(project: Path) -> None:
-        (project / "a").write_text("new a")
-        (project / "b").unlink()
-        (project / "n").write_text("n")
 
     def beside_only(real: Callable[[Place, Place], None]) -> Callable[[Place, Place], None]:
         def rename(one: Place, other: Place) -> None:
@@ -187,7 +183,7 @@ def test_what_came_by_a_copy_is_taken_back_too(world: World, monkeypatch: pytest
     monkeypatch.setattr(converge, "exchange", beside_only(real_exchange))
     monkeypatch.setattr(converge, "put_new", beside_only(real_new))
     monkeypatch.setattr(Record, "mark_done", refusing(errno.EIO))
-    waits(world, change)
+    waits(world, _change)
 
 
 def test_what_was_never_removed_is_not_missed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

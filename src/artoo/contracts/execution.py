@@ -125,9 +125,7 @@ class ToolCall(Contract):
         """How many elements the lists have that lines of its output end with, as Python and JSON print them."""
         lists: list[int] = []
         for line in map(str.rstrip, self.output.splitlines()):
-            if (
-                not line.endswith("]") or "[" not in line or "\\" in line
-            ):  # an escape may be one that is warned about
+            if not line.endswith("]") or "[" not in line or "\\" in line:  # Python warns of some escapes
                 continue
             for read in (json.loads, ast.literal_eval):
                 with suppress(ValueError, SyntaxError, RecursionError, MemoryError):

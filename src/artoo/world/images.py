@@ -57,6 +57,8 @@ class Images:
         yield from (top / str(group) for group in sorted(self._made))
         if self._made:
             yield top
+        if (names := Path(f"{self._record}/{_NAMES}")).is_dir():
+            yield names
 
     def bytes_kept(self) -> int:
         """Bytes of all images. Raises OSError."""

@@ -19,8 +19,10 @@ class PathSet:
 
     def cover(self, path: str) -> bool:
         """Whether `path` is one of them, or lies below one."""
-        if not self._paths or path in self._paths:
-            return bool(self._paths)
+        if not self._paths:
+            return False
+        if path in self._paths:
+            return True
         directory = path[: path.rfind("/")] or "/"
         last, covered = self._last
         if directory != last:
