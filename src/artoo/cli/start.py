@@ -17,11 +17,16 @@ them stay: at Python's own 700 it would look at them two hundred times, and find
 def main() -> int:
     """Runs the command line (`cli.main`)."""
     _leave_out_what_is_not_installed()
-    gc.set_threshold(_NEW_OBJECTS)
+    collect_seldom()
     atexit.register(gc.freeze)  # nor does it go through all of them once more when they end with the process
     from artoo.cli import main as command_line
 
     return command_line.main()
+
+
+def collect_seldom() -> None:
+    """Sets how often this process looks for cycles of objects."""
+    gc.set_threshold(_NEW_OBJECTS)
 
 
 def _leave_out_what_is_not_installed() -> None:
