@@ -9,9 +9,9 @@ import atexit
 import gc
 import sys
 
-_NEW_OBJECTS = 50_000
-"""Before the collector looks for cycles. A command makes hundreds of thousands of objects by importing, and all of
-them stay: at Python's own 700 it would look at them two hundred times, and find nothing."""
+_NEW_OBJECTS = 200_000
+"""Before the collector looks for cycles. A command makes more than a hundred thousand objects by importing, and all
+of them stay: at Python's own 700 it would look at them two hundred times, and find nothing."""
 
 
 def main() -> int:
