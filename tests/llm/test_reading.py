@@ -87,6 +87,7 @@ def test_reads_through_what_models_put_around(text: str):
         ('{"command": "ls"}', "tool: "),
         ('{"note": null}', "tool: "),
         ('{"tool": "echo "hi""}', "no valid JSON"),
+        ('{"tool": 1' + "0" * 5_000 + "}", "more digits than can be read"),
         ("[]", "no JSON object"),
         ("null", "no JSON object"),
         ('"text"', "no JSON object"),

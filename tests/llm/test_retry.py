@@ -79,6 +79,7 @@ async def test_waits_grow_with_jitter():
         ({"retry_after": "Wed, 31 Dec 2025 09:00:00 GMT"}, 0, 0.5),
         ({"retry_after_ms": "250", "retry_after": "9"}, 0.25, 0.75),
         ({"retry_after": "soon"}, 0.25, 0.5),
+        ({"retry_after": "Fri, 31 Dec 9999 23:59:59 -9959"}, 0.25, 0.5),
         ({"retry_after": "-5"}, 0.25, 0.5),
         ({}, 0.25, 0.5),
     ],

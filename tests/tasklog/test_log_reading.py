@@ -49,6 +49,17 @@ async def test_an_ending_is_found_in_a_long_log(tmp_path: Path) -> None:
     assert summary.result == final("z" * 3_000)
 
 
+@pytest.mark.parametrize("before", [0, 1, 3_000])
+async def test_an_ending_of_any_length_is_found(tmp_path: Path, before: int) -> None:
+    """A result names all that was changed: one line may be longer than what is read of a log's end."""
+    long = final("all of it " * 60_000)
+    calls = (message(call("y"), number) for number in range(1, before))
+    messages = [message(request(), 0), *calls, message(long, before + 1)]
+    await write(tmp_path, messages, limits=LogLimits(inline=10_000_000))
+    [summary] = list_tasks(tmp_path)
+    assert summary.result == long
+
+
 async def test_a_task_is_found_by_the_beginning_of_its_id(tmp_path: Path) -> None:
     """An unambiguous beginning is enough; otherwise the error says what to do."""
     await write(tmp_path, [*task("abc-1"), *task("abd-2")])

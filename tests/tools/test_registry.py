@@ -27,7 +27,7 @@ from artoo.tools.asking import Asking
 from artoo.tools.gate import Gate
 from artoo.tools.registry import MAX_ARGUMENT, Registry, SubTaskToolbox
 from artoo.tools.standard import builtin_tools
-from artoo.tools.threads import in_thread
+from artoo.tools.threads import MAX_THREADS, in_thread
 from artoo.tools.tool import Arguments, Outcome
 
 
@@ -89,6 +89,31 @@ async def test_a_target_failed_in_the_world_as_it_was() -> None:
     assert refused.status is CallStatus.REFUSED and "blocked for 'tests'" in (refused.reason or "")
     assert (await tools.call("does", {"thing": "edit"})).changes
     assert (await tools.call("does", {"thing": "tests"})).status is CallStatus.OK
+
+
+async def test_a_commit_changes_the_world_too() -> None:
+    """Git's own notes are something that was changed."""
+
+    async def commit(arguments: Arguments) -> Outcome:
+        return Outcome(output="[main 1a2b3c4]", bookkeeping=True)
+
+    tools = toolbox_of(Does(commit), MustNot(targets=(("does", "tests"),)))
+    await tools.call("does", {"thing": "commit"})
+    assert (await tools.call("does", {"thing": "tests"})).status is CallStatus.OK
+
+
+async def test_a_thread_that_cannot_be_had_leaves_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may have no thread left for a moment; artoo's own count of them does not go down for ever."""
+
+    def none_left(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr("artoo.tools.threads._thread.start_new_thread", none_left)
+        for _ in range(MAX_THREADS + 1):
+            with pytest.raises(ToolError, match="no thread could be started"):
+                await in_thread(len, "four")
+    assert await in_thread(len, "four") == 4
 
 
 async def test_long_output_is_cut_and_counted() -> None:

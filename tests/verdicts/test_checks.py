@@ -124,6 +124,7 @@ SCHEMA: dict[str, object] = {"type": "object", "required": ["n"], "properties": 
         ('"a"', {"pattern": "("}, False),
         ("{}", {"patternProperties": {"^a": {}}}, False),
         ("1", {"type": "nonsense"}, False),
+        ("1" * 400, {"multipleOf": 0.1}, False),
         ("1", {"$ref": "http://example.invalid/schema.json"}, False),
     ],
 )

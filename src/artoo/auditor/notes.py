@@ -63,7 +63,7 @@ class SubTaskNotes:
 
     def changed_before(self, call: ToolCall) -> bool:
         """Whether another call of this subtask has changed something."""
-        return any(each.changes for calls in self.calls.values() for each in calls if each != call)
+        return any(each.changed_something for calls in self.calls.values() for each in calls if each != call)
 
     def every_call(self) -> tuple[ToolCall, ...]:
         """The calls of all results, in order."""

@@ -83,6 +83,11 @@ class ToolCall(Contract):
         return self.status is CallStatus.REFUSED and self.withheld_by is None and not self.dropped
 
     @property
+    def changed_something(self) -> bool:
+        """Whether it changed files, or git's own notes."""
+        return bool(self.changes) or self.bookkeeping
+
+    @property
     def says_no(self) -> bool:
         """Whether it may be a search, a test or a comparison that says no: it ended with 1, and not with an error
         alone."""

@@ -94,7 +94,7 @@ def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
             found, said = Found.FAILED, ": ".join(filter(None, (code, words)))
         case CallStatus.OK:
             printed = set(words_of(call.output)) - set(words_of(call.input))
-            if printed or call.changes or failure_class(call.error_output) is FailureClass.LOGICAL:
+            if printed or call.changed_something or failure_class(call.error_output) is FailureClass.LOGICAL:
                 return None
             found, said = Found.SAYS_ONLY, last_part(call.error_output.strip(), _SAID)
     return Reason(found=found, subject=f"{call.tool} [{number}]", said=said)
@@ -112,7 +112,7 @@ async def floating_tokens(
     seen = seen_in(calls, request)
     missing: Sequence[Token] = ungrounded(result.output, seen)
     if missing:
-        changed = await source.difference() if any(call.changes for call in calls) else ""
+        changed = await source.difference() if any(call.changed_something for call in calls) else ""
         wider = ungrounded(result.output, seen.wider(changed, await around()))
         missing = [each for each in wider if each.kind != "path" or not (await source.file(each.text)).exists]
     if not missing:

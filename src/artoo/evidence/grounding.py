@@ -27,7 +27,7 @@ _NAMED = 12  # tokens that a correction names
 def own_words(call: ToolCall) -> bool:
     """Whether a call's output is nothing but what was written into its input."""
     said, written = words_of(call.output), words_of(call.input)
-    if call.status is not CallStatus.OK or call.changes or not said or not set(said) <= set(written):
+    if call.status is not CallStatus.OK or call.changed_something or not said or not set(said) <= set(written):
         return False
     return len(set(said)) > 1 or written[1:] == said or call.self_contained
 

@@ -67,7 +67,7 @@ def objects_in(text: str) -> list[Found]:
 def _end_of(text: str, start: int) -> int | None:
     try:
         _, end = json.JSONDecoder(strict=False).raw_decode(text, start)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # a number of very many digits is no JSONDecodeError
         return _closing_brace(text, start)
     return end
 
@@ -96,6 +96,8 @@ def _decode(text: str, start: int, end: int) -> Found:
             value = _usable(json.loads(candidate, strict=False))
         except json.JSONDecodeError as error:
             problem = problem or f"no valid JSON: {error.msg} near {raw[max(0, error.pos - 20) : error.pos + 20]!r}"
+        except ValueError:
+            return Found(start, end, None, "a number in the JSON has more digits than can be read")
         except RecursionError:
             return Found(start, end, None, "the JSON is nested too deeply")
         else:

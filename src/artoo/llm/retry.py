@@ -125,11 +125,10 @@ def asked_wait(reply: TransportReply, now: datetime) -> float | None:
         return seconds
     try:
         when = parsedate_to_datetime(value)
-    except ValueError:
+        zoned = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+        return max(0.0, (zoned - now).total_seconds())
+    except (ValueError, OverflowError):  # or it lies beyond what a calendar holds
         return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return max(0.0, (when - now).total_seconds())
 
 
 def _number(text: str) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from artoo.tasklog.lock import is_running
 _REFERENCE = f'"{REFERENCE_KEY}"'.encode()
 _FIRST_LINES = 32
 _TAIL = 256 * 1024
+_FURTHER = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +234,8 @@ def _summary(directory: Path) -> TaskSummary | None:
 
 
 def _result(last_part: Path, blobs: BlobStore) -> FinalResult | None:
-    tail = reversed(list(_readable(_tail(last_part), blobs)))
-    last = next((e.payload for e in tail if isinstance(e.payload, (FinalResult, TaskResumed))), None)
+    newest_first = _readable(reversed(_tail(last_part)), blobs)
+    last = next((e.payload for e in newest_first if isinstance(e.payload, (FinalResult, TaskResumed))), None)
     return last if isinstance(last, FinalResult) else None
 
 
@@ -244,7 +245,7 @@ def _whole(line: bytes, fields: dict[str, object], blobs: BlobStore) -> dict[str
     return fields
 
 
-def _readable(lines: list[bytes], blobs: BlobStore) -> Iterator[Envelope]:
+def _readable(lines: Iterable[bytes], blobs: BlobStore) -> Iterator[Envelope]:
     """The envelopes among the lines; for a list of tasks one bad line is no reason to show nothing."""
     for line in lines:
         try:
@@ -263,11 +264,16 @@ def _head(path: Path) -> list[bytes]:
 
 
 def _tail(path: Path) -> list[bytes]:
+    """The last whole lines: those that lie in the last `_TAIL` bytes, or begin before them."""
     with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        start = file.seek(max(0, size - _TAIL))
-        lines = file.read().split(b"\n")
-    return lines[1:-1] if start else lines[:-1]
+        start = file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+        kept, begun = file.read(), start == 0
+        while not begun:
+            step = min(start, _FURTHER)
+            start = file.seek(start - step)
+            _, newline, rest = file.read(step).rpartition(b"\n")
+            kept, begun = rest + kept, bool(newline) or start == 0
+    return kept.split(b"\n")[:-1]
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:

@@ -152,7 +152,7 @@ class SubTaskToolbox:
             if outcome is None:
                 outcome = await self._run(tool, arguments, started)
         record = self._record(name, tool, arguments, outcome, started)
-        self._changed = self._changed or bool(record.changes)
+        self._changed = self._changed or record.changed_something
         self.observe(record)
         return record
 

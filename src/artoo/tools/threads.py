@@ -56,7 +56,11 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         _tell(loop, settle, value, error)
 
     # Not threading.Thread: its start() holds up the event loop until the new thread runs. Both are daemons.
-    _thread.start_new_thread(work, ())
+    try:
+        _thread.start_new_thread(work, ())
+    except RuntimeError as error:  # the system gives no more
+        _slots.release()
+        raise ToolError(f"no thread could be started for the tool ({error}); close other programs") from error
     return await future
 
 

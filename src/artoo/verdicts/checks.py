@@ -196,7 +196,7 @@ def _fits(value: object, schema: dict[str, object]) -> CheckResult:
         validate(value, schema)
     except SchemaError as problem:
         return _failed(Found.BAD_SCHEMA, said=problem.message)
-    except (Unresolvable, PatternProblem, RecursionError) as problem:
+    except (Unresolvable, PatternProblem, RecursionError, OverflowError) as problem:
         return _failed(Found.BAD_SCHEMA, said=str(problem))
     except ValidationError as problem:
         return _failed(Found.MISFIT, problem.json_path, _shown(problem.message))

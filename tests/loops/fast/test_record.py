@@ -82,6 +82,8 @@ def test_the_same_call_is_known_until_something_changes() -> None:
     assert (record.same(("pytest",)), record.same(("cat",)), record.same(("ls",))) == (1, 2, None)
     record.add(call(changes=("a.py",)), ("edit",))
     assert record.same(("pytest",)) is None and record.same(("edit",)) == 3
+    record.add(call("[main 1a2b3c4]", bookkeeping=True), ("git commit",))
+    assert record.same(("edit",)) is None
 
 
 def test_what_a_call_gives_as_the_answer() -> None:

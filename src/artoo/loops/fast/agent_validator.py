@@ -260,7 +260,7 @@ class AgentValidator:
     ) -> Judged:
         """With the standing instructions of where the subtask has worked. `doubt`, `failed`: what code found."""
         difference, earlier = await self.source.difference(DIFFERENCE_SHOWN), ""
-        if subtask.begun or any(call.changes for call in result.tool_calls):
+        if subtask.begun or any(call.changed_something for call in result.tool_calls):
             seen = await self.surroundings.look(subtask.intent)
             subtask, earlier = subtask.model_copy(update={"guide": seen.guide}), seen.earlier
         beside = Beside(self._today, earlier, doubt, await self._absent(_told(subtask), result), failed)

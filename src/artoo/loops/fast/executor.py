@@ -234,7 +234,7 @@ class Executor:
             work.note = _NO_ARGUMENT.format(tool=spec.name, names=", ".join(extra))
         call = await self.toolbox.call(spec.name, arguments, self._ticket(work, step.tool, cause))
         work.record.add(call, key)
-        work.stale = work.stale or bool(call.changes) or call.bookkeeping
+        work.stale = work.stale or call.changed_something
         self._publish_call(work, call, cause)
         return len(work.record.calls)
 
@@ -313,7 +313,7 @@ class Executor:
     def _caution(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
         """What waits for the person; before the first change what would, if the suggested tool can do that."""
         only_reads = any(spec.name == work.subtask.preferred_tool and not spec.writes for spec in specs)
-        changed = any(call.changes or call.bookkeeping for call in work.record.calls)
+        changed = any(call.changed_something for call in work.record.calls)
         idle = self.asker.known.small or changed or only_reads
         return work.waits or ("" if idle else beforehand(self.unasked))
 

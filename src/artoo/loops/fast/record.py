@@ -81,7 +81,7 @@ class Record:
         for number in range(len(self.calls), 0, -1):
             if self._keys[number - 1] == key:
                 return number
-            if self.calls[number - 1].changes:
+            if self.calls[number - 1].changed_something:
                 return None
         return None
 

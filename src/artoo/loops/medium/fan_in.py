@@ -47,7 +47,7 @@ class FanIn:
         there = {
             key: outcome
             for key, outcome in self.outcomes.items()
-            if key in self.joined or not any(call.changes or call.bookkeeping for call in outcome.tool_calls)
+            if key in self.joined or not any(call.changed_something for call in outcome.tool_calls)
         }
         return replace(self, outcomes=there)
 

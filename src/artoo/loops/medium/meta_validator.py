@@ -158,7 +158,7 @@ class MetaValidator:
     async def _waits(self, fan_in: FanIn) -> str:
         """What is to be said of the changes of all subtasks together: none of them knows those of the others."""
         calls = (call for outcome in fan_in.everything for call in outcome.tool_calls)
-        if not any(call.changes or call.bookkeeping for call in calls):
+        if not any(call.changed_something for call in calls):
             return ""
         return prepared((await self.surroundings.look(self._intent)).classes, self.unasked)
 
