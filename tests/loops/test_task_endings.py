@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import cast
 
 import pytest
@@ -39,7 +40,7 @@ from artoo.loops.medium.dispatcher import Dispatcher
 from artoo.loops.medium.endings import Endings
 from artoo.loops.medium.meta_validator import MetaValidator
 from artoo.loops.medium.perceiver import Perceiver
-from artoo.loops.medium.planner import Planner
+from artoo.loops.medium.planner import Planner, parse_deadline
 from artoo.loops.medium.solver import Solver
 from artoo.testing import Asked, FakeClock, Reply, ScriptedServer, forbid_real_models, server_error, slow
 from artoo.testing.replies import Scripted
@@ -166,16 +167,41 @@ async def test_a_deadline_caps_the_time_budget(world: World) -> None:
     assert 0 < (subtask.deadline - FakeClock().now()).total_seconds() <= 18
 
 
-async def test_a_deadline_that_has_passed_ends_at_once(world: World) -> None:
-    """A deadline in the past leaves no time: the task ends honestly before work is done."""
-    clock = FakeClock(start=datetime(2026, 3, 1, tzinfo=UTC))
-    late = on(SubTask, lambda artoo, envelope: clock.advance(1.0))
-    # Whether the executor still asks is a matter of microseconds.
-    late_plan = {**ONE, "deadline": "2026-02-01"}
-    script: Script = {"Plan": late_plan, "ExecutorStep": lambda asked: slow(shell("true"), LONG)}
-    ended = await world.play("How many lines are there by 2026-02-01?", script, clock=clock, during=late)
-    assert ended.result.stopped_by == "time"
-    assert ended.calls == []
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("17:00", None),
+        ("2026-03-01T17:00", "2026-03-01T17:00+08:00"),
+        ("2026-03-01T17:00Z", "2026-03-01T17:00+00:00"),
+        ("2026-03-01T00:00", None),
+        ("2026-03-01", "2026-03-01T23:59:59+08:00"),
+        ("20260301", "2026-03-01T23:59:59+08:00"),
+        ("2026-03-02T00:00", "2026-03-02T00:00+08:00"),
+        ("2026-02-28", None),
+        (None, None),
+        ("soon", None),
+    ],
+)
+def test_a_deadline_is_of_the_persons_clock(said: str | None, meant: str | None) -> None:
+    """Times without a zone are those of the clock that the planner was shown. One that has passed limits nothing:
+    who asks for it wants the work, late or not."""
+    now = datetime(2026, 3, 1, 6, 23, tzinfo=timezone(timedelta(hours=8)))
+    assert parse_deadline(said, now) == (None if meant is None else datetime.fromisoformat(meant))
+
+
+async def test_prompts_tell_the_time_where_the_person_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At ten at night in UTC the next day has begun in Shanghai, and `date` in a command says so."""
+    clock = FakeClock(start=datetime(2026, 2, 28, 22, 23, tzinfo=UTC))
+    script: Script = {"Plan": ONE, "ExecutorStep": shell("echo hello")}
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        ended = await world.play("Say hello.", script, clock=clock)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert "Now: 2026-03-01T06:23+08:00" in ended.asked("Plan")[0].user
+    assert "Today: 2026-03-01" in ended.asked("ExecutorStep")[0].user
 
 
 async def test_waiting_for_a_person_does_not_count(world: World) -> None:

@@ -40,8 +40,8 @@ Key = tuple[str, ...]
 
 
 def today_is(at: datetime) -> str:
-    """The day, for prompts whose model can reckon with it."""
-    return f"Today: {at.date().isoformat()}"
+    """The day where the person is, for prompts whose model can reckon with it."""
+    return f"Today: {at.astimezone().date().isoformat()}"
 
 
 def room_for_record(window: int, *, small: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, time
 
 from artoo.contracts.criteria import CheckAmended, Criterion
 from artoo.contracts.envelope import Envelope
@@ -100,7 +100,7 @@ class Planner:
             case TaskSpec() as spec:
                 around = await self.surroundings.look(spec.intent)
                 advice = await self.counsel.before(spec.intent, self.offered(), around.missing, envelope)
-                task = self._task = _Task(spec, envelope.at, advice)
+                task = self._task = _Task(spec, envelope.at.astimezone(), advice)
                 this = _Round(1, advice.must_not, around)
                 if self.asker.known.small and self.heuristics.unplanned:  # the request is its own only subtask
                     criteria = of_person(spec.intent, spec.checks)
@@ -249,11 +249,13 @@ def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[Too
 
 
 def parse_deadline(text: str | None, now: datetime) -> datetime | None:
-    """An ISO 8601 time as an aware datetime; a bare date means the end of that day; None when it is none."""
+    """An ISO 8601 time as an aware datetime, in the zone of `now` without one; a bare date means the end of that
+    day. None when it is none, or over: a time that has passed limits nothing."""
     try:
         moment = datetime.fromisoformat((text or "").strip())
     except ValueError:
         return None
-    if len((text or "").strip()) == len("2026-01-01"):
+    if moment.time() == time() and ":" not in (text or ""):
         moment = moment.replace(hour=23, minute=59, second=59)
-    return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
+    return moment if moment > now else None
