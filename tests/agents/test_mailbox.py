@@ -169,6 +169,21 @@ async def test_a_dead_reader_gives_its_letter_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("engine")
+async def test_a_letter_that_was_given_back_is_not_given_up(tmp_path: Path) -> None:
+    """While the model is away its reader gives a letter back again and again, and nobody dies of it."""
+    async with office(tmp_path, FakeClock()) as opened:
+        box = opened.mailbox
+        mail = await box.send("ada", "bob", "x")
+        for _ in range(MOST_ATTEMPTS + 1):
+            claim = await box.take("bob")
+            assert claim is not None and claim.attempts == 1
+            await box.release(claim)
+        await box.take("bob")
+        assert await box.recover(lambda _: True) == (mail.id,)
+        assert (await box.get(mail.id)).partition == "inbox"
+
+
+@pytest.mark.usefixtures("engine")
 async def test_the_archive_keeps_ninety_days(tmp_path: Path) -> None:
     """Letters that were dealt with go after that; unread ones stay however old they are."""
     clock = FakeClock()

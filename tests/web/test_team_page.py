@@ -155,6 +155,23 @@ async def test_letters_go_out_come_in_and_are_dealt_with(tmp_path: Path) -> None
         assert [kept.mail.id for kept in await office.mailbox.list(OPERATOR, "archive")] == [mail.id]
 
 
+async def test_no_newer_letter_that_was_read_hides_one_that_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page has room for so many: what waits comes first."""
+    monkeypatch.setattr("artoo.web.team.LETTERS", 2)
+    async with open_office(config_of(tmp_path)) as office:
+        await hire(office, "ada")
+        await office.mailbox.send("ada", OPERATOR, "Still unread.")
+        for text in ("Read one.", "Read two."):
+            claim = await office.mailbox.take(OPERATOR, (await office.mailbox.send("ada", OPERATOR, text)).id)
+            assert claim is not None
+            await office.mailbox.archive(claim)
+    async with page_of(tmp_path) as page:
+        _, text = await page.get("/team")
+    assert "Still unread." in text and "Read two." in text and "Read one." not in text
+
+
 async def test_a_task_is_put_on_the_board(tmp_path: Path) -> None:
     """For whoever may take it or for one agent, in the page's project; an empty one is refused."""
     async with open_office(config_of(tmp_path)) as office:

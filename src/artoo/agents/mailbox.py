@@ -214,10 +214,13 @@ class Mailbox:
         return await self._database.write(work)
 
     async def release(self, claim: MailClaim) -> None:
-        """Gives a letter back unread; whoever comes next gets it. A claim that is over already is no error."""
+        """Gives a letter back unread; whoever comes next gets it. A claim that is over already is no error.
+
+        This time does not count: its reader lives, and the model may only have been away.
+        """
 
         def work(writing: Writing) -> None:
-            _give_back(writing, claim.mail.id, claim.token, claim.epoch)
+            _give_back(writing, claim.mail.id, claim.token, claim.epoch, counts=False)
             writing.arrived(claim.mail.recipient)
 
         await self._database.write(work)
@@ -265,10 +268,11 @@ def _next(reading: Reading, name: str) -> Row | None:
     )
 
 
-def _give_back(writing: Writing, mail_id: str, token: str, epoch: int) -> None:
+def _give_back(writing: Writing, mail_id: str, token: str, epoch: int, *, counts: bool = True) -> None:
     writing.run(
-        "UPDATE mails SET claim = NULL, holder = NULL, lease_us = NULL WHERE id = ? AND claim = ? AND epoch = ?",
-        (mail_id, token, epoch),
+        "UPDATE mails SET claim = NULL, holder = NULL, lease_us = NULL, attempts = attempts - ?"
+        " WHERE id = ? AND claim = ? AND epoch = ?",
+        (int(not counts), mail_id, token, epoch),
     )
 
 

@@ -37,7 +37,7 @@ async def team(request: Request) -> Response:
         archive = await office.mailbox.list(OPERATOR, "archive", limit=LETTERS)
         process = await asyncio.to_thread(serving, office.home)
     columns = [(state, [task for task in tasks if task.state is state]) for state in BoardState]
-    letters = sorted((*inbox, *archive), key=lambda one: one.mail.sent_at, reverse=True)[:LETTERS]
+    letters = (*reversed(inbox), *reversed(archive))[:LETTERS]  # the unread ones first, each part newest first
     template = "team_now.html" if "part" in request.query_params else "team.html"
     return page(
         request, template, columns=columns, left=left, agents=agents, letters=letters, process=process,
