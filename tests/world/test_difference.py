@@ -13,7 +13,10 @@ from sandbox_world import World
 
 from artoo.contracts.settling import ChangeClass, implied
 from artoo.tools.review import review_of
+from artoo.world.base import Base, append_base
 from artoo.world.difference import Difference, difference_of
+from artoo.world.journal import StateRecord
+from artoo.world.move import now_at
 from artoo.world.union import RealFiles, Union
 from artoo.world.view_place import ViewPlace
 
@@ -199,6 +202,23 @@ def test_the_same_content_is_no_conflict(world: World, person: Change) -> None:
     person(world.project)
     found = look(place, world)
     assert found.conflicts == () and classes(found, world) == {"project/a.txt": "edit"}
+
+
+def test_the_time_of_a_link_stands_in_nobodys_way(world: World) -> None:
+    """The person's own link stays where the task did no more to it than to touch it."""
+    link = world.project / "l"
+    link.symlink_to("a.txt")
+    place = view_of(world, in_project(lambda p: (p / "n.txt").write_text("x")))
+    upper = place.upper("task", 0) / "project" / "l"
+    upper.symlink_to("a.txt")
+    state = StateRecord.of(now_at(f"{world.project}", "l"))
+    assert state is not None
+    append_base(place.base_file(), [Base(path=str(link), was=state, changed_ns=link.lstat().st_ctime_ns)])
+    assert classes(look(place, world), world) == {"project/l": "silent", "project/n.txt": "silent"}
+    link.unlink()
+    link.symlink_to("b.txt")
+    found = look(place, world)
+    assert found.conflicts == () and classes(found, world) == {"project/n.txt": "silent"}
 
 
 def test_what_is_already_as_wanted_is_done(world: World) -> None:

@@ -255,6 +255,21 @@ async def test_modes_survive(sandbox: Commands, world: World) -> None:
     assert (stat.S_IMODE(seen.st_mode), seen.st_mtime) == (0o751, 1_000_000_000)
 
 
+@pytest.mark.parametrize("command", ["touch -h -d @1000000000 link", "ln -sfn a link"])
+async def test_the_time_of_a_link_is_a_change_as_that_of_a_file_is(
+    sandbox: Commands, world: World, command: str
+) -> None:
+    """What a command is said to have changed is applied, and undone."""
+    fill(world)
+    before = snapshot(world.home, times=True)
+    ran = await sandbox.run(world.bash(command))
+    assert [change.path for change in ran.changes] == [f"{world.project}/link"]
+    assert ran.difference.silent and ran.apply().applied
+    assert snapshot(world.home, times=True) != before
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert snapshot(world.home, times=True) == before
+
+
 async def test_what_no_undo_could_give_back_is_not_replaced(
     sandbox: Commands, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

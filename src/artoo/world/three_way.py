@@ -9,7 +9,7 @@
 | a place in a directory that is not there | nothing | a conflict |
 | deleted: a directory that holds a conflict, or what is moved into one | as the base | a conflict too |
 | state of a git repository of which something is in conflict (`git_unit`) | anything | a conflict too |
-| only times differ from the base | anything else | nothing: the person's version stays |
+| only times of a file or link differ from the base | anything else | nothing: the person's version stays |
 | a version of a fork's | a version of the view's own | an effect: nobody else changes that |
 | a name of git's, with its directory | packed, as the base | an effect: git does so by itself |
 
@@ -188,7 +188,7 @@ def _unchanged_by_the_task(effect: Effect, base: Base | None, homeless: bool) ->
         return effect.digest == base.sha256 and same_time
     if wanted.is_directory:
         return not _tidied_by_git(effect, base)
-    return _same_thing(wanted, base.was)
+    return _same_thing(wanted, base.was) and wanted.mtime_ns == base.was.mtime_ns
 
 
 def _tidied_by_git(effect: Effect, base: Base) -> bool:
@@ -201,11 +201,13 @@ def _tidied_by_git(effect: Effect, base: Base) -> bool:
 
 
 def _only_times(effect: Effect, base: Base | None) -> bool:
-    """Whether the task left a file what it was: then there is nothing to choose between it and the person's."""
+    """Whether the task left a thing what it was: then there is nothing to choose between it and the person's."""
     wanted = effect.after
-    if base is None or base.sha256 is None or wanted is None or wanted.node is not base.was.node:
+    if base is None or wanted is None or wanted.node is not base.was.node or not _same_metadata(wanted, base.was):
         return False
-    return effect.digest == base.sha256 and _same_metadata(wanted, base.was)
+    if wanted.node is Node.FILE:
+        return base.sha256 is not None and effect.digest == base.sha256
+    return not wanted.is_directory and _same_thing(wanted, base.was)
 
 
 def _already_as_wanted(effect: Effect) -> bool:
