@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sandbox_world import Commands, World, asked, why
@@ -13,6 +15,7 @@ from sandbox_world import Commands, World, asked, why
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, path_bytes
 from artoo.contracts.settling import ChangeClass
 from artoo.ports.sandbox import Limits
+from artoo.world.nodes import attributes_of
 from artoo.world.undo import undo
 
 
@@ -185,6 +188,53 @@ async def test_attributes_of_the_project_itself_are_left_alone(any_overlay: Comm
     assert set(by_name(run.changes)) == {"other"}
     assert run.apply().applied
     assert os.getxattr(world.project, "user.synchronised") == b"1"
+
+
+@pytest.mark.parametrize("holds", ["nowhere", "the disk", "everywhere"])
+async def test_an_attribute_that_a_layer_cannot_hold_is_not_taken_away(
+    any_overlay: Commands, world: World, monkeypatch: pytest.MonkeyPatch, holds: str
+) -> None:
+    """The directory that a view covers keeps it, though a layer of its own lacks it; another one may go."""
+    try:
+        for name in ("user.held", "user.gone"):
+            os.setxattr(world.home, name, b"1")
+    except OSError:
+        pytest.skip("the file system of the temporary directory has no user attributes")
+    real = os.setxattr
+
+    def refused(path: Any, name: str, value: bytes, *flags: int, **how: bool) -> None:
+        where = os.path.realpath(path)
+        fits = holds == "everywhere" or (holds == "the disk" and not where.startswith("/dev/shm/"))
+        if name == "user.held" and not fits:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(path, name, value, *flags, **how)
+
+    monkeypatch.setattr(os, "setxattr", refused)
+    script = f"import os; os.removexattr('{world.home}', 'user.gone')"
+    run = await any_overlay.run(world.bash(f'python3 -c "{script}"; echo new > other; chmod 711 {world.home}'))
+    monkeypatch.undo()
+    assert run.exit_code == 0
+    assert run.apply().applied
+    assert (world.project / "other").exists() and stat.S_IMODE(world.home.stat().st_mode) == 0o711
+    assert os.listxattr(world.home) == ["user.held"]
+
+
+def test_attributes_of_file_systems_and_security_modules_are_nobodys_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An NFS server's access list, a label: a layer on another disk has none, and no undo could set them."""
+    (tmp_path / "f").touch()
+    listed = ["user.a", "system.nfs4_acl", "security.SMACK64", "btrfs.compression", "system.posix_acl_access"]
+
+    def names(*_: object, **__: object) -> list[str]:
+        return list(listed)
+
+    def value(*_: object, **__: object) -> bytes:
+        return b"v"
+
+    monkeypatch.setattr(os, "listxattr", names)
+    monkeypatch.setattr(os, "getxattr", value)
+    assert [name for name, _ in attributes_of(tmp_path / "f")] == ["system.posix_acl_access", "user.a"]
 
 
 async def test_a_persons_attribute_that_speaks_of_overlays_is_kept(any_overlay: Commands, world: World) -> None:

@@ -11,6 +11,7 @@ from artoo.world.files import copy_node, set_metadata
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, at, read_state
 from artoo.world.opened import READ, opened_up
+from artoo.world.unheld import note_unheld, unheld
 
 OPAQUE = "user.overlay.opaque"
 """The attribute under which we note that a directory hides what is below it; `userxattr` mounts read it."""
@@ -31,6 +32,7 @@ class _Carrier:
             state = read_state(source, upper.name)
             assert state is not None
             self._directory(source, upper.name, state, target)
+            note_unheld(target, unheld(upper))
         finally:
             os.close(source)
 

@@ -27,6 +27,7 @@ from artoo.world.nodes import DIRECTORY_FLAGS, NodeState, read_state
 from artoo.world.opened import NOTES, WORK, opened_up
 from artoo.world.remove import remove_tree
 from artoo.world.stage import Layer
+from artoo.world.unheld import unheld, with_unheld
 
 
 def fold(upper: Path, into: Layer) -> None:
@@ -38,7 +39,8 @@ def fold(upper: Path, into: Layer) -> None:
     under = os.open(into.upper.parent, DIRECTORY_FLAGS)
     try:
         with below(into.root, into.below) as lower:
-            _Folding(upper.with_name(NOTES), into.notes).merge(above, upper.name, under, into.upper.name, lower)
+            folding = _Folding(upper.with_name(NOTES), into.notes)
+            folding.merge(above, upper.name, under, into.upper.name, lower, unheld(upper))
     finally:
         os.close(under)
         os.close(above)
@@ -51,8 +53,16 @@ class _Folding:
     notes: Path
     notes_below: Path
 
-    def merge(self, above: int, name: str, under: int, as_name: str, lower: Below | None) -> None:
-        """One directory into another; then it looks like the upper one."""
+    def merge(
+        self,
+        above: int,
+        name: str,
+        under: int,
+        as_name: str,
+        lower: Below | None,
+        kept: frozenset[str] = frozenset(),
+    ) -> None:
+        """One directory into another; then it looks like the upper one, but for attributes that are `kept`."""
         state, there = read_state(above, name), read_state(under, as_name)
         assert state is not None and there is not None
         with (
@@ -61,7 +71,7 @@ class _Folding:
         ):
             for child in sorted(os.listdir(source), key=os.fsencode):
                 self._entry(source, target, child, lower)
-        record = StateRecord.of(state)
+        record = StateRecord.of(with_unheld(state, there, kept))
         assert record is not None
         set_metadata(under, as_name, record, times=True)
 

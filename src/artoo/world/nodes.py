@@ -17,7 +17,9 @@ _CHUNK = 1 << 20
 OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
 """How the names of overlayfs's own attributes begin: a person's may hold the same word further on."""
 _HAS_XATTRS = hasattr(os, "listxattr")
-_NOT_OURS = ("security.selinux", "security.ima", "security.evm")
+_FREE = ("user.", "trusted.")
+_KNOWN = ("security.capability", "system.posix_acl_access", "system.posix_acl_default")
+"""All other attributes are a security module's or a file system's own, and mean nothing elsewhere."""
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
@@ -137,7 +139,7 @@ def at(directory: int, name: str) -> str:
 
 
 def read_xattrs(directory: int, name: str) -> tuple[tuple[str, bytes], ...]:
-    """Extended attributes, overlay's and the security modules' own left out."""
+    """Extended attributes, those left out that are overlay's, a security module's or a file system's own."""
     return _kept(_all_xattrs(at(directory, name)))
 
 
@@ -147,9 +149,11 @@ def attributes_of(directory: Path) -> tuple[tuple[str, bytes], ...]:
 
 
 def _kept(xattrs: Iterable[tuple[str, bytes]]) -> tuple[tuple[str, bytes], ...]:
-    return tuple(
-        (key, value) for key, value in xattrs if not key.startswith(OVERLAY_PREFIXES) and key not in _NOT_OURS
-    )
+    return tuple((key, value) for key, value in xattrs if _is_kept(key))
+
+
+def _is_kept(key: str) -> bool:
+    return key in _KNOWN or (key.startswith(_FREE) and not key.startswith(OVERLAY_PREFIXES))
 
 
 def overlay_xattr(directory: int, name: str, key: str) -> bytes | None:

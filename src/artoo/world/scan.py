@@ -17,6 +17,7 @@ from artoo.world.below import Below, Found, below, is_opaque, is_whiteout
 from artoo.world.nodes import Content, NodeState, at, glance, read_state, state_of, with_attributes, with_content
 from artoo.world.opened import READ, WORK, opened_up, with_rights
 from artoo.world.stage import Layer
+from artoo.world.unheld import unheld, with_unheld
 
 _DEEPEST = 200
 
@@ -132,11 +133,13 @@ class _Scanner:
         return self._found
 
     def _root_state(self, readable: int, seen: os.stat_result, before: NodeState) -> NodeState:
-        """An owner that `make_upper` could not give away was not changed by anybody."""
+        """What `make_upper` could not give was not changed by anybody: an owner, attributes."""
         state = read_state(readable, ".")
         assert state is not None
         if os.geteuid() != 0 and (state.uid, state.gid) == (os.geteuid(), os.getegid()):
             state = state._replace(uid=before.uid, gid=before.gid)
+        if state.xattrs != before.xattrs:
+            state = with_unheld(state, before, unheld(self._layer.upper))
         return state._replace(mode=stat.S_IMODE(seen.st_mode))
 
     def _directory(self, upper: int, lower: Below | None, relative: bytes, *, opaque: bool) -> None:

@@ -15,7 +15,6 @@ import fcntl
 import os
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +26,7 @@ from artoo.world.mounts import MountTable
 from artoo.world.nodes import attributes_of
 from artoo.world.opened import NOTES
 from artoo.world.remove import remove_tree
+from artoo.world.unheld import note_unheld
 from artoo.world.watch import disk_usage, machine_memory
 
 
@@ -216,15 +216,19 @@ def _make_layer(home: Path, root: Path, below: tuple[Path, ...]) -> Layer:
 def make_upper(upper: Path, model: Path) -> None:
     """An empty upper directory that looks like the directory below it. Raises OSError.
 
-    An owner that the person may not give stays their own: `scan` knows of that."""
+    An owner that the person may not give stays their own, and attributes may not fit: `scan` knows of that."""
     upper.mkdir(mode=0o700)
     seen = model.stat()
     mine = upper.stat()
     if (seen.st_uid, seen.st_gid) != (mine.st_uid, mine.st_gid):
         _give_if_allowed(upper, seen)
+    unheld: list[str] = []
     for name, value in attributes_of(model):  # access lists too, which decide over the mode: so that comes last
-        with suppress(OSError):  # a security module's own
+        try:
             os.setxattr(upper, name, value)
+        except OSError:
+            unheld.append(name)
+    note_unheld(upper, unheld)
     upper.chmod(stat.S_IMODE(seen.st_mode))
 
 
