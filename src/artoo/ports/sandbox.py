@@ -53,6 +53,11 @@ class Limits:
     disk_bytes: int = 1024 * MIB
     paths: int = 100_000
 
+    @property
+    def file_bytes(self) -> int:
+        """At which the kernel cuts a single file: beyond the disk limit, and no size that one has by chance."""
+        return (self.disk_bytes // 512 + 1) * 512
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:

@@ -169,7 +169,7 @@ def restrict(steps: Steps, directories: Sequence[str], rules: int) -> None:
 def _bounds(limits: Limits) -> Iterator[tuple[int, int]]:
     """Memory is not among them: the kernel counts as data what is only reserved (`limits`)."""
     yield resource.RLIMIT_CORE, 0
-    yield resource.RLIMIT_FSIZE, limits.disk_bytes
+    yield resource.RLIMIT_FSIZE, limits.file_bytes
     yield resource.RLIMIT_NPROC, limits.processes
 
 

@@ -21,7 +21,7 @@ def limited(argv: tuple[str, ...], limits: Limits, *, among_others: bool = False
     """
     running = _running() if among_others else 0
     script = (
-        f"ulimit -c 0; ulimit -f {limits.disk_bytes // 512}; "
+        f"ulimit -c 0; ulimit -f {limits.file_bytes // 512}; "
         f'{"" if running is None else _processes(limits.processes + running)}"$@"; exit $?'
     )
     return (_SHELL, "-c", script, "sh", *argv)

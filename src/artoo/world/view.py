@@ -7,7 +7,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -26,7 +26,7 @@ from artoo.world.landing import is_ended, land, notes_of
 from artoo.world.putting import put, put_in_scratch
 from artoo.world.reserve import Ready
 from artoo.world.runner import Ahead, Command, Over, Prepared, Runner
-from artoo.world.scan import scan, scan_touched
+from artoo.world.scan import Effect, Touched, scan, scan_touched
 from artoo.world.stage import Stage, empty_if_full, make_stage
 from artoo.world.threads import or_undone, to_its_end
 from artoo.world.union import Union
@@ -36,6 +36,7 @@ from artoo.world.view_state import ViewState
 _DEEPEST_FORK = 8
 _T = TypeVar("_T")
 _Noted = Callable[[tuple[Change, ...]], ActNote | None]
+_Scanned = tuple[Sequence[Effect], Sequence[Touched]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,12 @@ class Ways:
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """A command that is about to run, over a layer of its own."""
+    """A command that is about to run, over a layer of its own. `limits`: its own, as the view has room."""
 
     stage: Stage
     began: Began
     command: Command
+    limits: Limits
 
 
 class LayeredView:
@@ -92,7 +94,7 @@ class LayeredView:
                 raise
             finally:
                 await tidying
-            changes = await to_its_end(lambda gone: self._ended(started, program, over, gone))
+            over, changes = await to_its_end(lambda gone: self._ended(started, program, over, gone))
             if self._ways.ahead is not None:
                 self._reserve.soon(partial(self._stand_by, self._ways.ahead, program.limits))
             return self._outcome(over, changes)
@@ -111,11 +113,13 @@ class LayeredView:
         if command is None:
             await ready.dismiss()
             return None
-        return _Started(ready.stage, began, command)
+        return _Started(ready.stage, began, *command)
 
-    def _fits(self, ready: Ready, program: Program) -> Command | None:
+    def _fits(self, ready: Ready, program: Program) -> tuple[Command, Limits] | None:
         self._require_current()
-        return ready.standing.told(self._request(program, self._state.allowance.bound(program.limits)))
+        limits = self._state.allowance.bound(program.limits)
+        command = ready.standing.told(self._request(program, limits))
+        return None if command is None else (command, limits)
 
     async def _stand_by(self, ahead: Ahead, limits: Limits) -> Ready:
         """A sandbox for the next command over this layer, which nobody changes meanwhile (`Reserve`)."""
@@ -127,7 +131,11 @@ class LayeredView:
             await asyncio.to_thread(stage.discard)
             raise
 
-    def _ended(self, started: _Started, program: Program, over: Over, gone: threading.Event) -> tuple[Change, ...]:
+    def _ended(
+        self, started: _Started, program: Program, over: Over, gone: threading.Event
+    ) -> tuple[Over, tuple[Change, ...]]:
+        """How it ended after all, and what it changed: nothing, if it met a limit."""
+
         def note(changes: tuple[Change, ...]) -> ActNote | None:
             return program.note(self._outcome(over, changes))
 
@@ -135,8 +143,12 @@ class LayeredView:
             if over.ended.limit == "disk_limit":
                 empty_if_full(self._state.place.scratch, program.limits)
             if over.ended.limit is not None:
-                return ()
-            return self._end(started.stage, program, started.began, gone, note)
+                return over, ()
+            scanned = scan_touched(started.stage.layers, program.limits.paths)
+            over = _with_limit(over, scanned, started.limits)
+            if over.ended.limit is not None:
+                return over, ()
+            return over, self._end(started.stage, scanned, program, started.began, gone, note)
         finally:
             _release(started.stage)
 
@@ -162,20 +174,21 @@ class LayeredView:
     async def _prepared(self, program: Program) -> _Started:
         """All that comes before a command: one way to a thread and back."""
 
-        def undo(made: tuple[Stage, Began, Prepared]) -> None:
-            stage, _, command = made
+        def undo(made: tuple[Stage, Began, Prepared, Limits]) -> None:
+            stage, _, command, _ = made
             command.discard()
             stage.discard()
 
         return _Started(*await or_undone(lambda: self._prepare(program), undo))
 
-    def _prepare(self, program: Program) -> tuple[Stage, Began, Prepared]:
+    def _prepare(self, program: Program) -> tuple[Stage, Began, Prepared, Limits]:
         limits = self._state.allowance.bound(program.limits)
         began = Began.now()
         stage = self._begin(limits)
         try:
             home = self._state.place.layer_home(self._layer)
-            return stage, began, self._ways.runner.prepare(self._request(program, limits), stage, home)
+            prepared = self._ways.runner.prepare(self._request(program, limits), stage, home)
+            return stage, began, prepared, limits
         except BaseException:
             stage.discard()
             raise
@@ -201,9 +214,15 @@ class LayeredView:
         return record
 
     def _end(
-        self, stage: Stage, program: Program, began: Began, gone: threading.Event, note: _Noted
+        self,
+        stage: Stage,
+        scanned: _Scanned,
+        program: Program,
+        began: Began,
+        gone: threading.Event,
+        note: _Noted,
     ) -> tuple[Change, ...]:
-        effects, touched = scan_touched(stage.layers, program.limits.paths)
+        effects, touched = scanned
         if not effects:
             return ()
         changes = describe(effects, Places.of(self.roots, self._ways.artoo_home))
@@ -264,7 +283,8 @@ class LayeredView:
             layer = stage.layer_of(os.fsencode(real))
             if layer is not None and real != layer.root:
                 put(layer, real, content)
-                return self._end(stage, Program(()), began, gone, note)
+                scanned = scan_touched(stage.layers, Limits().paths)
+                return self._end(stage, scanned, Program(()), began, gone, note)
             for private in (Path("/tmp"), Path("/var/tmp")):
                 if real.is_relative_to(private) and real != private:
                     put_in_scratch(self._state.place.scratch, real.relative_to(private), content)
@@ -345,6 +365,14 @@ class LayeredView:
     async def _quickly(self, work: Callable[[], _T]) -> _T:
         """Work on what is on disk, in a thread. While nothing is there a thread costs more than the work itself."""
         return await to_its_end(lambda _: work()) if self._state.place.exists else work()
+
+
+def _with_limit(over: Over, scanned: _Scanned, limits: Limits) -> Over:
+    """A command may have gone on after the kernel had cut a file of it: then it met a limit all the same."""
+    cut = (one.shown for one in scanned[0] if one.after is not None and one.after.size == limits.file_bytes)
+    if (path := next(cut, None)) is None:
+        return over
+    return replace(over, ended=replace(over.ended, limit="disk_limit"), notes=(*over.notes, f"{path} was cut"))
 
 
 def _release(stage: Stage) -> None:
