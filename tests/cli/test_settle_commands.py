@@ -233,7 +233,11 @@ def test_tasks_are_named_by_the_beginning_of_their_id(artoo: Run, wait: Wait, pr
     common = artoo("apply", "0198")
     assert common.returncode == 2
     assert "2 tasks begin with '0198': 0198f000-1111, 0198f000-2222" in common.stderr
-    assert "2 tasks wait; name one" in artoo("apply").stderr
+    for settling in ("apply", "discard"):
+        refused = artoo(settling)
+        assert (refused.returncode, "2 tasks wait; name one" in refused.stderr) == (2, True)
+        told = " ".join(artoo(settling, "--help").stdout.split())
+        assert "where nobody can be asked only the one that waits alone is" in told
     wrong = artoo("apply", "0198f000-1111", "gone.txt")
     assert wrong.returncode == 2
     assert "'gone.txt' is not among what the task would change" in wrong.stderr
