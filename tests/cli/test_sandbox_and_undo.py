@@ -110,6 +110,25 @@ def test_what_came_back_and_what_went_is_told_apart(artoo: Run, project: Path) -
     assert sorted(path.name for path in project.iterdir()) == [f"{number:02}.txt" for number in range(14)]
 
 
+def test_what_git_keeps_for_itself_is_one_line(artoo: Run, project: Path) -> None:
+    """Of each repository, after the person's own files."""
+    git = "git -c user.name=u -c user.email=u@example.invalid"
+    subprocess.run(["bash", "-ec", f"git init -q; {git} commit -q --allow-empty -m one"], cwd=project, check=True)
+    script = f"echo n > n; git add n; {git} commit -qm task; git init -q other"
+    ran = artoo("sandbox", "--", script)
+    assert ran.returncode in (0, 4), ran.stderr
+    assert ran.returncode == 0 or artoo("apply").returncode == 0
+    undone = artoo("undo", "--yes")
+    assert undone.returncode == 0, undone.stderr
+    lines = [re.sub(r"\d+", "N", line) for line in undone.stdout.splitlines()[1:]]
+    assert lines == [
+        "put back  .git: N of git's own",
+        "removed   n",
+        "removed   other",
+        "removed   other/.git: N of git's own",
+    ]
+
+
 def test_what_a_start_has_put_back_is_not_unknown(artoo: Run, project: Path) -> None:
     """An undo that was cut is ended by the start that is to repeat it: it is told, and told again."""
     (project / "a.txt").write_text("old\n")

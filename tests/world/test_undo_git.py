@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sandbox_world import World
 
 from artoo.contracts.changes import UndoReport
 from artoo.world.closing import opened
-from artoo.world.undo import undo
+from artoo.world.undo import Keep, prune, undo
 
 TASK = "echo n > n; git add n; git commit -qm task"
 
@@ -159,3 +160,44 @@ def test_a_repository_that_the_task_made_goes_whole_or_not_at_all(world: World) 
         run(world.project / "new", WHOLE)
         assert run(world.project / "new", "git status --short") == ""
         run(world.project, "rm -rf new")
+
+
+def test_commits_that_come_back_without_their_names_get_some(world: World) -> None:
+    """The person went on in a repository that the task had begun anew: their names stay, and the old history, which
+    nothing would name, is named as long as the task can be undone."""
+    run(world.project, "echo s > s; git add s; git commit -qm second; git tag -a v1 -m v1")
+    old = run(world.project, "git rev-parse HEAD v1").split()
+    settle(world, "rm -rf .git; git init -q -b main; git add -A; git commit -qm anew")
+    run(world.project, "echo p > p; git add p; git commit -qm mine")
+    for _ in range(2):
+        reason = left(world, undone(world))[".git"]
+        assert "HEAD, branches and what is staged stay as they are" in reason
+        run(world.project, "git reflog expire --expire=now --all; git gc -q --prune=now")
+        named = run(world.project, "git for-each-ref --format='%(objectname)' refs/artoo").split()
+        assert set(old) <= set(named)
+        assert run(world.project, "git log --format=%s main").split() == ["mine", "anew"]
+        assert run(world.project, f"git log --format=%s {old[0]}").split() == ["second", "base"]
+    later = time.time() + 40 * 86400
+    prune(world.artoo_home, Keep(), now=later)
+    assert prune(world.artoo_home, Keep(), now=later + 4 * 86400) == 1
+    assert run(world.project, "git for-each-ref refs/artoo; git status --short") == ""
+
+
+def test_the_names_say_what_they_are_for(world: World) -> None:
+    """Only where there are any."""
+    settle(world, "rm -rf .git; git init -q -b main; git add -A; git commit -qm anew")
+    run(world.project, "git commit -q --allow-empty -m mine")
+    said = "commits that came back and had no name have one in refs/artoo/task-1"
+    assert left(world, undone(world))[".git"].endswith(said)
+    settle(world, TASK, "task-2")
+    run(world.project, ON_TOP["commit"])
+    assert "refs/artoo" not in left(world, undone(world, "task-2"))[".git"]
+
+
+def test_the_time_of_an_object_is_nobodys_to_put_back(world: World) -> None:
+    """Git sets it where a commit uses what is there already, so that it is not collected; it is not told either."""
+    touched = next(path for path in (world.project / ".git/objects").glob("??/*"))
+    settle(world, f"touch -d @1000000000 {touched.relative_to(world.project)}; echo x > x")
+    assert left(world, (report := undone(world))) == {}
+    assert report.restored == (f"{world.project}/x",)
+    assert touched.stat().st_mtime == 10**9

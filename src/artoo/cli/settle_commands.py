@@ -88,10 +88,10 @@ def apply(
 ) -> None:
     """Apply what TASK changed, or only PATHs of it (files or directories) and what they need.
 
-    TASK is the beginning of its id. Without it, the latest that waits is meant and asked about on a terminal; where
-    nobody can be asked only the one that waits alone is. On a terminal, deletions, start-up files, rewritten history
-    and special files are named and asked about once more. Where the same paths were changed meanwhile nothing is
-    applied: see --rest. artoo undo puts back what was applied.
+    TASK is the beginning of its id. Without it, the latest that waits is meant and asked about on a terminal;
+    where nobody can be asked only the one that waits alone is. On a terminal, deletions, start-up files, rewritten
+    history and special files are named and asked about once more. Where the same paths were changed meanwhile
+    nothing is applied: see --rest. artoo undo puts back what was applied.
 
     Exit codes: 0 applied, 1 nothing was applied, 2 no such task or path.
     """
@@ -137,8 +137,8 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
     """Drop what TASK changed: your files stay as they are.
 
     TASK is the beginning of its id. Without it, the latest that waits is meant on a terminal; where nobody can be
-    asked only the one that waits alone is. On a terminal you are asked once more. What left the machine does not come
-    back by this.
+    asked only the one that waits alone is. On a terminal you are asked once more. What left the machine does not
+    come back by this.
 
     Exit codes: 0 discarded, 1 you said no, 2 no such task.
     """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,17 +128,23 @@ def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
     here = Here()
     if request:
         show(f"asked for: {one_line(request)}")
-    restored = sorted(report.restored, key=lambda path: (is_gits(path), path))
-    became = {path: os.path.lexists(path_bytes(path)) for path in restored}
+    became = {path: os.path.lexists(path_bytes(path)) for path in sorted(report.restored)}
     for done, is_there in (("put back", True), ("removed ", False)):
-        paths = [path for path, there in became.items() if there is is_there]
-        for path in paths[:NAMED]:
-            show(f"{done}  {here.short(path)}")
-        if len(paths) > NAMED:
-            show(f"{done}  {len(paths) - NAMED:,} more")
+        for line in _told([path for path, there in became.items() if there is is_there], here):
+            show(f"{done}  {line}")
     for path in report.separate:
         show(f"separate  {here.short(path)}: a file of its own now; other names that it had lead to another file")
     for conflict in report.refused:
         show(f"left      {here.short(conflict.path)}: {conflict.reason}")
     if not report.restored and not report.refused:
         show("Everything was as before already.")
+
+
+def _told(paths: Sequence[str], here: Here) -> Iterator[str]:
+    """The first of a person's own paths, and of each repository one line."""
+    own = [path for path in paths if not is_gits(path)]
+    yield from (here.short(path) for path in own[:NAMED])
+    if len(own) > NAMED:
+        yield f"{len(own) - NAMED:,} more"
+    for repository, files in Counter(f"{path}/".partition("/.git/")[0] for path in paths if is_gits(path)).items():
+        yield f"{here.short(f'{repository}/.git')}: {files:,} of git's own"

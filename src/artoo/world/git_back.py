@@ -8,6 +8,7 @@ as they are, with the files of which they speak. A repository that the task made
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import tempfile
@@ -16,13 +17,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, Node, path_bytes, printable_path
+from artoo.world.files import parent_of
 from artoo.world.git_head import packed_as
 from artoo.world.git_index import INDEX
+from artoo.world.git_keep import name_lost
 from artoo.world.git_layout import Holders, Part, inner_path, part_of, read_file, without_worktree
 from artoo.world.git_shadow import CannotJudge, shadow_of
 from artoo.world.git_unit import decides, is_object, is_state, moved_entries, worktree_of
-from artoo.world.journal import Record, Step
+from artoo.world.journal import Record, StateRecord, Step
+from artoo.world.nodes import digest_file, read_state
 from artoo.world.union import RealFiles
+
+logger = logging.getLogger(__name__)
 
 _WITH_IT = "it goes with what stays of its repository"
 _ANOTHER = "something else in it is not the task's"
@@ -52,11 +58,12 @@ class Repositories:
         return cls([step for record in records for step in record.journal().steps])
 
     def stays(self, step: Step) -> bool:
-        """Whether it made an object in a repository that was there before it, which is nobody's to take away."""
+        """Whether it made an object in a repository that was there before it, which is nobody's to take away; or
+        only found it there: git sets its time then, so that it is not collected."""
         repository = self._repository(step)
         return (
             repository is not None
-            and step.before is None
+            and (step.before is None or step.in_place)
             and is_object(_inner(step, repository))
             and not self._is_made(repository)
         )
@@ -77,6 +84,25 @@ class Repositories:
             verdicts |= {step.path: verdicts[step.path] or _WITH_IT for step in (*found, *files)}
             said = f"{cause}: HEAD, branches and what is staged stay as they are{_advice(repository, found)}"
             self.held.setdefault(repository, (said, frozenset(step.path for step in found)))
+
+    def name_lost(self, record: Record, steps: Sequence[Step]) -> Iterator[Step]:
+        """Where names stay as they are, commits that came back may have none: they get some, as part of the act."""
+        known = {step.path for step in self.steps}
+        for repository, (reason, paths) in self.held.items():
+            members = [one for one in steps if self._repository(one) == repository and one.image is not None]
+            images = [
+                record.images.at(one.image) for one in members if one.image is not None and _names(one, repository)
+            ]
+            try:
+                names = name_lost(repository, record.task_id, filter(None, map(_content, images)))
+            except (CannotJudge, OSError) as error:
+                logger.warning("commits that came back in %s may have no name: %s", repository, error)
+                continue
+            if made := [_made(members[0].root, name) for name in names if name not in known]:
+                below = inner_path(path_bytes(os.path.dirname(made[0].path)), repository)
+                said = f"{reason}; commits that came back and had no name have one in {below}"
+                self.held[repository] = said, paths | {one.path for one in made}
+            yield from made
 
     def told(self, refused: Mapping[str, Conflict]) -> Iterator[Conflict]:
         """What was left: of a repository that was, one line."""
@@ -122,6 +148,28 @@ class Repositories:
                 if printable_path(path) not in known and _counts(inner_path(path, repository)):
                     return True
         return False
+
+
+def _names(step: Step, repository: Path) -> bool:
+    """Whether names of commits stood in what an act changed there."""
+    return part_of(inner := _inner(step, repository)) is Part.STATE and not is_object(inner)
+
+
+def _content(image: str) -> bytes | None:
+    return read_file(Path(image)) if os.path.isfile(image) else None
+
+
+def _made(root: str, path: str) -> Step:
+    """A name that was made, as if the act had."""
+    relative = path.removeprefix(f"{root}/")
+    with parent_of(root, relative) as (directory, name):
+        return Step(
+            root=root,
+            relative=relative,
+            before=None,
+            after=StateRecord.of(read_state(directory, name)),
+            after_sha256=digest_file(directory, name),
+        )
 
 
 def is_packed(step: Step) -> bool:

@@ -1,8 +1,9 @@
-"""Keeps what a consented change of history loses, for as long as it can be undone.
+"""Keeps what a consented change of history loses, and what an undo brings back without its names, as long as the
+change can be undone.
 
 REPOSITORY/refs/artoo/TASK/OBJECT   a name for a commit or tag that would have none: what has a name git keeps
 
-The names are part of the act that is applied: undo removes them with it, and so does forgetting the undo.
+The names are part of the act: undo removes them with it, and so does forgetting the undo.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,16 +19,18 @@ from pathlib import Path
 from artoo.contracts.changes import printable_path
 from artoo.world.difference import Difference
 from artoo.world.git_layout import read_file
-from artoo.world.git_shadow import CannotJudge, Shadow
+from artoo.world.git_shadow import CannotJudge, Shadow, shadow_of
 from artoo.world.journal import record_bytes
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, scan
 from artoo.world.stage import Layer
+from artoo.world.union import RealFiles
 from artoo.world.view_place import ViewPlace
 
 logger = logging.getLogger(__name__)
 
 KEPT = "refs/artoo"
+_OBJECT = re.compile(rb"\b(?:[0-9a-f]{40}|[0-9a-f]{64})\b")
 _MOST = 10_000
 
 
@@ -51,6 +55,20 @@ def keeping_refs(
             if effect.before is None and effect.path not in paths
         ]
     return effects
+
+
+def name_lost(repository: Path, task_id: str, told: Iterable[bytes]) -> list[str]:
+    """Gives names to what files of names and reflogs told of and is there, if nothing names it now; the paths
+    (printable) of all that there are for the task. Raises CannotJudge, OSError."""
+    place = repository / KEPT / _name(task_id)
+    oids = dict.fromkeys(oid.decode() for content in told for oid in _OBJECT.findall(content))
+    with tempfile.TemporaryDirectory(prefix="artoo-git-") as scratch:
+        shadow = shadow_of(repository, RealFiles(), Path(scratch) / "now")
+        commits, tags = shadow.commits(oids), shadow.tags(oids)
+        unnamed = {*shadow.beyond(commits, logs=True), *(set(tags) - set(shadow.refs().values()))}
+    if tips := [oid for oid in oids if oid in unnamed][:_MOST]:
+        _lay_down(place, tips)
+    return [printable_path(os.fsencode(name)) for name in sorted(place.iterdir())] if place.is_dir() else []
 
 
 def is_kept_name(path: str) -> bool:
@@ -83,7 +101,7 @@ def _remove_packed(repository: Path, name: str) -> None:
 
 
 def _lay_down(directory: Path, tips: Sequence[str]) -> None:
-    directory.mkdir(parents=True)
+    directory.mkdir(parents=True, exist_ok=True)
     for tip in tips:
         (directory / tip).write_text(f"{tip}\n", encoding="ascii")
 

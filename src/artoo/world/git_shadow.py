@@ -85,9 +85,16 @@ class Shadow:
 
     def tags(self, oids: Iterable[str]) -> tuple[str, ...]:
         """Those that are tag objects."""
+        return self._of_kind(oids, "tag")
+
+    def commits(self, oids: Iterable[str]) -> tuple[str, ...]:
+        """Those that are commits."""
+        return self._of_kind(oids, "commit")
+
+    def _of_kind(self, oids: Iterable[str], kind: str) -> tuple[str, ...]:
         asked = "".join(f"{oid}\n" for oid in dict.fromkeys(oids))
         lines = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=asked).splitlines()
-        return tuple(line.partition(" ")[0] for line in lines if line.endswith(" tag"))
+        return tuple(line.partition(" ")[0] for line in lines if line.endswith(f" {kind}"))
 
     def titles(self, oids: Iterable[str]) -> tuple[str, ...]:
         """Short name and first line of commits, for a person."""

@@ -138,6 +138,7 @@ def _undo_one(
         verdicts = _undo_opened(record, asked, modes, repositories)
     forget_names(path for path, reason in verdicts.items() if reason is None and is_kept_name(path))
     left = [step for step in steps if step.path not in verdicts or verdicts[step.path] is not None]
+    left += repositories.name_lost(record, steps)
     try:
         if left:
             record.end_undo(left)
