@@ -33,7 +33,8 @@ from artoo.tools.policy import Policies
 from artoo.tools.questions import AskNobody
 from artoo.tools.registry import Registry
 from artoo.tools.standard import builtin_tools
-from artoo.tools.wanted import Wanted, wanted_by
+from artoo.tools.tool import Outcome
+from artoo.tools.wanted import Wanted, wanted, wanted_by
 from artoo.world.choose import open_sandbox
 from artoo.world.opening import views_in
 
@@ -197,13 +198,23 @@ async def test_what_is_sent_is_on_record(real: View) -> None:
         ("s/2", "127.0.0.1", port + 1, f"127.0.0.1:{port + 1} is not permitted"),
         ("s/2", "evil.test", 80, "evil.test:80 is not permitted"),
     ]
-    assert f"# artoo hosts: 127.0.0.1:{port} 127.0.0.1:{port + 1} evil.test:80" in (call.reason or "")
+    line = f"# artoo hosts: 127.0.0.1:{port} 127.0.0.1:{port + 1} evil.test:80"
+    assert f"to ask for it too, let the first line be: {line}" in (call.reason or "")
     (line,) = net.network.went_out()
     assert line.startswith(f"127.0.0.1:{port}: ") and " sent, " in line
     later = Network()
     later.restore(net.published)
     assert later.went_out() == net.network.went_out()
     assert [one.effects for one in net.announced] == ["outside"]
+
+
+def test_an_option_is_asked_for_beside_those_that_were_given() -> None:
+    """What was permitted already is not told as what is to be asked for."""
+    hearing = Network(by_option=True).hearing()
+    hearing(NetworkUsed(act="", host="b.example", port=80, refused="b.example:80 is not permitted"))
+    said = hearing.explained(Outcome(), wanted(("a.example",))).reason
+    assert said is not None and said.endswith("; to ask for it too: --network b.example:80")
+    assert "a.example" not in said
 
 
 async def test_a_credential_passes_only_when_named(real: View, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,10 +81,14 @@ def sandbox(
     except ToolError as error:
         raise click.UsageError(str(error)) from error
     options = RunOptions(workspace=workspace, apply=ApplyMode(apply) if apply is not None else None, allow=allow)
-    context.exit(asyncio.run(_run(command, options, asked, seconds)))
+    by_option = len(command) > 1 or (bool(network) and not written)
+    context.exit(asyncio.run(_run(command, options, asked, seconds, by_option=by_option)))
 
 
-async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, seconds: float) -> int:
+async def _run(
+    command: tuple[str, ...], options: RunOptions, asked: Wanted, seconds: float, *, by_option: bool
+) -> int:
+    """Its exit code. `by_option`: a host that is missing is asked for by an option."""
     from artoo.runtime.expiring import keeping_of
     from artoo.runtime.settling import settle_earlier
     from artoo.runtime.system import UuidIds
@@ -107,7 +111,7 @@ async def _run(command: tuple[str, ...], options: RunOptions, asked: Wanted, sec
     view = views_in(await open_sandbox(config.home), config.home, megabytes=most)(task_id, roots)
     asking, mode = dialogue(), options.mode(config.apply)
     told = _Told(Answers(policies, asking, mode), talks=asking is not None)
-    used = Network(by_option=len(command) > 1)
+    used = Network(by_option=by_option)
     runner = CommandsInView(view, Gate(told, Origins(line), advice=""), used)
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
     settler = Settler(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
@@ -158,8 +158,14 @@ class Hearing:
         reason = f"refused at the network's edge: {'; '.join(listed[:_SHOWN])}"
         missing = [name for name, why in self.refused.items() if why == not_permitted(name)]
         if missing:
-            reason += f"; to ask for it: {self._asking((*str(asked).split(), *missing[:_SHOWN]))}"
+            reason += f"; {self._asking_for_more(str(asked).split(), missing[:_SHOWN])}"
         return _because(outcome, reason)
+
+    def _asking_for_more(self, asked: Sequence[str], missing: Sequence[str]) -> str:
+        """A line names all hosts in the place of the one before it; an option stands beside the others."""
+        if self.network.by_option:
+            return f"to ask for it too: {self._asking(missing)}"
+        return f"to ask for it too, let the first line be: {self._asking((*asked, *missing))}"
 
     def _asking(self, hosts: Iterable[str]) -> str:
         """How somebody asks for hosts, as they write it."""
