@@ -9,6 +9,7 @@ import click
 
 from artoo.cli.home import current_config
 from artoo.cli.options import HELP
+from artoo.cli.outward import say
 from artoo.contracts.errors import ConfigurationError
 
 
@@ -24,4 +25,4 @@ def a2a(port: int) -> None:
         raise ConfigurationError("A2A needs its library: pip install 'artoo[a2a]'")
     from artoo.protocols.a2a.serving import serve  # the SDK: only when it serves
 
-    asyncio.run(serve(current_config(), port, lambda text: click.echo(f"artoo: {text}", err=True)))
+    asyncio.run(serve(current_config(), port, say))

@@ -9,6 +9,7 @@ import click
 
 from artoo.cli.home import current_home, current_store
 from artoo.cli.options import HELP, as_json_option
+from artoo.cli.outward import say
 from artoo.cli.printable import print_json
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]
     try:
         return list_elsewhere(home, address, limit)
     except ConfigurationError as error:
-        click.echo(f"artoo: only tasks of this machine: {error}", err=True)
+        say(f"only tasks of this machine: {error}")
         return []
 
 
@@ -170,7 +171,7 @@ def export(task_id: str | None, output: BinaryIO) -> None:
     from artoo.tasklog.reader import TaskLogReader
 
     def left_out(said: str) -> None:
-        click.echo(f"artoo: left out: {one_line(said)}", err=True)
+        say(f"left out: {one_line(said)}")
 
     count = 0
     for _, fields in TaskLogReader(_reader(task_id).directory, damaged=left_out).fields():

@@ -16,7 +16,7 @@ import click
 from artoo.cli.exit_codes import FAILED, INTERRUPTED, NO_MODEL, USAGE
 from artoo.cli.group import LazyGroup
 from artoo.cli.options import HELP
-from artoo.cli.outward import outward
+from artoo.cli.outward import say
 from artoo.contracts.errors import ArtooError, ConfigurationError, ModelError
 
 
@@ -128,7 +128,7 @@ def _leaves(group: BaseExceptionGroup[ArtooError | OSError]) -> Iterator[ArtooEr
 def _report(errors: Sequence[ArtooError]) -> int:
     """Shows each error once. Returns the exit code of the first."""
     for message in dict.fromkeys(str(error) for error in errors):
-        click.echo(f"artoo: {outward(message)}", err=True)
+        say(message)
     return _code_of(errors[0])
 
 

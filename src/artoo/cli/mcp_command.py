@@ -12,6 +12,7 @@ import click
 
 from artoo.cli.exit_codes import FAILED
 from artoo.cli.options import HELP
+from artoo.cli.outward import say
 from artoo.cli.printable import one_line, show
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.disk.whole import write_whole
@@ -42,9 +43,6 @@ def mcp(context: click.Context, http: bool, port: int, project: Path | None) -> 
         return
     from artoo.protocols.mcp.serving import serve  # the SDK: 0.5 s
     from artoo.runtime.config_file import load_config
-
-    def say(text: str) -> None:
-        click.echo(f"artoo: {text}", err=True)
 
     asyncio.run(serve(load_config(), (project or Path.cwd()).resolve(), port if http else None, say))
 

@@ -9,8 +9,15 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from artoo.redaction import Redactor
+
+
+def say(text: str) -> None:
+    """A line of artoo's own on standard error."""
+    click.echo(f"artoo: {outward(text)}", err=True)
 
 
 def outward(text: str) -> str:

@@ -15,7 +15,7 @@ from artoo.cli.aside import Aside
 from artoo.cli.confirm import Dialogue, dialogue
 from artoo.cli.exit_codes import INTERRUPTED
 from artoo.cli.interrupts import Interrupts
-from artoo.cli.outward import outward
+from artoo.cli.outward import say
 from artoo.cli.pasted import images_in
 from artoo.cli.printable import show
 from artoo.cli.prompt import Prompt
@@ -120,7 +120,7 @@ class Conversation:
                 dialogue=self._asking,
             )
         except ArtooError as error:
-            click.echo(f"artoo: {outward(str(error))}", err=True)
+            say(str(error))
             return
         self._session.add_result(request, result)
         print_result(result, view, self._home, Output())

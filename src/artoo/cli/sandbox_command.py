@@ -18,6 +18,7 @@ from artoo.cli.exit_codes import INTERRUPTED, PENDING
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
 from artoo.cli.options import HELP
+from artoo.cli.outward import say
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here
 from artoo.cli.printable import printable, show
@@ -176,7 +177,7 @@ def _say(outcome: Outcome) -> None:
         said = outcome.error_output.removesuffix("\n")
         click.echo(printable(said) if sys.stderr.isatty() else said, err=True)
     if outcome.reason:
-        click.echo(f"artoo: {outcome.reason}", err=True)
+        say(outcome.reason)
 
 
 def _tell(settled: Settled, name: str) -> None:

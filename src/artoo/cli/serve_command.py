@@ -16,7 +16,7 @@ from artoo.cli.exit_codes import FAILED
 from artoo.cli.home import current_config
 from artoo.cli.office import plain_object
 from artoo.cli.options import HELP
-from artoo.cli.outward import outward
+from artoo.cli.outward import outward, say
 from artoo.contracts.agents import (
     AgentChanged,
     AgentWoken,
@@ -104,7 +104,7 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
 
     small = endpoint(config, "brain", os.environ) is None
     async with (
-        open_office(config, lasting=lambda said: click.echo(f"artoo: {outward(said)}", err=True)) as office,
+        open_office(config, lasting=say) as office,
         Artoo(config, on_fetch=Fetch()) as artoo,
         open_team(office, artoo, small_model=small, grace=GRACE_SECONDS, worker=worker) as team,
     ):
@@ -121,7 +121,7 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
 def _greet(team: Team, *, waits: bool) -> None:
     """Who works, and what is wrong with the others. `waits`: having nobody to work for is no mistake."""
     for problem in team.problems:
-        click.echo(f"artoo: {outward(problem)}", err=True)
+        say(problem)
     names = ", ".join(sorted(team.heartbeats))
     if not names and waits:
         click.echo("artoo: no agent is free; whoever becomes so is taken over; Ctrl-C stops", err=True)

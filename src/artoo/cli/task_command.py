@@ -10,6 +10,7 @@ import click
 
 from artoo.cli.office import JsonObject, in_office, plain_object, text_of, the_one
 from artoo.cli.options import HELP, as_json_option
+from artoo.cli.outward import say
 from artoo.cli.printable import print_json
 from artoo.contracts.agents import (
     OPERATOR,
@@ -222,7 +223,7 @@ def review(
         print_json({**plain_object(found), "decided": decided, "problems": list(problems)})
     else:
         for problem in problems:
-            click.echo(f"artoo: {problem}", err=True)
+            say(problem)
         click.echo(f"task {found.id} is {found.state.value}")
     context.exit(0 if decided else 1)
 

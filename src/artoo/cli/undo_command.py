@@ -12,7 +12,7 @@ import click
 
 from artoo.cli.asked import agreed, is_asked
 from artoo.cli.options import HELP, as_json_option
-from artoo.cli.outward import outward
+from artoo.cli.outward import say
 from artoo.cli.places import Here
 from artoo.cli.printable import one_line, print_json, show
 from artoo.cli.review.words import review_words
@@ -61,7 +61,7 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
     config = load_config()
     known = can_be_undone(config)
     for cause in damaged(config.home):
-        click.echo(f"artoo: {outward(one_line(cause))}", err=True)
+        say(one_line(cause))
     if list_:
         asked = {one.task_id: what_was_asked(config.home, one.task_id) for one in known}
         _print_list(config.home, known, asked, as_json)
