@@ -299,6 +299,26 @@ async def test_the_text_of_a_program_is_no_path(toolbox: SubTaskToolbox) -> None
     assert (call.status, call.exit_code, call.reason) == (CallStatus.ERROR, 1, "SyntaxError: invalid syntax")
 
 
+@pytest.mark.parametrize(
+    ("complaint", "user", "told"),
+    [
+        ("bash: line 1: team.txt: Value too large for defined data type", 1_000, True),
+        ("chgrp: changing group of 'mine': Invalid argument", 1_000, True),
+        ("dd: failed to open 'x': Invalid argument", 1_000, False),
+        ("bash: line 1: team.txt: Value too large for defined data type", 0, False),
+    ],
+)
+async def test_a_file_of_another_group_says_how_it_can_be_written(
+    toolbox: SubTaskToolbox, monkeypatch: pytest.MonkeyPatch, complaint: str, user: int, told: bool
+) -> None:
+    """A plain user's view knows one group, and what the kernel says of others tells nobody that; also in a script
+    that goes on."""
+    monkeypatch.setattr("artoo.tools.in_view.os.geteuid", lambda: user)
+    for end in ("false", "true"):
+        call = await toolbox.call("shell", {"command": f'echo "{complaint}" >&2; {end}'})
+        assert ("write_file writes it" in (call.reason or "")) is told, said(call)
+
+
 async def test_a_command_that_a_limit_ended_says_which(toolbox: SubTaskToolbox) -> None:
     """Instead of a bare exit code: the signal, the limit, and that the world ended it and not its approach."""
     call = await toolbox.call("shell", {"command": "ulimit -f 1; exec head -c 4096 /dev/zero > big"})

@@ -38,6 +38,18 @@ from artoo.world.classify import Places
 MAX_EDITED_BYTES = 4 << 20
 """A file that is larger is not edited."""
 _READ_ONLY = os.strerror(errno.EROFS)
+_SOMEBODY_ELSES = (
+    (os.strerror(errno.EOVERFLOW),),
+    (os.strerror(errno.EINVAL), "changing group of "),
+    (os.strerror(errno.EINVAL), "changing ownership of "),
+)
+"""What stands in one line where a command would write or give away what is another user's or another group's: in
+the user namespace of a view there is one of each."""
+_ONE_GROUP = (
+    "commands here know one user and one group, yours and your first: what belongs to another they cannot write"
+    " in place or give away, nor can they make anything in a directory that hands its group on; write_file writes"
+    " it, and where the directory is yours a command can put a new file in its place (cp, then mv)"
+)
 _IN_REPOSITORY = re.compile(r"(/[^'\"]*?/\.git)(?![\w.-])")
 
 
@@ -88,6 +100,8 @@ class CommandsInView:
 
     def _ended(self, run: ViewRun, program: Program) -> Outcome:
         ended = _ended(run, program)
+        if _is_somebody_elses(ended.error_output):
+            ended = replace(ended, reason="; ".join(filter(None, (ended.reason, _ONE_GROUP))))
         complaints = [
             line for line in (ended.error_output + "\n" + ended.output).splitlines() if _READ_ONLY in line
         ]
@@ -129,6 +143,11 @@ class CommandsInView:
             acts=(AskedAct(verb="unconfined", target=program.argv[-1]),),
             language=language,
         )
+
+
+def _is_somebody_elses(complaint: str) -> bool:
+    lines = complaint.splitlines() if os.geteuid() != 0 else ()
+    return any(all(part in line for part in each) for line in lines for each in _SOMEBODY_ELSES)
 
 
 def _repository_outside(complaints: Sequence[str], roots: Sequence[Path]) -> Path | None:
