@@ -314,6 +314,7 @@ def test_what_could_see_nothing_else_shows_nothing(output: str) -> None:
 def test_a_failed_call_is_no_echo() -> None:
     """What a failing program says of its input is the program's word."""
     assert not own_words(call("cat gone.txt", "cat gone.txt", status=CallStatus.ERROR))
+    assert not own_words(call("done v1", "git tag v1 && echo done v1", bookkeeping=True))
 
 
 @given(st.integers(min_value=0, max_value=10**12), st.sampled_from((",", ".", "'", "\u202f", "_")))

@@ -72,7 +72,7 @@ async def test_where_no_tool_was_used_at_all_it_is_said_as_of_a_single_answer(wo
     }
     ended = await world.play("Who leads, and when do they meet?", script)
     told = [result_words("en").fact(fact) for fact in ended.result.facts]
-    assert told[0].startswith("Unverified: no tool was used for this answer")
+    assert told[0].startswith("Unverified: no tool showed this, and no file was changed")
     assert told[1:] == [
         f"Not verified: {text}" for text in ("say who leads", "say when they meet", "it names both")
     ]

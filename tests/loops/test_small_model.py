@@ -8,7 +8,7 @@ from test_memory_in_tasks import megram, remember
 
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import CorrectionSignal, CriterionJudged, ExecutionResult, SubTaskOutcome
-from artoo.contracts.findings import Found
+from artoo.contracts.findings import Found, Unconfirmed
 from artoo.contracts.plan import Plan
 from artoo.contracts.tags import tool_pair
 from artoo.llm.request import ServerTraits
@@ -172,3 +172,11 @@ async def test_words_about_a_file_that_is_here_are_answered_with_a_program(world
     ended = await world.play(SUM, {"ExecutorStep": steps})
     assert "a whole program in a ```python block" in ended.asked("ExecutorStep")[1].user
     assert ended.one(SubTaskOutcome).output == "516"
+
+
+async def test_a_program_that_only_says_its_own_words_has_shown_nothing(world: World) -> None:
+    """What it printed stood in it: the person is told that no tool showed it and that no file was changed."""
+    world.file("agenda.txt", "09:15 dentist\n")
+    told = python("found = False\nprint('nothing at 09:00 was found' if not found else 'moved')")
+    ended = await world.play("Move the 09:00 of agenda.txt to 10:00", {"ExecutorStep": told})
+    assert ended.result.facts[0] == Unconfirmed(looked=False) and ended.result.assurance == "unverified"

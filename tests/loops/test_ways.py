@@ -31,6 +31,7 @@ from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult, OutcomeSummary
 from artoo.llm.request import ServerTraits
 from artoo.testing import Asked, with_body
+from artoo.words.result import result_words
 
 PAGE = "<!doctype html><title>Tea</title>"
 
@@ -101,6 +102,18 @@ async def test_a_reply_about_this_machine_is_refused(world: World) -> None:
     ended = await world.play("How long is notes.txt?", script)
     assert ended.directives[-1] == "accept" and ended.result.output == "25"
     assert "Not met" in ended.asked("Plan")[1].user
+
+
+async def test_a_reply_may_say_what_its_author_was_shown(world: World) -> None:
+    """As a worker may without a call: what stands in the head of a file."""
+    world.file("kinder.txt", "Mia 1500\nTom 33\n")
+    request_ = "What do the children in kinder.txt have?"
+    ended = await world.play(request_, {"Plan": reply("Mia has 1500, Tom 33.")})
+    assert ended.contracts == ["Plan"] and (ended.directive, ended.result.assurance) == ("success", "unverified")
+    assert "no tool showed this, and no file was changed" in result_words("en").fact(ended.result.facts[0])
+    planned = plan(subtask("look"), criteria=["it names both"])
+    worker = await world.play(request_, {"Plan": planned, "ExecutorStep": says("Mia has 1500, Tom 33.")})
+    assert worker.result.assurance == "unverified" and worker.contracts == ["Plan", "ExecutorStep"]
 
 
 async def test_a_reply_about_a_broken_link_is_refused(world: World) -> None:

@@ -114,9 +114,9 @@ class Reason(Contract):
 
 
 class Unconfirmed(Contract):
-    """Nothing has confirmed the answer. `looked`: whether tools were used at all; else a model knows it, or not, or
-    has seen it in an image of the request (`images`). `confirmed`: criteria that hold all the same: only the rest
-    of it is open then.
+    """Nothing has confirmed the answer. `looked`: whether any call showed or changed anything; else a model knows
+    it, or not, or has seen it in an image of the request (`images`). `confirmed`: criteria that hold all the same:
+    only the rest of it is open then.
     """
 
     fact: Literal["unconfirmed"] = "unconfirmed"

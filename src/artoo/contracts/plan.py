@@ -118,7 +118,7 @@ class ManifestEntry(Contract):
 class DispatchManifest(Contract):
     """What R4b waits for in this round, and the earlier matched subtasks that still stand (`carried`).
 
-    With a `reply` or a `question` there is nothing to wait for.
+    With a `reply` or a `question` there is nothing to wait for. `heads`: what a reply may say of files.
     """
 
     task_id: str
@@ -128,6 +128,7 @@ class DispatchManifest(Contract):
     task_criteria: tuple[CriterionLike, ...] = ()
     reply: str = ""
     question: str = ""
+    heads: str = ""
 
     @property
     def intents(self) -> dict[str, str]:

@@ -81,6 +81,7 @@ class Dispatcher:
                 task_criteria=plan.task_criteria,
                 reply=plan.reply,
                 question=plan.question,
+                heads=plan.heads if plan.reply else "",
             ),
             cause=cause,
         )

@@ -22,6 +22,7 @@ from artoo.contracts.solution import (
     StoppedBy,
     UnmetCriterion,
 )
+from artoo.evidence.facts import rests_on_nothing
 from artoo.loops.asking import Asker
 from artoo.loops.medium.gaps import verdicts_of
 from artoo.prompts.segments import Segment
@@ -72,7 +73,7 @@ class Endings:
         verdicts = verdicts_of(end.outcomes, end.task_verdicts)
         opened = open_criteria(end.outcomes, end.task_verdicts)
         assurance = assurance_of(verdicts)
-        looked = any(outcome.tool_calls for outcome in end.outcomes)
+        looked = not rests_on_nothing(call for one in (*end.outcomes, *standing.failed) for call in one.tool_calls)
         told = (*_BESIDE, Found.OWN_WORDS) if looked else _BESIDE  # else it is said of the whole
         beside = {each.criterion: each.reason for each in verdicts if each.reason and each.reason.found in told}
         facts: list[ResultFact] = []

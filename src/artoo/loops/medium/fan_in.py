@@ -26,12 +26,10 @@ class FanIn:
     joined: set[str] = field(default_factory=set[str])
     conflicts: tuple[Clash, ...] = ()
 
-    def add(self, outcome: SubTaskOutcome) -> bool:
-        """Takes an outcome of this round; False when it belongs to no subtask of it."""
-        if outcome.subtask_id not in [entry.subtask_id for entry in self.manifest.subtasks]:
-            return False
-        self.outcomes[outcome.subtask_id] = outcome
-        return True
+    def add(self, outcome: SubTaskOutcome) -> None:
+        """Takes an outcome, if it belongs to a subtask of this round."""
+        if outcome.subtask_id in self.manifest.intents:
+            self.outcomes[outcome.subtask_id] = outcome
 
     def join(self, joined: Joined) -> None:
         """What these subtasks did can be seen in the task's view now; one whose work was lost there has failed."""

@@ -170,12 +170,13 @@ class MetaValidator:
         return output, {**unfinished(criteria, checks), **known}
 
     async def _reply(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> _Verdicts:
-        """Of an answer that does nothing: it may speak of images and of what earlier rounds have shown. What the
-        world refused them stays unmet, and ends the task."""
+        """Of an answer that does nothing: it may speak of images, of what its author was shown of files (a small
+        one is held to look) and of what earlier rounds showed. What the world refused them stays unmet: it ends."""
         reply = fan_in.manifest.reply
         checks = await self._checked(criteria, {}, fan_in, reply)
         seen = self._images if self.asker.known.images else ()
-        told = (self._earlier, *(text for outcome in self._before.values() for text in outcome.texts))
+        heads = "" if self.asker.known.small else fan_in.manifest.heads
+        told = (self._earlier, heads, *(text for outcome in self._before.values() for text in outcome.texts))
         fact = None if seen else await own_knowledge(reply, (self._intent,), self.source, told=told)
         if fact is not None:
             return {each.text: refuted(each, fact.message) for each in criteria} | checks
