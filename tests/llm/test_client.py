@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from artoo.contracts.errors import ModelAnswerInvalid, ModelRefused, ModelUnreachable
 from artoo.llm.request import ServerTraits
 from artoo.llm.retry import RetryPolicy
+from artoo.llm.runaway import runs_away
 from artoo.ports.model import Question, Tier
 from artoo.testing import (
     Asked,
@@ -93,6 +94,22 @@ async def test_repair_of_a_cut_answer_gets_more_room():
         await model.ask(question(max_tokens=100))
     assert [request.body["max_tokens"] for request in server.player.requests] == [100, 200]
     assert "token limit" in server.player.requests[1].messages[3]["content"]
+
+
+@pytest.mark.parametrize("over_and_over", ["9", "ab ", "the same line again\n"])
+async def test_an_answer_that_goes_round_in_circles_is_not_asked_for_again(over_and_over: str):
+    """It would go round again, in twice the room."""
+    endless = Reply(text='{"tool": "' + over_and_over * 400, finish="length")
+    async with ScriptedServer({"Step": [endless]}) as server, client_of(server) as model:
+        with pytest.raises(ModelAnswerInvalid, match="over and over"):
+            await model.ask(question())
+    assert len(server.player.requests) == 1
+
+
+@pytest.mark.parametrize("text", ["-" * 300, "0, " * 100, "".join(f"row {each}\n" for each in range(200)), ""])
+def test_what_somebody_may_want_goes_round_in_no_circle(text: str):
+    """A ruler, a list of zeros, lines that differ."""
+    assert not runs_away(text)
 
 
 async def test_a_second_bad_answer_is_a_clear_error():

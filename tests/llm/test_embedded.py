@@ -13,6 +13,7 @@ import pytest
 
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
+from artoo.llm.completion import completion_of
 from artoo.llm.embedded import EmbeddedTransport
 from artoo.llm.embedded_answer import StreamedAnswer
 from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine, OnChunk, check_gguf, physical_cores
@@ -37,7 +38,7 @@ class FakeEngine:
         self.bodies: list[Mapping[str, object]] = []
         self.began = threading.Event()
         self.stopped = threading.Event()
-        self.running, self.most = 0, 0
+        self.running, self.most, self.played = 0, 0, 0
         self.closed = 0
 
     def chat(self, body: Mapping[str, object], on_chunk: OnChunk) -> None:
@@ -51,7 +52,9 @@ class FakeEngine:
                 self.running -= 1
                 return
         for chunk in self.chunks:
-            on_chunk(chunk)
+            self.played += 1
+            if on_chunk(chunk):
+                break
         self.running -= 1
 
     def close(self) -> None:
@@ -89,6 +92,20 @@ async def test_pieces_become_one_answer(model: Path) -> None:
         ],
     }
     await transport.close()
+
+
+async def test_an_answer_that_goes_round_in_circles_is_stopped(model: Path) -> None:
+    """The same few characters over and over are not waited for until the limit; a long answer is."""
+    begun = [{"choices": [{"delta": {"content": "```python\nprint("}}]}]
+    same = [{"choices": [{"delta": {"content": "9"}}]}] * 700
+    engine = FakeEngine([*begun, *same])
+    reply = await EmbeddedTransport(model, load=loader(engine, [])).post({"messages": []}, timeout=5)
+    assert engine.played < 400
+    seen = completion_of(reply)
+    assert seen is not None and seen.finish == "length" and seen.text.startswith("```python\nprint(999")
+    other = FakeEngine([{"choices": [{"delta": {"content": f"print({each})\n"}}]} for each in range(700)])
+    await EmbeddedTransport(model, load=loader(other, [])).post({"messages": []}, timeout=5)
+    assert other.played == 700
 
 
 async def test_the_request_is_passed_on_with_the_prefix_cache_asked_for(model: Path) -> None:

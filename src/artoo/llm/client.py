@@ -39,6 +39,7 @@ from artoo.llm.request import (
     wire_for,
 )
 from artoo.llm.retry import Retrier, RetryPolicy, is_transient
+from artoo.llm.runaway import runs_away
 from artoo.llm.transport import Transport, TransportReply
 from artoo.ports.clock import Clock
 from artoo.ports.model import Answer, Known, Question, Tier
@@ -180,6 +181,12 @@ class EndpointModel:
             return _read(first, question), first.text, False
         except Unreadable as unreadable:
             problem = _with_length(unreadable.problem, first)
+        if first.finish == "length" and runs_away(first.text or first.thoughts):  # it would again
+            raise ModelAnswerInvalid(
+                f"{self._model} at {self._transport.name} gave no valid {question.contract}: it said the same few "
+                "characters over and over until it was cut off. Try a stronger model",
+                answer=first.text,
+            )
         # Cut off: the same room would cut it again.
         room = question.max_tokens * 2 if first.finish == "length" else question.max_tokens
         second = await self._complete(asking, (first.text, problem), room)

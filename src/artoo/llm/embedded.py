@@ -138,7 +138,7 @@ def _complete(engine: Engine, body: Mapping[str, object], stop: Stop) -> Transpo
 
     def take(chunk: Mapping[str, object]) -> bool:
         answer.add(chunk)
-        return bool(stop)
+        return bool(stop) or answer.ran_away()
 
     engine.chat(
         {

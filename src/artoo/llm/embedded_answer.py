@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from artoo.llm.runaway import TAIL, runs_away
 from artoo.llm.transport import Json, TransportReply
 
 HEADERS: Mapping[str, str] = {"content-type": "application/json"}
+_LOOKED_AFTER = 32
+"""Pieces between two looks at whether the answer goes round in circles."""
 
 
 class StreamedAnswer:
@@ -37,6 +40,14 @@ class StreamedAnswer:
         choices = piece.get("choices")
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             self._add_choice(choices[0])
+
+    def ran_away(self) -> bool:
+        """Whether it goes round in circles, looked at now and then; then it has been cut off."""
+        said = self._text or self._reasoning
+        if not said or len(said) % _LOOKED_AFTER or not runs_away("".join(said[-TAIL:])):
+            return False
+        self._finish_reason = "length"
+        return True
 
     def _add_choice(self, choice: dict[str, Json]) -> None:
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
