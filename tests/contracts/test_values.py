@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from artoo.contracts import errors
 from artoo.contracts.changes import (
@@ -20,6 +21,7 @@ from artoo.contracts.changes import (
     path_bytes,
     printable_path,
 )
+from artoo.contracts.criteria import Criterion, CriterionLike, FileMatches
 from artoo.contracts.errors import ModelRefused
 from artoo.contracts.execution import CallStatus, CriterionVerdict, GapPoint, SubTaskOutcome, ToolCall
 from artoo.contracts.memory import (
@@ -263,3 +265,15 @@ def test_how_many_elements_a_printed_list_has(output: str, lengths: tuple[int, .
     """A literal to the end of the line, and nothing that only looks like one."""
     call = ToolCall(tool="t", identity=("t",), output=output)
     assert call.list_lengths == lengths
+
+
+def test_a_check_and_a_criterion_may_be_written_by_the_names_that_models_write() -> None:
+    """`type`, `pattern` and `criterion` can mean one thing only; what is given twice is refused."""
+    reader = TypeAdapter[Criterion](CriterionLike)
+    written = {"criterion": "it is there", "check": {"type": "file_matches", "path": "a", "pattern": "b"}}
+    assert reader.validate_python(written) == Criterion(text="it is there", check=FileMatches(path="a", regex="b"))
+    twice = {"text": "it is there", "criterion": "that"}
+    with pytest.raises(ValidationError, match="criterion"):
+        reader.validate_python(twice)
+    with pytest.raises(ValidationError):
+        Criterion.model_validate({"text": "it is there", "check": "file_exists"})

@@ -111,6 +111,39 @@ async def test_native_tool_calls_are_read(world: World) -> None:
     assert ended.directive == "accept"
 
 
+NAMED_ELSEWHERE = [
+    native_call(
+        {"file_path": "a.txt", "old_string": "blue", "new_string": "grey", "replace_all": False}, "edit_file"
+    ),
+    native_call({"filePath": "a.txt", "oldString": "blue", "newString": "grey"}, "edit"),
+    {"tool": "edit_file", "input": {"file_path": "a.txt", "old_string": "blue", "new_string": "grey"}},
+    {"tool": "edit_file", "input": "a.txt", "more": {"old_str": "blue", "new_str": "grey"}},
+    native_call({"command": "sed -i s/blue/grey/ a.txt", "description": "edit", "timeout": 9}, "bash"),
+    with_body({"tool": "bash", "input": ""}, "sed -i s/blue/grey/ a.txt", "bash"),
+    native_call({"file_path": "a.txt", "content": "the sky is grey\n"}, "write"),
+]
+
+
+@pytest.mark.parametrize("step", NAMED_ELSEWHERE, ids=range(len(NAMED_ELSEWHERE)))
+async def test_the_names_of_other_agents_are_read_and_never_shown(world: World, step: Scripted) -> None:
+    """A tool and its arguments as other programs name them are the same call."""
+    world.file("a.txt", "the sky is blue\n")
+    script = {**script_with("ExecutorStep", [step, STEP]), "ValidationReport": judged(("pass", "the sky is grey"))}
+    ended = await world.play(REQUEST, script)
+    made, look = ended.calls
+    assert (made.status, made.changes) == (CallStatus.OK, (str(world.project / "a.txt"),))
+    assert look.output == "the sky is grey\n"
+    assert not any("old_str" in asked.system + asked.user.partition("[1]")[0] for asked in ended.requests)
+
+
+async def test_what_could_be_two_things_is_refused(world: World) -> None:
+    """An argument that is given twice, under two names, is no call: nobody says which of them holds."""
+    world.file("a.txt", "the sky is blue\n")
+    twice: Json = {"path": "a.txt", "old": "blue", "old_string": "sky", "new": "grey"}
+    ended = await world.play(REQUEST, script_with("ExecutorStep", [native_call(twice, "edit_file"), STEP]))
+    assert ended.calls[0].status is CallStatus.REFUSED and "old_string" in (ended.calls[0].reason or "")
+
+
 async def test_a_file_is_not_emptied_by_a_step_that_says_its_text_elsewhere(world: World) -> None:
     """What a tool needs and nobody gave is asked for; what stands beside the main input is the file's text."""
     world.file("a.txt", "the sky is blue\n")

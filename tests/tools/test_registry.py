@@ -272,6 +272,15 @@ async def test_the_built_in_tools_have_the_order_of_the_specification(toolbox: S
     assert names == ["find_files", "glob", "find_text", "read_file", "write_file", "edit_file", "shell", "python"]
 
 
+async def test_no_alias_is_another_name(toolbox: SubTaskToolbox) -> None:
+    """What other agents call a tool or an argument means one of ours alone."""
+    own = [name for spec in toolbox.specs for name in (spec.name, *spec.aliases)]
+    assert len(own) == len(set(own)) > len(toolbox.specs)
+    for spec in toolbox.specs:
+        names = [name for one in spec.parameters for name in (one.name, *one.aliases)]
+        assert len(names) == len(set(names))
+
+
 async def test_waiting_for_a_person_does_not_use_up_a_call() -> None:
     """The wall limit stands still while a person is asked, and goes on afterwards."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, Field
 
@@ -87,9 +87,25 @@ class CommandSucceeds(Contract):
     command: str
 
 
+_ALIASES: Mapping[str, str] = {"type": "check", "pattern": "regex", "criterion": "text"}
+"""Names of fields that models write as well, and the only ones that they can mean; no prompt shows them."""
+
+
+def _own_names(value: object) -> object:
+    """A model's object by the names of the fields; what would be given twice stays as it came."""
+    if not isinstance(value, dict):
+        return value
+    given = cast("dict[str, object]", value)
+    names = {name: own for name, own in _ALIASES.items() if own not in given}
+    return {names.get(name, name): each for name, each in given.items()}
+
+
 Check = Annotated[
-    ToolSucceeded | OutputMatches | OutputIsJson | FileExists | FileMatches | CommandSucceeds,
-    Field(discriminator="check"),
+    Annotated[
+        ToolSucceeded | OutputMatches | OutputIsJson | FileExists | FileMatches | CommandSucceeds,
+        Field(discriminator="check"),
+    ],
+    BeforeValidator(_own_names),
 ]
 
 OF_THE_WORLD = (FileExists, FileMatches, CommandSucceeds)
@@ -128,7 +144,7 @@ def by_command(command: str) -> Criterion:
 
 def _from_text(value: object) -> object:
     """A plain string is a plausible criterion (the v0.8 form)."""
-    return {"text": value} if isinstance(value, str) else value
+    return {"text": value} if isinstance(value, str) else _own_names(value)
 
 
 CriterionLike = Annotated[Criterion, BeforeValidator(_from_text)]

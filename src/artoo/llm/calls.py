@@ -6,16 +6,19 @@
     {"name": T, "arguments": {…}}                       a native call (OpenAI), also in `function`
     {"type": "tool_use", "name": T, "input": {…}}       a native call (Anthropic)
 
+Names by which other agents know a tool or its arguments (`aliases`) are read as its own where that leaves nothing
+open: no tool has that name, one alone has it as an alias, and the argument is not given twice.
+
 Nothing is dropped: what is no argument of the tool stands in `more` all the same, and the call is refused for it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
-from artoo.ports.tools import ToolSpec
+from artoo.ports.tools import Parameter, ToolSpec
 
 Fields = Mapping[str, object]
 
@@ -30,8 +33,10 @@ def as_call(given: Fields, specs: Mapping[str, ToolSpec], fields: Collection[str
     `specs`: the tools by name; what names none of them is an ending, whose only further text is its words.
     """
     call = _named(given)
-    spec = specs.get(str(call.get("tool")))
-    names = frozenset(one.name for one in spec.parameters) if spec is not None else frozenset[str]()
+    spec = _meant(str(call.get("tool")), specs)
+    call |= {"tool": spec.name} if spec is not None else {}
+    parameters = spec.parameters if spec is not None else ()
+    names = frozenset(name for one in parameters for name in (one.name, *one.aliases))
     more: dict[str, object] = {}
     for holder in _HOLDERS:
         inner = _object(call.get(holder))
@@ -51,7 +56,24 @@ def as_call(given: Fields, specs: Mapping[str, ToolSpec], fields: Collection[str
         ending = str(call.get("tool"))
         words = ending if ending in more or len(more) != 1 else next(iter(more))
         call |= {"input": more.pop(words)} if words in more else {}
-    return _told({**call, "more": {**more, **_more(call)}} if more else call)
+    more |= _more(call)
+    return _told({**call, "more": _own_names(more, parameters)} if more else call)
+
+
+def _meant(name: str, specs: Mapping[str, ToolSpec]) -> ToolSpec | None:
+    """The tool of this name, or the only one that others call so."""
+    others = [spec for spec in specs.values() if name in spec.aliases]
+    return specs.get(name) or (others[0] if len(others) == 1 else None)
+
+
+def _own_names(given: Fields, parameters: Sequence[Parameter]) -> dict[str, object]:
+    """The arguments by the tool's own names; one that would be given twice keeps the name that it came with."""
+    own = {alias: one.name for one in parameters for alias in one.aliases}
+    meant = [own.get(name, name) for name in given]
+    return {
+        wanted if meant.count(wanted) == 1 else name: value
+        for (name, value), wanted in zip(given.items(), meant, strict=True)
+    }
 
 
 def _named(given: Fields) -> dict[str, object]:

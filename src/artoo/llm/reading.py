@@ -45,7 +45,8 @@ def read_answer(text: str, schema: type[T], *, body_field: str | None = None, cu
     with a default. `body_field`: see `artoo.ports.model.Question`. `cut`: the server stopped at the token limit.
     Raises Unreadable.
     """
-    if body_field is None or not _MAY_BE_FENCE.search(text):
+    is_call = getattr(schema, "specs", None) is not None  # whose arguments may have other names
+    if not is_call and (body_field is None or not _MAY_BE_FENCE.search(text)):
         value = _read_clean(text, schema)
         if value is not None and body_field not in value.model_fields_set:
             return value

@@ -12,11 +12,14 @@ from artoo.contracts.plan import Caution, MustNot
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a tool. Values are text; the tool parses what it needs."""
+    """One argument of a tool. Values are text; the tool parses what it needs. `aliases`: what other agents call it:
+    models write these too, and no prompt shows them.
+    """
 
     name: str
     description: str
     required: bool = True
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class ToolSpec:
     `reads` and `writes` say what it can do, so that blocking never removes the last tool of either kind.
     `special`: the person's own, made for one purpose; that it did well is worth saying for other requests too.
     `offers`: what the main input may name, a line each (skills); prompts show it in a segment of its own.
+    `aliases`: what other agents call it, as with a parameter.
     """
 
     name: str
@@ -42,6 +46,7 @@ class ToolSpec:
     languages: tuple[str, ...] = field(default=())
     special: bool = False
     offers: tuple[str, ...] = field(default=())
+    aliases: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         # Names are unique in a task; hashing every field cost 25 µs whenever something is looked up by all specs.

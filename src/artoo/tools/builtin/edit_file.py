@@ -10,7 +10,7 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.builtin.read_file import path_target
+from artoo.tools.builtin.read_file import PATH_ALIASES, path_target
 from artoo.tools.nearby import explain_missing
 from artoo.tools.paths import existing, shown
 from artoo.tools.seeing import Look
@@ -31,15 +31,20 @@ _SHOWN_LINES = 6
 _MOST_NUMBERS = 10
 _SAY_WHICH = "give more of the text around it, or all"
 
+_OLD_ALIASES = ("old_string", "oldString", "old_str")
+_NEW_ALIASES = ("new_string", "newString", "new_str")
+_ALL_ALIASES = ("replace_all", "replaceAll")
+
 _SPEC = ToolSpec(
     name="edit_file",
     description="replace exact text in one file; shows what changed",
     parameters=(
-        Parameter("path", "the file"),
-        Parameter("old", "the text that stands there now, exactly, with its indentation"),
-        Parameter("new", "the text to stand there instead"),
-        Parameter("all", "yes: every place where it stands, not only the one", required=False),
+        Parameter("path", "the file", aliases=PATH_ALIASES),
+        Parameter("old", "the text that stands there now, exactly, with its indentation", aliases=_OLD_ALIASES),
+        Parameter("new", "the text to stand there instead", aliases=_NEW_ALIASES),
+        Parameter("all", "yes: every place where it stands, not only the one", False, aliases=_ALL_ALIASES),
     ),
+    aliases=("edit", "replace", "str_replace"),
     priority=32,
     reads=False,
     writes=True,

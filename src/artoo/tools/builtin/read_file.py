@@ -30,15 +30,18 @@ _PIECE = 256 * 1024
 _MOST_LINE_CHARACTERS = 8 << 20
 _RANGE = re.compile(r"(\d{1,9})(?:\s*[-:,]\s*(\d{1,9}))?")
 _NO_FILES_THERE = ("/proc", "/sys", "/dev")
+PATH_ALIASES = ("file_path", "filePath", "absolute_path")
+"""What other agents call the path of a file."""
 
 _SPEC = ToolSpec(
     name="read_file",
     description="show the text of one file",
     parameters=(
-        Parameter("path", "the file"),
+        Parameter("path", "the file", aliases=PATH_ALIASES),
         Parameter("lines", "first-last, such as 1-50", required=False),
     ),
     priority=30,
+    aliases=("read", "view_file"),
 )
 
 

@@ -38,11 +38,12 @@ _SPEC = ToolSpec(
     name="shell",
     description="run a bash command in the project directory; what it leaves running ends with it, and it has no "
     "network unless the person agrees",
-    parameters=(Parameter("command", "the bash command"),),
+    parameters=(Parameter("command", "the bash command", aliases=("cmd",)),),
     priority=60,
     body="command",
     writes=True,
     languages=("bash", "sh"),
+    aliases=("bash", "execute_bash", "execute_command", "run_command", "run_shell_command"),
 )
 
 

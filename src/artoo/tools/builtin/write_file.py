@@ -9,6 +9,7 @@ from pathlib import Path
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.builtin.read_file import PATH_ALIASES
 from artoo.tools.paths import absolute, in_home, shown
 from artoo.tools.text_file import Text, exact_text
 from artoo.tools.threads import in_thread
@@ -29,9 +30,12 @@ def _spec(roots: Roots) -> ToolSpec:
         name=_NAME,
         description="create a text file, or replace it whole; directories are made",
         parameters=(
-            Parameter("path", f"the file; {workspace}/NAME for a result that was given no place"),
-            Parameter("content", "its whole text"),
+            Parameter(
+                "path", f"the file; {workspace}/NAME for a result that was given no place", aliases=PATH_ALIASES
+            ),
+            Parameter("content", "its whole text", aliases=("file_text",)),
         ),
+        aliases=("write", "write_to_file", "create_file"),
         priority=31,
         body="content",
         whole_lines=True,
