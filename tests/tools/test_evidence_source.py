@@ -285,6 +285,27 @@ async def test_a_commit_is_told_by_the_names_that_it_moved(roots: Roots, places:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+async def test_a_bisect_that_is_left_under_way_is_told_to_who_goes_on(roots: Roots, places: Places) -> None:
+    """A worker's next command meets another HEAD: it is told so, and what git has under way. A commit is a line."""
+    home = roots.home / ".artoo"
+    _git(roots.project, "init", "--quiet", "--initial-branch=main")
+    for number in range(4):
+        _git(roots.project, "commit", "--quiet", "--allow-empty", "-m", f"c{number}")
+    trunk = views_in(await open_sandbox(home), home)("task", roots)
+    look = ProjectLook(roots, places, lambda: trunk.files, view=trunk)
+    run = await trunk.run(Program(("bash", "-c", "git bisect start HEAD HEAD~3 >&2 && git rev-parse HEAD")))
+    (line,) = (await look.look("go on")).changed.splitlines()
+    assert line.startswith(f"in .git: HEAD moved from branch main to {run.stdout.text[:10]}; ")
+    assert "under way (BISECT_" in line and "objects" not in line
+    assert "under way (BISECT_" in await EvidenceInView(trunk, places, trunk).difference()
+    commit = "git -c user.name=a -c user.email=a@b.c commit --quiet --allow-empty -m x"
+    await trunk.run(Program(("bash", "-c", f"git bisect reset; {commit}")))
+    (line,) = (await look.look("go on")).changed.splitlines()
+    assert line.startswith("in .git: branch main moved from") and "under way" not in line
+    await trunk.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
 async def test_what_a_check_writes_is_told_and_goes(roots: Roots, places: Places) -> None:
     """Its exit code counts; what it made, changed and deleted is told, and what it wrote again as it was is not."""
     home = roots.home / ".artoo"

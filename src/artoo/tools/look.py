@@ -34,6 +34,7 @@ from artoo.tools.listing import (
 from artoo.tools.looked_at import LookedAt
 from artoo.tools.moves import moved_files
 from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
+from artoo.tools.ref_moves import ref_moves
 from artoo.tools.seeing import Look
 from artoo.tools.text_file import NotPlainFile, decode, kind_of_bytes, read_limited
 from artoo.tools.threads import in_thread
@@ -211,7 +212,8 @@ async def _classes(view: View) -> tuple[ChangeClass, ...]:
 
 
 def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: Files) -> str:
-    """What somebody may have meant: `created: a, b`, `changed: c`, `moved: d -> e`, a line for each kind."""
+    """What somebody may have meant: `created: a, b`, `changed: c`, `moved: d -> e`, a line for each kind; then what
+    git's next command meets: which names moved, and what was left under way."""
     meant = frozenset(meant_changes(changes))
     moved = moved_files((change for change in changes if change.path in meant), before, now)
     arrived = frozenset(moved.values())
@@ -230,7 +232,9 @@ def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: File
             lines[kind.value if kind.value in lines else "changed"].append(name)
     if others:
         lines["changed by somebody else too, which is not seen here"] = others
-    return "\n".join(f"{kind}: {listed(paths)}" for kind, paths in lines.items() if paths)
+    told = [f"{kind}: {listed(paths)}" for kind, paths in lines.items() if paths]
+    git = ref_moves(changes, before, now, brief=True)
+    return "\n".join((*told, *(f"in {shown(_path_of(f'{where}/.git'), roots)}: {moved}" for where, moved in git)))
 
 
 def _meant(changes: tuple[Change, ...]) -> Iterator[Path]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from artoo.contracts.changes import Change, ChangeKind, Node, Trait, path_bytes
 from artoo.ports.world import Files
 from artoo.tools.moves import content_at
-from artoo.world.git_layout import is_bookkeeping
+from artoo.world.git_layout import Part, is_bookkeeping, part_of
 
 _MARK = "/.git/"
 _PACKED = "packed-refs"
@@ -33,8 +33,11 @@ def is_record(change: Change) -> bool:
     return change.has(Trait.GIT_BOOKKEEPING)
 
 
-def ref_moves(changes: Iterable[Change], before: Files, now: Files) -> Iterator[tuple[str, str]]:
+def ref_moves(
+    changes: Iterable[Change], before: Files, now: Files, *, brief: bool = False
+) -> Iterator[tuple[str, str]]:
     """Each repository of which git's own records changed, by the printable path of its files, and what changed.
+    `brief`: only what the next command meets: names that moved, and an operation that was left under way.
 
     Blocks. Whatever starts programs (hooks, settings) is a change like any other and not told here.
     """
@@ -45,13 +48,19 @@ def ref_moves(changes: Iterable[Change], before: Files, now: Files) -> Iterator[
             inside.setdefault(repository, []).append(change)
     for repository, members in inside.items():
         if any(not change.has(Trait.TIMES_ONLY) for change in members):
-            yield repository, _told(repository, members, before, now)
+            told = _told(repository, members, before, now, brief=brief)
+            yield from [(repository, told)] if told else []
 
 
-def _told(repository: str, members: Sequence[Change], before: Files, now: Files) -> str:
+def _told(repository: str, members: Sequence[Change], before: Files, now: Files, *, brief: bool) -> str:
     kinds = {change.path.partition(_MARK)[2]: change.kind for change in members}
     moved = list(_moved(kinds, _reader(repository, before), _reader(repository, now)))
     parts = moved[:_MOST] + ([f"{len(moved) - _MOST} more names"] if len(moved) > _MOST else [])
+    there = (name for name, kind in kinds.items() if kind is not ChangeKind.DELETED)
+    left = list(dict.fromkeys(name.partition("/")[0] for name in there if part_of(name) is Part.OPERATION))
+    parts += [f"an operation of git's under way ({', '.join(left[:_MOST])})"] if left else []
+    if brief:
+        return "; ".join(parts)
     objects = [kind for name, kind in kinds.items() if name.startswith(_LOOSE)]
     for kind, word in ((ChangeKind.CREATED, "made"), (ChangeKind.DELETED, "removed")):
         count = objects.count(kind)
