@@ -56,6 +56,24 @@ async def test_a_blocked_repeat_does_not_hide_what_the_tool_said(world: World) -
     assert ended.result.tried == ("shell: rm none.txt → error",)
 
 
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        (
+            "npm error code ENEEDAUTH\nnpm error log in\nnpm error no log",
+            "npm error code ENEEDAUTH … npm error no log",
+        ),
+        ("a.c:3: error: no x\nmake: *** [a.o] Error 1", "a.c:3: error: no x ↵ make: *** [a.o] Error 1"),
+        ("fatal: no remote", "fatal: no remote"),
+    ],
+)
+def test_what_failed_last_is_told_by_both_ends_of_its_error(printed: str, said: str) -> None:
+    """Some programs say first what went wrong, others last."""
+    ended = _delivered("It fails.", (), "All is well.", printed)
+    (told,) = [fact for fact in ended.facts if isinstance(fact, FailedLast)]
+    assert told.said == said
+
+
 @pytest.mark.parametrize("final", [True, False])
 async def test_a_blocked_repeat_is_cheap(world: World, final: bool) -> None:
     """A model that does nothing else than what failed is not asked again and again: neither attempt nor round is
@@ -278,19 +296,26 @@ def test_a_failure_that_the_answer_does_not_name_has_its_line(
     failures: tuple[int, ...], answer: str, said: bool
 ) -> None:
     """Named is what the subtask's own output names, where this output is what the person reads."""
-    call = ToolCall(tool="shell", identity=("shell:sh",), input="sh check.sh", status=CallStatus.ERROR, exit_code=1)
+    ended = _delivered("It fails.", failures, answer)
+    assert any(isinstance(fact, FailedLast) for fact in ended.facts) is said
+
+
+def _delivered(output: str, failures: tuple[int, ...], answer: str, printed: str = "") -> FinalResult:
+    """The end of a task whose only call failed."""
+    call = ToolCall(
+        tool="shell",
+        identity=("shell:sh",),
+        input="sh check.sh",
+        status=CallStatus.ERROR,
+        exit_code=1,
+        error_output=printed,
+    )
     outcome = SubTaskOutcome(
-        subtask_id="1",
-        parent_task_id="t",
-        status="matched",
-        output="It fails.",
-        tool_calls=(call,),
-        failures=failures,
+        subtask_id="1", parent_task_id="t", status="matched", output=output, tool_calls=(call,), failures=failures
     )
     standing = Standing(FinalResult(task_id="t", summary="", directive=Directive.ACCEPT), "check it")
     end = ReplanRequest(task_id="t", outcomes=(outcome,), merged_output=answer)
-    ended = Endings(cast(Asker, None)).delivered(standing, end, Directive.ACCEPT)
-    assert any(isinstance(fact, FailedLast) for fact in ended.facts) is said
+    return Endings(cast(Asker, None)).delivered(standing, end, Directive.ACCEPT)
 
 
 async def test_a_comparison_that_finds_a_difference_has_not_failed(world: World) -> None:

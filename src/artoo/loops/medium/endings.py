@@ -37,7 +37,7 @@ LAW1_MARK = "[LAW1]"
 _STOPPED, _UNMET, _KEPT_BACK = "\u25a0 ", "\u2717 ", "\u2298 "
 """Signs in a summary: before why it stopped, what is not met, what was withheld."""
 
-_LINE_END = " \u21b5 "
+_LINE_END, _LEFT_OUT = " \u21b5 ", " \u2026 "
 _INPUT, _REASON = 80, 300
 _MOST_TRIED = 8
 """Characters of an input and of a reason that a person is shown, and lines of what was tried."""
@@ -250,12 +250,12 @@ def _tried(failed: Sequence[SubTaskOutcome], told: str = "") -> tuple[str, ...]:
 
 
 def _how_it_ended(call: ToolCall, told: str) -> str:
-    said = (call.error_output or call.reason or "").strip()
-    last = said.splitlines()[-1].strip() if said else ""
+    said = [line for each in (call.error_output or call.reason or "").splitlines() if (line := each.strip())]
     kept_back = call.withheld_by is not None or bool(call.dropped)  # which is told by itself
-    if call.status is CallStatus.OK or kept_back or not last or last in told:
+    if call.status is CallStatus.OK or kept_back or not said or said[-1] in told:
         return call.status.value
-    return shortened(last, _REASON)
+    ends = dict.fromkeys((said[0], said[-1]))  # some programs say first what went wrong, others last
+    return (_LEFT_OUT if said[2:] else _LINE_END).join(shortened(each, _REASON // len(ends)) for each in ends)
 
 
 def _shown(text: str) -> str:
