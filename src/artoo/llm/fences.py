@@ -12,7 +12,8 @@ _HOLDS_FENCES = frozenset({"markdown", "md"})
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A fenced block: its place, info string and text (lines joined by newlines, none after the last).
+    """A fenced block: its place, info string and text (lines joined by newlines, none after the last; empty lines
+    alone each have their own, for one is not none).
 
     `closed` is False when the text ended first.
     """
@@ -60,7 +61,8 @@ def _fence(text: str, opening: re.Match[str], *, wraps: bool) -> Fence:
     if not closing:
         return Fence(opening.start(), len(text), info, text[start:].rstrip("\n"), closed=False)
     chosen = closing[-1 if wraps else 0]
-    body = text[start : max(start, chosen.start() - 1)]
+    content = text[start : max(start, chosen.start())]
+    body = content.removesuffix("\n") if content.strip("\n") else content
     return Fence(opening.start(), chosen.end(), info, body, closed=True)
 
 

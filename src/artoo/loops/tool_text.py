@@ -78,7 +78,7 @@ def arguments_for(spec: ToolSpec, inline: str, block: str | None, more: Mapping[
     first = next((one.name for one in spec.parameters if one.name != spec.body), None)
     arguments = dict(more)
     if spec.body is not None and block is not None and (block or first or not inline):
-        text = f"{block}\n" if spec.whole_lines and block else block
+        text = f"{block}\n" if spec.whole_lines and block.strip("\n") else block
         if text or spec.body not in more:
             arguments[spec.body if more.get(spec.body, text) == text else "block"] = text
     if first is not None and first not in more:

@@ -256,6 +256,14 @@ def test_arguments(spec: ToolSpec, inline: str, body: str | None, arguments: dic
     assert arguments_for(spec, inline, body, {"no": "such"}) == arguments | {"no": "such"}
 
 
+@pytest.mark.parametrize("lines", range(4))
+def test_a_block_of_empty_lines_has_as_many(lines: int) -> None:
+    """One empty line is not an empty block."""
+    text = f'{{"tool": "write_file", "input": "a.txt"}}\n```\n{chr(10) * lines}```'
+    step = read_answer(text, step_contract((WRITE,)), body_field="body")
+    assert arguments_for(WRITE, step.input, step.block, step.more)["content"] == "\n" * lines
+
+
 def test_a_content_that_is_named_stays_as_it_is() -> None:
     """What a model writes into `more` is exact to the last byte: so a file without a last line end can be made."""
     named = arguments_for(WRITE, "a.txt", "", {"content": "x"})
