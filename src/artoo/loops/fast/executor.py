@@ -318,8 +318,7 @@ class Executor:
         return work.waits or ("" if idle else beforehand(self.unasked))
 
     def _closing(self, work: _Work, specs: tuple[ToolSpec, ...]) -> str:
-        note, work.note = work.note, ""
-        way = ""
+        note, work.note, way = work.note, "", ""
         if self.asker.known.small and self.heuristics.other_language and work.attempt > 1:
             calls = work.record.calls
             other = other_language(specs, calls[-1].tool if calls else "shell")
