@@ -255,7 +255,7 @@ def spread(spec: ToolSpec, arguments: Arguments) -> Arguments:
         return arguments
     try:
         found: object = json.loads(arguments[main])
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
     if not isinstance(found, dict):
         return arguments

@@ -129,7 +129,7 @@ def _google_hits(body: bytes) -> list[Hit]:
 
     try:
         data: object = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ToolError("Google Custom Search sent no JSON; try again later") from error
     items: object = cast("Mapping[str, object]", data).get("items") if isinstance(data, Mapping) else None
     entries = cast("list[Mapping[str, object]]", items) if isinstance(items, list) else []

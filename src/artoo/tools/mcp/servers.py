@@ -71,7 +71,7 @@ def read_servers(path: Path) -> tuple[McpServer, ...]:
         if path.stat().st_size > LARGEST_FILE:
             raise ConfigurationError(f"{path} is larger than {LARGEST_FILE} bytes; that is no list of MCP servers")
         data: object = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} cannot be read as JSON: {error}") from error
     found = _table(data, str(path)).get("mcpServers")
     if found is None:

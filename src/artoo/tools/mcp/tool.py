@@ -142,7 +142,7 @@ def _value(text: str, schema: Mapping[str, object]) -> object:
         return text
     try:
         return cast("object", json.loads(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if not isinstance(kind, str):  # one of several types, text perhaps among them
             return text
         raise ToolError(f"{text[:100]!r} is no {kind}; give it as JSON") from error
