@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 import subprocess
@@ -15,7 +16,7 @@ from sandbox_world import Commands, World, asked, why
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, path_bytes
 from artoo.contracts.settling import ChangeClass
 from artoo.ports.sandbox import Limits
-from artoo.world.nodes import attributes_of
+from artoo.world.nodes import attributes_of, digest_file, read_state, with_content
 from artoo.world.undo import undo
 
 
@@ -160,6 +161,51 @@ async def test_sparse_and_large_files(any_overlay: Commands, world: World) -> No
     seen = (world.project / "big").stat()
     assert seen.st_size == 20 * 2**20 + 4
     assert seen.st_blocks * 512 < 2**20
+
+
+@pytest.mark.parametrize("parts", [(), (0,), (5,), (0, 3, 5), (3,)])
+@pytest.mark.parametrize("end", [0, 1, 3 << 20, (3 << 20) + 17])
+def test_the_digest_of_a_file_with_holes_is_that_of_its_content(
+    tmp_path: Path, parts: tuple[int, ...], end: int
+) -> None:
+    """Wherever the holes are, at its end too, and from wherever one begins to read."""
+    file = tmp_path / "f"
+    with file.open("wb") as made:
+        for part in parts:
+            made.seek(part << 20)
+            made.write(b"data" * 1000)
+        made.truncate(made.tell() + end)
+    content = file.read_bytes()
+    directory = os.open(tmp_path, os.O_PATH)
+    try:
+        for size in (len(content), 0, 10, 1 << 30):
+            assert digest_file(directory, "f", size) == hashlib.sha256(content).hexdigest()
+        state = read_state(directory, "f")
+        assert state is not None
+        start = hashlib.sha256(content[: 2 << 20]).hexdigest()
+        assert with_content(directory, "f", state, 2 << 20).start == start
+    finally:
+        os.close(directory)
+
+
+def test_holes_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel makes pages for what is read of one."""
+    with (tmp_path / "f").open("wb") as made:
+        made.truncate(64 << 20)
+    read, real = list[int](), os.read
+
+    def counted(descriptor: int, size: int) -> bytes:
+        data = real(descriptor, size)
+        read.append(len(data))
+        return data
+
+    monkeypatch.setattr(os, "read", counted)
+    directory = os.open(tmp_path, os.O_PATH)
+    try:
+        assert digest_file(directory, "f", 64 << 20) == hashlib.sha256(bytes(64 << 20)).hexdigest()
+    finally:
+        os.close(directory)
+    assert sum(read) <= 2 << 20
 
 
 async def test_attributes_are_changes(any_overlay: Commands, world: World) -> None:

@@ -6,13 +6,13 @@ import ctypes
 import errno
 import os
 import stat
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from artoo.contracts.changes import Node
 from artoo.world.journal import StateRecord, record_bytes
-from artoo.world.nodes import FILE_FLAGS, OVERLAY_PREFIXES, at, read_xattrs
+from artoo.world.nodes import FILE_FLAGS, OVERLAY_PREFIXES, at, data_ranges, read_xattrs
 from artoo.world.opened import noted
 
 _O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
@@ -217,7 +217,7 @@ def _copy_content(
     try:
         copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            for start, end in _data_ranges(source, state.size):
+            for start, end in data_ranges(source, 0, state.size):
                 os.lseek(source, start, os.SEEK_SET)
                 os.lseek(copy, start, os.SEEK_SET)
                 _copy_range(source, copy, end - start)
@@ -240,20 +240,6 @@ def _open_readable(directory: int, name: str, state: StateRecord, notes: Path | 
                 return os.open(name, FILE_FLAGS, dir_fd=directory)
             finally:
                 set_mode(directory, name, state.mode)
-
-
-def _data_ranges(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
-    """The parts of a file that are not holes."""
-    position = 0
-    while position < size:
-        try:
-            start = os.lseek(descriptor, position, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:
-                return
-            raise
-        position = os.lseek(descriptor, start, os.SEEK_HOLE)
-        yield start, position
 
 
 def _copy_range(source: int, target: int, length: int) -> None:

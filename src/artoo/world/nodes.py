@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -14,6 +15,7 @@ from artoo.contracts.changes import Node
 from artoo.world.git_index import LARGEST, SIGNATURE, staged
 
 _CHUNK = 1 << 20
+_NOTHING = bytes(_CHUNK)
 OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
 """How the names of overlayfs's own attributes begin: a person's may hold the same word further on."""
 _HAS_XATTRS = hasattr(os, "listxattr")
@@ -200,7 +202,7 @@ def _digests_of(descriptor: int, size: int, length: int | None) -> tuple[str, st
     """Of the whole file, and of its first `length` bytes, or of all if they are fewer."""
     first = os.read(descriptor, min(size, _CHUNK) + 1)
     whole = len(first) == size < _CHUNK  # one byte more was asked for
-    rest = () if whole else _chunks(descriptor)
+    rest = () if whole else _chunks(descriptor, len(first))
     if not first.startswith(SIGNATURE) or os.fstat(descriptor).st_size > LARGEST:
         return _digests(chain((first,), rest), length)
     content = first + b"".join(rest)
@@ -223,6 +225,34 @@ def _digests(chunks: Iterable[bytes], length: int | None) -> tuple[str, str | No
     return whole, whole if length is not None and start is None else start
 
 
-def _chunks(descriptor: int) -> Iterator[bytes]:
-    while data := os.read(descriptor, _CHUNK):
+def _chunks(descriptor: int, position: int) -> Iterator[bytes]:
+    """From a position on. Holes are not read: the kernel takes three times as long for that as to hash them."""
+    end = os.fstat(descriptor).st_size
+    for start, stop in data_ranges(descriptor, position, end):
+        yield from _zeros(start - position)
+        position = os.lseek(descriptor, start, os.SEEK_SET)
+        while position < stop and (data := os.read(descriptor, min(stop - position, _CHUNK))):
+            position += len(data)
+            yield data
+    yield from _zeros(end - position)
+    os.lseek(descriptor, max(position, end), os.SEEK_SET)
+    while data := os.read(descriptor, _CHUNK):  # what it has grown by
         yield data
+
+
+def _zeros(count: int) -> Iterator[bytes]:
+    for left in range(count, 0, -_CHUNK):
+        yield _NOTHING[: min(left, _CHUNK)]
+
+
+def data_ranges(descriptor: int, position: int, size: int) -> Iterator[tuple[int, int]]:
+    """The parts of a file that are not holes, from a position on."""
+    while position < size:
+        try:
+            start = os.lseek(descriptor, position, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return
+            raise
+        position = os.lseek(descriptor, start, os.SEEK_HOLE)
+        yield start, position
