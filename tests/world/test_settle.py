@@ -14,13 +14,14 @@ from sandbox_snapshots import snapshot
 from sandbox_world import World
 
 from artoo.contracts.errors import SandboxError
-from artoo.world import transaction
+from artoo.world import settle, transaction
 from artoo.world.carry import OPAQUE
 from artoo.world.closing import opened
-from artoo.world.difference import difference_of
+from artoo.world.difference import Difference, difference_of
 from artoo.world.journal import Record
+from artoo.world.pending import SettledRecord
 from artoo.world.recover import recover
-from artoo.world.settle import apply_difference, told_of
+from artoo.world.settle import Told, apply_difference, told_of
 from artoo.world.undo import Keep, prune, undo
 from artoo.world.view_place import ViewPlace
 
@@ -354,6 +355,19 @@ def test_a_failed_apply_changes_nothing_and_can_be_tried_again(
     assert contents(world) == WANTED
 
 
+def test_a_name_that_cannot_be_kept_is_said_as_any_failure(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a change of history loses is named first; where there is no room for that nothing was changed."""
+    before = snapshot(world.project)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(settle, "keeping_refs", full)
+    with pytest.raises(SandboxError, match=r"No space left on device.*nothing was changed"):
+        applied(view_of(world, work), world)
+    assert snapshot(world.project) == before
+
+
 def _once_broken(real: Callable[..., None]) -> Callable[..., None]:
     left = [1]
 
@@ -375,3 +389,32 @@ def test_a_view_that_is_at_work_is_left_alone(world: World, caplog: pytest.LogCa
     with place.locked():
         recover(world.artoo_home)
     assert place.exists and not caplog.records
+
+
+def test_an_undo_waits_for_an_apply_that_is_not_out_of_its_view_yet(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took effect, and there was no room to note that: undone before it was, what the view still holds would
+    seem to wait again, without the files that it had lent."""
+    before = snapshot(world.project)
+    place = view_of(world, work)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(settle, "note_settled", full)
+        with opened(place, world.artoo_home) as view:
+            found = view.difference()
+            assert view.apply(found, digest=found.digest, told=told(found)).report.applied
+        with pytest.raises(SandboxError, match="free space"):
+            undo(world.artoo_home, "task-1")
+        assert prune(world.artoo_home, Keep(total_bytes=0)) == 0
+        assert contents(world) == WANTED
+    assert undo(world.artoo_home, "task-1").refused == ()
+    assert snapshot(world.project) == before
+    assert not place.exists
+
+
+def told(found: Difference) -> Told:
+    return Told(settled=SettledRecord(at=1.0, task_id="task-1", what="applied", by="person", digest=found.digest))

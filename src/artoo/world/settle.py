@@ -45,7 +45,7 @@ from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect
 from artoo.world.stage import Layer
 from artoo.world.transaction import apply_effects, new_name
-from artoo.world.view_place import ViewPlace
+from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ def apply_difference(
         raise SandboxError("what was agreed to is not what is there now: look at the difference again")
     chosen = list(difference.effects) if paths is None else part_of(difference, paths)
     whole = len(chosen) == len(difference.effects) and not difference.conflicts
-    kept = keeping_refs(place, artoo_home, difference, chosen)
+    kept = _kept(place, artoo_home, difference, chosen)
     name = new_name(artoo_home / "undo")
     applied = tuple(one.shown for one in chosen)
     mark = Mark(record=name, whole=whole, paths=applied, told=told)
@@ -131,6 +131,13 @@ def apply_difference(
     except OSError as error:  # it did take effect; the mark stands, and whoever opens the view next finishes it
         logger.warning("what was applied of task %s is not out of its view yet: %s", place.task_id, error)
     return Applied(report, whole)
+
+
+def _kept(place: ViewPlace, artoo_home: Path, difference: Difference, chosen: Sequence[Effect]) -> list[Effect]:
+    try:
+        return keeping_refs(place, artoo_home, difference, chosen)
+    except OSError as error:
+        raise _not_applied(error) from error
 
 
 def discard(place: ViewPlace, settled: SettledRecord) -> None:
@@ -172,6 +179,22 @@ def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
     except OSError as error:
         raise SandboxError(f"the view {place.base} cannot be put in order ({error}); free space") from error
     return took_effect
+
+
+def is_unfinished(artoo_home: Path, task_id: str) -> bool:
+    """Whether the view does not know yet what became of an apply: until then its record has to stay."""
+    return (Views(artoo_home).place(task_id).base / _MARK).exists()
+
+
+def finish_apply(artoo_home: Path, task_id: str) -> None:
+    """What took effect is out of the view, before it is undone. Raises SandboxError. Blocking."""
+    place = Views(artoo_home).place(task_id)
+    if not is_unfinished(artoo_home, task_id):
+        return
+    with place.locked(PATIENCE_SECONDS):
+        finish_cut(place, artoo_home)
+        if not place.exists:  # who held it has removed it, and the lock has made it anew
+            place.remove()
 
 
 def told_of(artoo_home: Path, task_id: str) -> str | None:
@@ -325,7 +348,11 @@ def _write(place: ViewPlace, mark: Mark) -> None:
     try:
         write_whole(place.base / _MARK, mark.model_dump_json().encode())
     except OSError as error:
-        raise SandboxError(f"the changes could not be applied ({error}); nothing was changed") from error
+        raise _not_applied(error) from error
+
+
+def _not_applied(error: OSError) -> SandboxError:
+    return SandboxError(f"the changes could not be applied ({error}); nothing was changed")
 
 
 def _forget(place: ViewPlace) -> None:

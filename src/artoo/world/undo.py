@@ -45,6 +45,7 @@ from artoo.world.move import (
     without_way,
 )
 from artoo.world.nodes import NodeState, digest_file
+from artoo.world.settle import finish_apply, is_unfinished
 from artoo.world.transaction import forget
 from artoo.world.unlocked import Modes, keep_given, unlocked
 
@@ -75,6 +76,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     What git has of it goes back in one piece or not at all, and its objects stay (`git_back`).
     Raises SandboxError when nothing of the task is kept, or when the system refuses.
     """
+    finish_apply(artoo_home, task_id)
     undo_home = artoo_home / "undo"
     kept = [record for record in records_of(undo_home, task_id) if record.done]
     if not kept:
@@ -340,7 +342,7 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
 
     None goes for its age that was not too old at an earlier look, days ago, too: a clock that is wrong for a while
     loses nothing. Of acts that had to go for room, the note stays until it is too old (`notes_of`). What cannot be
-    read is kept.
+    read is kept, and what its view has not heard of.
     """
     now = time.time() if now is None else now
     oldest = now - keep.days * _DAY_SECONDS
@@ -360,6 +362,8 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
             if not old:
                 record.not_due()
             if total <= keep.total_bytes and not (old and record.is_due(now, _NOTICE)):
+                continue
+            if is_unfinished(artoo_home, journal.task_id):
                 continue
             if not old:
                 TaskPlace(undo_home, journal.task_id).keep_note(journal.note)
