@@ -39,15 +39,17 @@ def undoable_task(known: Sequence[UndoableTask], beginning: str) -> str:
 
 def undone_already(config: Config, known: Sequence[UndoableTask], beginning: str) -> SettledRecord | None:
     """What is on record of the one task that begins so if it was put back, and nothing of it is kept any more: also
-    by a start, which had just ended an undo that was cut."""
+    by a start, which had just ended an undo that was cut. None if something was left, or applied since."""
     if not beginning or any(one.task_id.startswith(beginning) for one in known):
         return None
     try:
         lines = settled_records(config.home / "views")
     except OSError:
         return None
-    undone = {line.task_id: line for line in lines if line.what == "undone" and line.task_id.startswith(beginning)}
-    return next(iter(undone.values())) if len(undone) == 1 else None
+    told = [line for line in lines if line.what in ("applied", "undone") and line.task_id.startswith(beginning)]
+    last = {line.task_id: line for line in told}
+    undone = [line for line in last.values() if line.what == "undone" and not line.left]
+    return undone[0] if len(undone) == 1 else None
 
 
 def latest_here(config: Config, known: Sequence[UndoableTask], here: str) -> UndoableTask | None:
