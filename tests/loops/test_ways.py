@@ -486,15 +486,16 @@ async def test_a_judge_is_told_of_a_named_file_that_is_not_there(world: World) -
 
 
 async def test_what_a_call_showed_is_no_missing_file(world: World) -> None:
-    """A path in a log and a sum have the form of a file's name; nobody said that there is such a file."""
+    """A path in a log, a sum and "n/a" have the form of a name; nobody said that there is such a file."""
     world.file("web.log", "GET /login 200\n")
     script: Script = {
         "Plan": plan(
-            subtask("say whether web.log has /login, and add 381.19 twice to 762.38"), criteria=["It is told"]
+            subtask("say whether web.log has /login (else n/a), and add 381.19 twice to 762.38"),
+            criteria=["It is told"],
         ),
         "ExecutorStep": [
             shell("cat web.log", final=False),
-            says("web.log has /login; 381.19 + 381.19 = 762.38.", 1),
+            says("web.log has /login, not n/a; 381.19 + 381.19 = 762.38.", 1),
         ],
         "ValidationReport": judged(("pass", "GET /login 200")),
     }

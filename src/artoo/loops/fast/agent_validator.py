@@ -89,9 +89,8 @@ class AgentValidator:
         verdicts = (judging.counted(verdict, result.attempt, self._trajectory) for verdict in judged.verdicts)
         judged = replace(judged, verdicts=tuple(verdicts))
         for verdict in judged.verdicts:
-            self.port.publish(
-                CriterionJudged(subtask_id=result.subtask_id, attempt=result.attempt, verdict=verdict), cause=cause
-            )
+            told = CriterionJudged(subtask_id=result.subtask_id, attempt=result.attempt, verdict=verdict)
+            self.port.publish(told, cause=cause)
         self._trajectory.append(_gap(result.attempt, judged))
         # A person's no is not tried again.
         last = judged.final or result.stuck or any(call.withheld_by == "person" for call in result.attempt_calls)
@@ -268,11 +267,13 @@ class AgentValidator:
 
     async def _absent(self, asked: str, result: ExecutionResult) -> str:
         """Files that were asked about and are told of, and that are not there: the request's own words ground them,
-        so only the disk says that nobody made them. What a call showed and a figure need be no file's name."""
+        so only the disk says that nobody made them. A figure, what a call showed, and words with a slash (n/a), the
+        first of which is not there, need be no file's name."""
         known = frozenset(paths_in(asked)).difference(*(paths_in(shown(call)) for call in result.tool_calls))
         told = (name for name in dict.fromkeys(paths_in(result.output)) if any(map(str.isalpha, name)))
-        named = [name for name in told if name in known][:LOOKED_FOR]
-        seen = [(name, await self.source.file(name)) for name in named]
+        named, look = [name for name in told if name in known][:LOOKED_FOR], self.source.file
+        named = [each for each in named if "." in each or (await look(each.partition("/")[0] or "/")).exists]
+        seen = [(name, await look(name)) for name in named]
         return ", ".join(name for name, file in seen if not (file.exists or file.is_broken_link))
 
     def _second_time(self, asked: str) -> bool:

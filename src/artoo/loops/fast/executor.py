@@ -239,10 +239,8 @@ class Executor:
         return len(work.record.calls)
 
     def _publish_call(self, work: _Work, call: ToolCall, cause: Envelope) -> None:
-        subtask_id = work.subtask.subtask_id
-        self.port.publish(
-            ToolCalled(subtask_id=subtask_id, attempt=work.attempt, call=call, act=self._act(work)), cause=cause
-        )
+        own, act = work.subtask.subtask_id, self._act(work)
+        self.port.publish(ToolCalled(subtask_id=own, attempt=work.attempt, call=call, act=act), cause=cause)
 
     def _act(self, work: _Work) -> str:
         """The call under way: numbered over all attempts, the same when the task is run again from its log."""
