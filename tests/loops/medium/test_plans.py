@@ -26,6 +26,7 @@ from artoo.loops.medium.plan_draft import (
     subtasks_of,
     verifiable,
 )
+from artoo.ports.tools import ToolSpec
 
 FALLBACK = Criterion(text="does what was asked")
 NUMBER = Criterion(text="a number", mode=Mode.VERIFIABLE, check=OutputMatches(regex=r"\d"))
@@ -104,13 +105,18 @@ def test_merging_keeps_all_once(one: list[Criterion], other: list[Criterion]) ->
 
 def test_the_schema_names_the_tools() -> None:
     """A plan cannot name an unknown tool, more subtasks than the limit, or nothing at all; a reply is a plan."""
-    schema = plan_schema(("shell", "read_file"), 2)
+    edits = ToolSpec("edit", "an agent's own", (), 1)
+    specs = (ToolSpec("shell", "", (), 1, aliases=("bash", "edit")), ToolSpec("read_file", "", (), 2), edits)
+    schema = plan_schema(specs, 2)
+    for written, meant in (("bash", "shell"), ("edit", "edit"), (None, None)):
+        assert schema.model_validate({"subtasks": [{"intent": "x", "tool": written}]}).subtasks[0].tool == meant
     good = {"subtasks": [{"intent": "x", "tool": "shell"}]}
     assert schema.model_validate(good).subtasks[0].tool == "shell"
     assert schema.model_validate({"reply": "Hello!"}).reply == "Hello!"
     bad_plans: list[dict[str, list[dict[str, str]]]] = [
         {"subtasks": []},
         {"subtasks": [{"intent": "x", "tool": "telepathy"}]},
+        {"subtasks": [{"intent": "x", "tool": "execute_bash"}]},
         {"subtasks": [{"intent": "x"}] * 3},
         {"subtasks": [{"intent": ""}]},
     ]

@@ -250,18 +250,16 @@ class Executor:
         act = self._act(work)
 
         def announce(departure: Departure) -> None:
-            self.port.publish(
-                ToolStarted(
-                    subtask_id=work.subtask.subtask_id,
-                    attempt=work.attempt,
-                    act=act,
-                    tool=tool,
-                    input=departure.input,
-                    effects=departure.effects,
-                    digest=departure.digest,
-                ),
-                cause=cause,
+            started = ToolStarted(
+                subtask_id=work.subtask.subtask_id,
+                attempt=work.attempt,
+                act=act,
+                tool=tool,
+                input=departure.input,
+                effects=departure.effects,
+                digest=departure.digest,
             )
+            self.port.publish(started, cause=cause)
 
         return Ticket(act, announce)
 

@@ -72,19 +72,17 @@ class Dispatcher:
     def _begin(self, plan: Plan, cause: Envelope) -> None:
         self._finished = {key: self._finished[key] for key in plan.carried if key in self._finished}
         subtasks = sorted(self._with_ids(plan), key=lambda subtask: subtask.sequence)
-        self.port.publish(
-            DispatchManifest(
-                task_id=self.port.task_id,
-                round=plan.round,
-                subtasks=tuple(_entry(subtask) for subtask in subtasks),
-                carried=plan.carried,
-                task_criteria=plan.task_criteria,
-                reply=plan.reply,
-                question=plan.question,
-                heads=plan.heads if plan.reply else "",
-            ),
-            cause=cause,
+        manifest = DispatchManifest(
+            task_id=self.port.task_id,
+            round=plan.round,
+            subtasks=tuple(_entry(subtask) for subtask in subtasks),
+            carried=plan.carried,
+            task_criteria=plan.task_criteria,
+            reply=plan.reply,
+            question=plan.question,
+            heads=plan.heads if plan.reply else "",
         )
+        self.port.publish(manifest, cause=cause)
         groups: dict[int, list[SubTask]] = {}
         for subtask in subtasks:
             groups.setdefault(subtask.sequence, []).append(subtask)
