@@ -296,6 +296,7 @@ async def test_a_bisect_that_is_left_under_way_is_told_to_who_goes_on(roots: Roo
     run = await trunk.run(Program(("bash", "-c", "git bisect start HEAD HEAD~3 >&2 && git rev-parse HEAD")))
     (line,) = (await look.look("go on")).changed.splitlines()
     assert line.startswith(f"in .git: HEAD moved from branch main to {run.stdout.text[:10]}; ")
+    assert " made" not in line
     assert "under way (BISECT_" in line and "objects" not in line
     assert "under way (BISECT_" in await EvidenceInView(trunk, places, trunk).difference()
     commit = "git -c user.name=a -c user.email=a@b.c commit --quiet --allow-empty -m x"

@@ -6,7 +6,7 @@ of the repository. Names that stand in a reftable cannot be read so: then the li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from artoo.contracts.changes import Change, ChangeKind, Node, Trait, path_bytes
 from artoo.ports.world import Files
@@ -37,7 +37,8 @@ def ref_moves(
     changes: Iterable[Change], before: Files, now: Files, *, brief: bool = False
 ) -> Iterator[tuple[str, str]]:
     """Each repository of which git's own records changed, by the printable path of its files, and what changed.
-    `brief`: only what the next command meets: names that moved, and an operation that was left under way.
+    `brief`: only what the next command meets otherwise than before: names that moved, and an operation that was
+    left under way; of a repository that is new, nothing.
 
     Blocks. Whatever starts programs (hooks, settings) is a change like any other and not told here.
     """
@@ -54,34 +55,39 @@ def ref_moves(
 
 def _told(repository: str, members: Sequence[Change], before: Files, now: Files, *, brief: bool) -> str:
     kinds = {change.path.partition(_MARK)[2]: change.kind for change in members}
-    moved = list(_moved(kinds, _reader(repository, before), _reader(repository, now)))
+    moved = list(_moved(kinds, _reader(repository, before), _reader(repository, now), new=not brief))
     parts = moved[:_MOST] + ([f"{len(moved) - _MOST} more names"] if len(moved) > _MOST else [])
     there = (name for name, kind in kinds.items() if kind is not ChangeKind.DELETED)
     left = list(dict.fromkeys(name.partition("/")[0] for name in there if part_of(name) is Part.OPERATION))
     parts += [f"an operation of git's under way ({', '.join(left[:_MOST])})"] if left else []
-    if brief:
-        return "; ".join(parts)
+    parts += [] if brief else _rest(kinds, named=bool(parts))
+    if parts and any(change.has(Trait.CHANGED_MEANWHILE) for change in members):
+        parts.append("somebody else changed these records too, and some of this is theirs")
+    return "; ".join(parts)
+
+
+def _rest(kinds: Mapping[str, ChangeKind], *, named: bool) -> list[str]:
+    """What else changed: objects, the index; where there is nothing to tell (nor was anything `named`), the records."""
     objects = [kind for name, kind in kinds.items() if name.startswith(_LOOSE)]
+    parts = list[str]()
     for kind, word in ((ChangeKind.CREATED, "made"), (ChangeKind.DELETED, "removed")):
         count = objects.count(kind)
         parts += [f"{count} object{'s' * (count != 1)} {word}"] if count else []
     parts += ["the index written"] if _STAGED in kinds else []
     others = [name for name in kinds if not name.startswith(_TOLD) and name != _STAGED]
-    if not parts:
-        parts = [f"git's own records ({', '.join((others or list(kinds))[:_MOST])})"]
-    if any(change.has(Trait.CHANGED_MEANWHILE) for change in members):
-        parts.append("somebody else changed these records too, and some of this is theirs")
-    return "; ".join(parts)
+    return parts if parts or named else [f"git's own records ({', '.join((others or list(kinds))[:_MOST])})"]
 
 
-def _moved(changed: Iterable[str], old: Callable[[str], str], new: Callable[[str], str]) -> Iterator[str]:
-    """Each name that stands for another commit now, HEAD among them."""
+def _moved(
+    changed: Iterable[str], before: Callable[[str], str], now: Callable[[str], str], *, new: bool
+) -> Iterator[str]:
+    """Each name that stands for another commit now, HEAD among them, and each `new` one if these are wanted."""
     names = [name for name in changed if name == "HEAD" or name.startswith("refs/")]
-    packed = _packed_names(old(_PACKED)).items() ^ _packed_names(new(_PACKED)).items()
+    packed = _packed_names(before(_PACKED)).items() ^ _packed_names(now(_PACKED)).items()
     names += sorted({name for name, _ in packed})
     for name in dict.fromkeys(names):
-        was, is_now = _value(name, old), _value(name, new)
-        if was == is_now:
+        was, is_now = _value(name, before), _value(name, now)
+        if was == is_now or not (was or new):
             continue
         if not was:
             yield f"{_shown(name)} made at {is_now}"
