@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -10,6 +11,10 @@ from pathlib import Path
 
 import pytest
 from pending_cases import FIRST, SECOND, waits
+
+from artoo.cli.main import main
+from artoo.contracts.settling import Settled
+from artoo.runtime.pending import Pending
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Wait = Callable[..., None]
@@ -279,3 +284,29 @@ def test_an_empty_word_names_neither_a_task_nor_everything(
     assert (project / "gone.txt").exists()
     assert (project / "a.txt").read_text() == "old\n"
     assert FIRST[:13] in artoo("status").stdout
+
+
+@pytest.mark.parametrize(("act", "words"), [("apply", "Applied:"), ("discard", "Discarded")])
+def test_an_act_that_a_ctrl_c_comes_too_late_for_is_told(
+    project: Path,
+    wait: Wait,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    act: str,
+    words: str,
+) -> None:
+    """It takes effect as a whole all the same, so the person learns of it, and how to take it back."""
+    wait()
+    real = getattr(Pending, act)
+
+    async def interrupted(self: Pending, *arguments: object, **more: object) -> Settled:
+        running = asyncio.all_tasks()
+        waiting = running - {asyncio.current_task()} or running  # the command's own, as Ctrl-C cancels it
+        asyncio.get_running_loop().call_soon(lambda: [each.cancel() for each in waiting])
+        return await real(self, *arguments, **more)
+
+    monkeypatch.setattr(Pending, act, interrupted)
+    monkeypatch.chdir(project)
+    assert main([act, "0198"]) == 0
+    assert words in capsys.readouterr().out
+    assert (project / "gone.txt").exists() == (act == "discard")

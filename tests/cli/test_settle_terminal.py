@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_terminal import CTRL_D, terminal
+from cli_terminal import CTRL_C, CTRL_D, terminal
 from pending_cases import FIRST, waits
 
 HARMLESS = "sed -i s/old/new/ a.txt"
@@ -50,6 +50,20 @@ def test_a_deletion_is_named_and_asked_about(project: Path, home: Path, keys: st
         screen.send(keys)
         assert screen.end() == code
     assert (project / "gone.txt").exists() == there
+
+
+@pytest.mark.parametrize("command", ["apply", "discard"])
+def test_ctrl_c_at_the_question_is_an_end(project: Path, home: Path, command: str) -> None:
+    """It ends the command at once, and what is typed after it settles nothing."""
+    waits(home, project.parent, project, DANGEROUS)
+    with terminal("accepted", [command, "0198"], home) as screen:
+        screen.wait_for("[y]es, [N]o: ")
+        screen.send(CTRL_C)
+        assert screen.end() == 130
+    assert (project / "gone.txt").exists()
+    with terminal("accepted", ["diff"], home) as screen:
+        screen.wait_for("- deleted  gone.txt")
+        assert screen.end() == 0
 
 
 def test_without_an_id_the_latest_is_named_and_asked_about(project: Path, home: Path) -> None:

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from artoo.cli.keyboard import Keyboard
+
 _YES = frozenset(("y", "yes", "是", "好"))
 
 
@@ -19,7 +21,10 @@ def is_asked() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def agreed(question: str) -> bool:
-    """Only a clear yes is one; an empty line and the end of input are no."""
+async def agreed(question: str) -> bool:
+    """Only a clear yes is one; an empty line and the end of input are no.
+
+    Ctrl-C ends the wait at once: a read that blocks would keep the loop from it until the answer is there.
+    """
     click.echo(question, err=True, nl=False)
-    return is_yes(sys.stdin.readline())
+    return is_yes(await Keyboard(sys.stdin).read())

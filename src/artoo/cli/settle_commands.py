@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -152,9 +152,9 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
     words = review_words(pending.language)
     if is_asked() and not yes:
         _ask_about(pending, name_at(config.home, pending.task_id))
-        if not agreed(words.sure_discard):
+        if not asyncio.run(agreed(words.sure_discard)):
             context.exit(REFUSED)
-    settled = asyncio.run(pending.discard())
+    settled = asyncio.run(_said(pending.discard()))
     if as_json:
         show(_settled(pending, settled))
         return
@@ -207,10 +207,19 @@ async def _apply(
         layout = _layout(review, pending.language, here)
         _ask_about(pending, name)
         click.echo("\n".join(layout.overview()), err=True)
-        if not agreed(layout.words.sure_apply):
+        if not await agreed(layout.words.sure_apply):
             return None, whole
     chosen = tuple(here.named(typed) for typed in paths) or None
-    return await pending.apply(chosen, digest=digest, rest=rest), whole
+    return await _said(pending.apply(chosen, digest=digest, rest=rest)), whole
+
+
+async def _said(act: Coroutine[None, None, Settled]) -> Settled:
+    """What an act has come to: a Ctrl-C is too late for one that has begun, and does not hide what became of it."""
+    acting = asyncio.ensure_future(act)
+    try:
+        return await asyncio.shield(acting)
+    except asyncio.CancelledError:
+        return await acting
 
 
 def _applied(pending: Pending, review: Review, settled: Settled, name: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -102,7 +103,7 @@ def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> st
         click.echo(f"    {here.short(path)}", err=True)
     if len(paths) > NAMED:
         click.echo(f"    {words.more.format(count=f'{len(paths) - NAMED:,}')}", err=True)
-    return latest.task_id if agreed(words.sure_undo) else None
+    return latest.task_id if asyncio.run(agreed(words.sure_undo)) else None
 
 
 def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[str, str], as_json: bool) -> None:
