@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from artoo import Artoo, Budgets, Config, ConfigurationError, RunOptions, tool
+from artoo.auditor.layout import audit_directory
+from artoo.auditor.verify import verify
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import RouteRefused, TaskRunning
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCalled
@@ -20,7 +22,7 @@ from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult, Halt, StoppedBy
 from artoo.runtime.effectors import EffectorPool, Pair
 from artoo.tasklog.file import TaskFile
-from artoo.tasklog.layout import task_directory
+from artoo.tasklog.layout import task_directory, tasks_directory
 from artoo.tasklog.lock import TaskLock, is_running
 from artoo.testing import FakeClock, ScriptedModel, SequentialIds, with_body
 
@@ -44,6 +46,31 @@ async def test_a_run_needs_an_open_artoo(config: Config) -> None:
     """Outside `async with` the error says how it is opened."""
     with pytest.raises(ConfigurationError, match="async with"):
         await Artoo(config, environ={}).run("hello")
+
+
+async def test_an_open_artoo_is_not_opened_again(config: Config, tmp_path: Path) -> None:
+    """A second `async with` would audit everything twice and close the first; after the end it may be opened."""
+    step = with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt")
+    artoo = Artoo(config, environ={}, model=ScriptedModel({"Plan": [PLAN, PLAN], "ExecutorStep": [step, step]}))
+    async with artoo:
+        with pytest.raises(ConfigurationError, match="open already"):
+            async with artoo:
+                pass
+        assert (await artoo.run("How many lines has a.txt?", options=options(tmp_path))).output == "2"
+    async with artoo:
+        assert (await artoo.run("How many lines has a.txt?", options=options(tmp_path))).output == "2"
+    assert verify(audit_directory(config.home), tasks_directory(config.home)).sound
+
+
+async def test_an_artoo_belongs_to_the_loop_that_opened_it(config: Config, tmp_path: Path) -> None:
+    """Its connections and locks do: elsewhere it says so, and goes on in its own."""
+    step = with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt")
+    with ScriptedModel({"Plan": PLAN, "ExecutorStep": step}) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            elsewhere = asyncio.to_thread(lambda: asyncio.run(artoo.run("How many?", options=options(tmp_path))))
+            with pytest.raises(ConfigurationError, match="another event loop"):
+                await elsewhere
+            assert (await artoo.run("How many lines has a.txt?", options=options(tmp_path))).output == "2"
 
 
 @pytest.mark.parametrize("text", ["", "  \n"])

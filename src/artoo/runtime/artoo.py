@@ -25,6 +25,7 @@ from artoo.runtime.config_endpoints import key_variables
 from artoo.runtime.home import HOME_VARIABLE
 from artoo.runtime.models import open_models
 from artoo.runtime.noting import shared_logs, told
+from artoo.runtime.one_loop import OneLoop
 from artoo.runtime.options import RunOptions, listed
 from artoo.runtime.plain_errors import plain
 from artoo.runtime.recording import recorded
@@ -60,7 +61,7 @@ T = TypeVar("T")
 
 
 class Artoo:
-    """Runs requests. Use it as an async context manager; several tasks may run at the same time.
+    """Runs requests. Use it as an async context manager, in one event loop; several tasks may run at the same time.
 
     `config` None: the home's `config.yaml` with the `ARTOO_*` variables over it, as the command line has it; a
     configuration that is given is taken as it is, and nothing is read. `tools` are the user's own functions (see
@@ -99,6 +100,7 @@ class Artoo:
         self._on_output = on_output
         self._bus = InProcessBus(self._clock, self._ids)
         self._resources = AsyncExitStack()
+        self._loop = OneLoop()
         self._running: dict[str, TaskRun] = {}
         self._streams = Streams(self._bus, self._config.home)
         self._shop: Workshop | None = None
@@ -106,7 +108,8 @@ class Artoo:
         self._auditing: Auditing | None = None
 
     async def __aenter__(self) -> Self:
-        """Raises ConfigurationError: model settings that cannot work, a home that cannot be made, altered texts."""
+        """Raises ConfigurationError: it is open, model settings or a home that cannot work, altered texts."""
+        self._loop.open()
         try:
             await self._open()
         except BaseException as error:
@@ -171,6 +174,7 @@ class Artoo:
                 raise found from None
         finally:
             self._shop = None
+            self._loop.close()
 
     @property
     def bus(self) -> InProcessBus:
@@ -366,6 +370,7 @@ class Artoo:
     def _open_shop(self) -> Workshop:
         if self._shop is None:
             raise ConfigurationError("Artoo is not open; use it as `async with Artoo() as artoo:`")
+        self._loop.require()
         return self._shop
 
 

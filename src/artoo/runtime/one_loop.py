@@ -1,0 +1,39 @@
+"""Where an Artoo is open: once at a time, and in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+
+from artoo.contracts.errors import ConfigurationError
+
+
+class OneLoop:
+    """The event loop that opened an Artoo. Its connections, locks and background tasks belong to that loop."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def open(self) -> None:
+        """Raises ConfigurationError where it is open: a second opening would audit and log everything twice, and
+        its end would close the first."""
+        if self._loop is not None:
+            raise ConfigurationError(
+                "this Artoo is open already; enter it once, and hand on what `async with` gave"
+            )
+        self._loop = asyncio.get_running_loop()
+
+    def require(self) -> None:
+        """Raises ConfigurationError in another loop, where connections would be left open and waits never end."""
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:  # a look from outside of any loop waits for nothing
+            return
+        if running is not self._loop:
+            raise ConfigurationError(
+                "this Artoo was opened in another event loop; open one in each loop (with pytest-asyncio: let the"
+                " fixture and the test have the same loop scope)"
+            )
+
+    def close(self) -> None:
+        """It may be opened again."""
+        self._loop = None
