@@ -22,11 +22,12 @@ from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion, OutputIsJson
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MessageUnreadable
-from artoo.contracts.execution import ToolCall, ToolCalled
+from artoo.contracts.execution import ExecutionResult, ToolCall, ToolCalled
 from artoo.contracts.plan import Plan, PlannedSubTask
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.routes import ROUTES
+from artoo.contracts.solution import FinalResult
 
 AT = datetime(2026, 5, 4, 3, 2, 1, 123456, tzinfo=UTC)
 
@@ -214,3 +215,13 @@ def values_of_class(annotation: type, limits: dict[str, object]) -> SearchStrate
     if annotation is type(None):
         return st.none()
     return st.datetimes(timezones=st.just(UTC))
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**30])
+def test_whole_numbers_beyond_64_bits_survive(number: int) -> None:
+    """A model's number of a call, and a number in a structured answer, come back as they were."""
+    for payload in (
+        ExecutionResult(subtask_id="s1", attempt=1, status="completed", sources=(number,)),
+        FinalResult(task_id="task-1", summary="", directive="accept", value={"n": number}),
+    ):
+        assert codec.decode(codec.encode(wrapped(payload))).payload == payload

@@ -327,6 +327,13 @@ def test_mistakes_are_named(data: object) -> None:
         servers_of(data, "FILE")
 
 
+def test_a_list_nested_deeper_than_can_be_read_is_refused(tmp_path: Path) -> None:
+    """A file of servers like that says so."""
+    (tmp_path / "mcp.json").write_text('{"mcpServers":' * 70_000)
+    with pytest.raises(ConfigurationError, match="cannot be read as JSON"):
+        read_servers(tmp_path / "mcp.json")
+
+
 async def test_a_question_shows_all_arguments() -> None:
     """A person sees every argument whole."""
     person = Person()

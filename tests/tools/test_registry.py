@@ -255,9 +255,11 @@ async def test_several_arguments_may_come_as_one_json_object() -> None:
         return Outcome()
 
     box = toolbox_of(Does(sees))
-    for text in ('{"thing": "a", "how": 3}', '{"other": 1}', "{broken", "[1]"):
+    deep = '{"thing":' * 100_000
+    for text in ('{"thing": "a", "how": 3}', '{"other": 1}', "{broken", "[1]", deep):
         await box.call("does", {"thing": text})
-    assert seen == [{"thing": "a", "how": "3"}, {"thing": '{"other": 1}'}, {"thing": "{broken"}, {"thing": "[1]"}]
+    texts = ('{"other": 1}', "{broken", "[1]", deep)
+    assert seen == [{"thing": "a", "how": "3"}, *({"thing": text} for text in texts)]
 
 
 def test_two_tools_of_one_name_are_a_mistake() -> None:

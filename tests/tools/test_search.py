@@ -123,8 +123,8 @@ async def test_google_when_its_key_is_set() -> None:
             return web.Response(status=429)
         if request.query["q"] == "packed":
             return web.Response(body=gzip.compress(bytes(64 << 20)), headers={"Content-Encoding": "gzip"})
-        if request.query["q"] == "odd":
-            return web.Response(text="<html>")
+        if request.query["q"] in ("odd", "deep"):
+            return web.Response(text="<html>" if request.query["q"] == "odd" else "[" * 100_000)
         return web.json_response({"items": [{"title": "T", "link": "https://x.example", "snippet": "S"}]})
 
     application = web.Application()
@@ -137,7 +137,12 @@ async def test_google_when_its_key_is_set() -> None:
         engine = Google("s3cret", "my-engine", f"http://127.0.0.1:{runner.addresses[0][1]}/").search
         assert list(await engine("q")) == [Hit("T", "https://x.example", "S")]
         assert (asked[0].query["cx"], "s3cret" in str(asked[0].url)) == ("my-engine", False)
-        for query, problem in (("too much", "HTTP 429"), ("odd", "no JSON"), ("packed", "more than")):
+        for query, problem in (
+            ("too much", "HTTP 429"),
+            ("odd", "no JSON"),
+            ("deep", "no JSON"),
+            ("packed", "more than"),
+        ):
             with pytest.raises(ToolError, match=problem):
                 await engine(query)
     finally:

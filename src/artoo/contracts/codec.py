@@ -69,8 +69,8 @@ def decode(line: bytes | str) -> Envelope:
 def fields_of(line: bytes | str) -> dict[str, object]:
     """A line as parsed JSON, for what must look at a message without building it. Raises MessageUnreadable."""
     try:
-        parsed: object = orjson.loads(line)
-    except orjson.JSONDecodeError:
+        parsed: object = pydantic_core.from_json(line)  # orjson rounds a whole number beyond 64 bits
+    except (ValueError, TypeError):
         try:
             parsed = json.loads(line)
         except (ValueError, RecursionError) as error:  # also thousands of digits, or of brackets

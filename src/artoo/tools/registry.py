@@ -255,14 +255,12 @@ def spread(spec: ToolSpec, arguments: Arguments) -> Arguments:
         return arguments
     try:
         found: object = json.loads(arguments[main])
+        values = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+        if values and values.keys() <= {one.name for one in spec.parameters}:
+            return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
     except (ValueError, RecursionError):
-        return arguments
-    if not isinstance(found, dict):
-        return arguments
-    values = cast("dict[str, object]", found)
-    if not values or not values.keys() <= {one.name for one in spec.parameters}:
-        return arguments
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+        pass  # no JSON, or nested deeper than can be read
+    return arguments
 
 
 async def _bounded(tool: Tool, arguments: Arguments) -> Outcome:
