@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import secrets
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -36,11 +38,15 @@ _NAME = re.compile(r"[\w][\w.-]{0,63}")
 
 
 class Session:
-    """One conversation. What is added is on disk at once; a line that cannot be read is left out."""
+    """One conversation. What is added is on disk at once, behind what another process added meanwhile; a line that
+    cannot be read is left out.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._exchanges: deque[Turn] = deque(_read(path), maxlen=MOST_EXCHANGES)
+        self._on_disk = True
+        self._exchanges: deque[Turn] = deque(maxlen=MOST_EXCHANGES)
+        self._read_again()
 
     @property
     def name(self) -> str:
@@ -91,26 +97,36 @@ class Session:
         self._put(Turn(input=request, summary=said, task_id=task_id, project=where))
 
     def _put(self, turn: Turn) -> None:
-        known = self.holds(turn.task_id) if turn.task_id else None
-        if known is None:
-            self._exchanges.append(turn)
-        else:
-            self._exchanges[self._exchanges.index(known)] = turn
-        self._write()
+        with _alone(self._path.parent):
+            self._read_again()
+            known = self.holds(turn.task_id) if turn.task_id else None
+            if known is None:
+                self._exchanges.append(turn)
+            else:
+                self._exchanges[self._exchanges.index(known)] = turn
+            self._write()
 
     def clear(self) -> None:
         """Forgets what was said."""
-        self._exchanges.clear()
-        self._write()
+        with _alone(self._path.parent):
+            self._exchanges.clear()
+            self._write()
+
+    def _read_again(self) -> None:
+        """Takes up what is on disk; what is here stays where that could not be written, or is gone."""
+        found = _read(self._path) if self._on_disk else None
+        if found is not None:
+            self._exchanges.clear()
+            self._exchanges.extend(found)
 
     def _write(self) -> None:
         """A home that cannot be written keeps nothing: the conversation goes on all the same."""
-        try:
+        self._on_disk = False
+        with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(self._path, self._lines(), sync=False)
+            self._on_disk = True
             _forget_old(self._path.parent)
-        except OSError:
-            return
 
     def _lines(self) -> bytes:
         """The latest exchanges that fit, one a line."""
@@ -175,18 +191,32 @@ def tell_resumed(home: Path, result: FinalResult) -> None:
             return
 
 
-def _read(path: Path) -> list[Turn]:
+def _read(path: Path) -> list[Turn] | None:
+    """What the file holds; None where there is none that can be read."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = path.read_bytes().rstrip(b"\n").split(b"\n")  # a text's own line ends are not the file's
     except OSError:
-        return []
+        return None
     turns: list[Turn] = []
     for line in lines[-MOST_EXCHANGES:]:
-        try:
+        with suppress(ValidationError):
             turns.append(Turn.model_validate_json(line))
-        except ValidationError:
-            continue
     return turns
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """One writer at a time over all processes; a home that cannot be written needs none."""
+    descriptor = -1
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(folder / ".writing", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def _by_age(folder: Path) -> list[Path]:
