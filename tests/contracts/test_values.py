@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from artoo.contracts import errors
-from artoo.contracts.base import Ordinal
 from artoo.contracts.changes import (
     Change,
     ChangeKind,
@@ -76,18 +75,6 @@ def test_sensitive_places_and_traits() -> None:
     assert not _change("/p/a").sensitive
     assert _change("/p/a", traits=(Trait.DERIVED,)).has(Trait.DERIVED)
     assert not _change("/p/a").has(Trait.DERIVED)
-
-
-@pytest.mark.parametrize(("number", "good"), [(3, True), (-1, True), (2**64, False), (-(10**30), False)])
-def test_a_number_that_a_model_names_can_be_written_and_read(number: int, good: bool) -> None:
-    """Beyond 64 bits it would be another number when the log is read; its schema says nothing of the bound."""
-    adapter = TypeAdapter[int](Ordinal)
-    assert adapter.json_schema() == {"type": "integer"}
-    if good:
-        assert adapter.validate_python(number) == number
-    else:
-        with pytest.raises(ValidationError, match="nothing has such a number"):
-            adapter.validate_python(number)
 
 
 def test_a_call_in_one_line() -> None:

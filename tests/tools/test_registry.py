@@ -91,13 +91,6 @@ async def test_a_target_failed_in_the_world_as_it_was() -> None:
     assert (await tools.call("does", {"thing": "tests"})).status is CallStatus.OK
 
 
-async def test_a_text_that_is_too_deep_to_read_is_the_argument_itself() -> None:
-    """A caller with room for one text may put several arguments into it as JSON; else it is a text."""
-    deep = '{"thing": ' + "[" * 200_000
-    call = await Registry([Does(_well)], StillClock()).toolbox("s", MustNot()).call("does", {"thing": deep})
-    assert call.status is CallStatus.OK
-
-
 async def test_a_commit_changes_the_world_too() -> None:
     """Git's own notes are something that was changed."""
 

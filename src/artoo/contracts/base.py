@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import AfterValidator, BaseModel, ConfigDict
-
-_MOST = 1_000_000_000
-
-
-def _in_bounds(number: int) -> int:
-    if abs(number) > _MOST:
-        raise ValueError("nothing has such a number")
-    return number
-
-
-Ordinal = Annotated[int, AfterValidator(_in_bounds)]
-"""The number by which a model names a call, a result or a criterion. What is beyond 64 bits could be written to the
-log and not read again; the bound is not told in a schema, which would cost tokens."""
+from pydantic import BaseModel, ConfigDict
 
 
 class Contract(BaseModel):

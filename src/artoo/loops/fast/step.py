@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, create_model
 
-from artoo.contracts.base import Contract, Ordinal
+from artoo.contracts.base import Contract
 from artoo.ports.tools import ToolSpec
 
 ANSWER = "answer"
@@ -40,8 +40,8 @@ class ExecutorStep(Contract):
     input: str = ""
     more: dict[str, str] = Field(default_factory=dict[str, str])
     is_final: bool = False
-    sources: tuple[Ordinal, ...] = Field(default=(), max_length=64)
-    failures: tuple[Ordinal, ...] = Field(default=(), max_length=64)
+    sources: tuple[int, ...] = Field(default=(), max_length=64)
+    failures: tuple[int, ...] = Field(default=(), max_length=64)
     body: str = ""
 
     _others: int = PrivateAttr(default=0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from artoo.contracts.base import Contract, Ordinal
+from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
@@ -36,7 +36,7 @@ _IN_PART = "what no call shows is a part of it"
 class MergeReport(Contract):
     """R4b's single call. `answer` travels in a fenced block; `sources` are numbers of results."""
 
-    sources: tuple[Ordinal, ...] = Field(default=(), max_length=64)
+    sources: tuple[int, ...] = Field(default=(), max_length=64)
     verdicts: tuple[JudgedCriterion, ...] = ()
     answer: str = ""
 
