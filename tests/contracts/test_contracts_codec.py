@@ -27,7 +27,7 @@ from artoo.contracts.plan import Plan, PlannedSubTask
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.routes import ROUTES
-from artoo.contracts.solution import FinalResult
+from artoo.contracts.solution import Directive, FinalResult
 
 AT = datetime(2026, 5, 4, 3, 2, 1, 123456, tzinfo=UTC)
 
@@ -222,6 +222,6 @@ def test_whole_numbers_beyond_64_bits_survive(number: int) -> None:
     """A model's number of a call, and a number in a structured answer, come back as they were."""
     for payload in (
         ExecutionResult(subtask_id="s1", attempt=1, status="completed", sources=(number,)),
-        FinalResult(task_id="task-1", summary="", directive="accept", value={"n": number}),
+        FinalResult(task_id="task-1", summary="", directive=Directive.ACCEPT, value={"n": number}),
     ):
         assert codec.decode(codec.encode(wrapped(payload))).payload == payload
