@@ -73,6 +73,13 @@ def test_a_formula_of_what_is_known_refutes_its_value(answer: str, output: str, 
     assert [each.refuted for each in missing(answer, output)] == [refuted]
 
 
+@pytest.mark.parametrize("again", ["41.4 / 3 = 13.8 km a day", "On average 13.8 km", "(41.4 - 0.4) / 41 = 1"])
+def test_a_wrong_value_is_refuted_though_it_is_used_again(again: str) -> None:
+    """A total is where the next formula begins, and what that comes to leads back to it."""
+    found = missing(f"12.4 + 8.1 + 21.0 = 41.4 km. {again}", "12.4\n8.1\n21.0")
+    assert "12.4 + 8.1 + 21.0 = 41.5" in [each.refuted for each in found]
+
+
 @pytest.mark.parametrize(
     "answer",
     [

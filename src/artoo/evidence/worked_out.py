@@ -68,6 +68,9 @@ def worked_out(
     constants, factors = _unseen(cells, answer, _FACTORS.union(*((1 + rate, 1 - rate) for rate in rates)))
     known = {**constants, **stated}
     given = {**factors, **known}
+    asked = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in known]
+    refuted = dict(_refuted([cell for cell in asked if not _covers(cell, totals)], cells, given, answer))
+    wanted = set(wanted) - refuted.keys()
     while True:
         usable = {**factors, **known}
         numbers = (cell for cell in cells if cell.unit != _DATED and cell.number.text in known)
@@ -76,7 +79,7 @@ def worked_out(
         ways = ((cell, _from_formula(cell, cells, usable, answer), _from_cells(cell, told, few)) for cell in left)
         found = {cell.number.text: cell.amounts for cell, *way in ways if _covers(cell, chain(totals, *way))}
         if not found:
-            return usable.keys() & set(wanted), dict(_refuted(left, cells, given, answer))
+            return usable.keys() & set(wanted), refuted
         known |= found
 
 
