@@ -9,6 +9,7 @@ import pytest
 from artoo.contracts.criteria import (
     Check,
     CommandSucceeds,
+    Criterion,
     FileExists,
     FileMatches,
     OutputIsJson,
@@ -20,6 +21,8 @@ from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Reason
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
 from artoo.verdicts.checks import CheckResult, cannot_fail, names, run_check
+from artoo.verdicts.judging import correction_for, from_check
+from records import result
 
 
 @dataclass
@@ -175,6 +178,19 @@ async def test_command_succeeds(view: CommandView, passed: bool, why: FailureCla
     """The exit code decides; one that did not end by itself, or cannot run, is the world's fault."""
     result = await check(CommandSucceeds(command="c"), source=Source(commands={"c": view}))
     assert (result.passed, result.failure_class) == (passed, why)
+
+
+async def test_a_failed_check_alone_is_corrected_with_both_ends_of_both_streams() -> None:
+    """A test tells what failed at the end of its output, and what it warned of among the errors."""
+    output, errors = "first\n" + "x\n" * 2_000 + "E assert 3 == 2\n", "warned\n" + "w\n" * 2_000 + "the last\n"
+    view = CommandView(1, output + errors, errors=errors)
+    failed = from_check(
+        Criterion(text="c"), await check(CommandSucceeds(command="c"), source=Source(commands={"c": view}))
+    )
+    told = correction_for(result(), [failed]).what_was_wrong
+    assert all(each in told for each in ("first", "E assert 3 == 2", "warned", "the last"))
+    two = correction_for(result(), [failed, from_check(Criterion(text="d"), CheckResult(False, "x " * 2_500))])
+    assert len(two.what_was_wrong) < 1_800
 
 
 async def test_of_a_long_output_the_cause_at_its_end_is_kept() -> None:

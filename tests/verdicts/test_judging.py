@@ -157,7 +157,7 @@ def test_a_correction_names_the_fact_once() -> None:
 
 def test_a_correction_that_is_cut_ends_at_a_word() -> None:
     """Half a note of how long a text was says something else."""
-    missed = judging.from_check(ONE[0], CheckResult(False, "no match in it " * 60))
+    missed = judging.from_check(ONE[0], CheckResult(False, "no match in it " * 120))
     signal = correction_for(result(), [missed], "count with wc " * 40)
     words = {"no", "match", "in", "it", "count", "with", "wc"}
     head, cut, tail = signal.what_was_wrong.partition("[…")

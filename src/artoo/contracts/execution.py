@@ -21,7 +21,7 @@ OUTPUT_KEPT = 4_000
 """Characters of a tool's output that are kept: the first and the last half (SPEC section 2)."""
 
 
-EVIDENCE_KEPT = 1_000
+EVIDENCE_KEPT = 2_000
 """Characters of a verdict's evidence."""
 
 _OWN_ABSENCE = "there is no "

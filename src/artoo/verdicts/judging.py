@@ -27,9 +27,9 @@ from artoo.evidence.facts import Fact
 from artoo.ports.evidence import EvidenceSource
 from artoo.verdicts.checks import CheckResult, lacks, run_check
 
-_CORRECTED = 400
-"""Characters of a reason, and of a judge's advice, in a correction."""
-_NAMED = 2
+_REASONS, _ADVICE, _NAMED = 1_200, 400, 2
+"""Characters of all reasons of a correction, and of the judge's advice in it; how many reasons there are at most. A
+failed check alone has room for both ends of what it printed, and of what it printed as errors."""
 OWN_WORDS = Reason(found=Found.OWN_WORDS)
 """Why nothing decided about what no call shows."""
 LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
@@ -252,12 +252,12 @@ def correction_for(
     The record of the calls stays in the executor's prompt, so none of them is repeated here.
     """
     logical = sum(verdict.failure_class is not FailureClass.ENVIRONMENTAL for verdict in failed)
-    reasons = dict.fromkeys(reason_of(verdict, _CORRECTED) for verdict in failed)
+    reasons = dict.fromkeys(reason_of(verdict, _REASONS // min(len(failed), _NAMED)) for verdict in failed)
     return CorrectionSignal(
         subtask_id=result.subtask_id,
         attempt=result.attempt,
         what_was_wrong="; ".join(list(reasons)[:_NAMED]),
-        what_to_do=shortened(advice.strip(), _CORRECTED),
+        what_to_do=shortened(advice.strip(), _ADVICE),
         failed_criterion=failed[0].criterion,
         failure_class=FailureClass.LOGICAL if logical * 2 >= len(failed) else FailureClass.ENVIRONMENTAL,
     )

@@ -34,7 +34,7 @@ _BETTER = {
 _UNCONFIRMED = "No two ways gave the same answer, so none stands. Work it out in another way, from the files."
 _CLASHED = "Keep the method, but let parts that change the same files follow one another (higher sequence)."
 _CANNOT = "If it cannot be done here, say that as the reply, with what was tried and what is missing: it ends so."
-_EXCERPT = 300
+_EXCERPT, _UNMET = 300, 1_200
 _MOST_NAMED = 6
 _MOST_FAILED = 3
 """Calls that are named as what the world refused."""
@@ -51,7 +51,8 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
     if directive.directive is Directive.CHANGE_PATH:
         lines += _refused_by_the_world(directive)
     lines += [
-        f"Not met: {verdict.criterion}: {without_middle(verdict.evidence, _EXCERPT)}" for verdict in unmet[:4]
+        f"Not met: {each.criterion}: {without_middle(each.evidence, _UNMET // len(unmet[:4]))}"
+        for each in unmet[:4]
     ]
     lines += [_CANNOT] if any(verdict.of_world for verdict in unmet) else []
     lines += _about_checks(directive, amendable)
