@@ -67,7 +67,7 @@ def _told(repository: str, members: Sequence[Change], before: Files, now: Files,
 
 
 def _rest(kinds: Mapping[str, ChangeKind], *, named: bool) -> list[str]:
-    """What else changed: objects, the index; where there is nothing to tell (nor was any `named`), the records."""
+    """What else changed: objects, the index; the records where nothing is to be told, nor was anything `named`."""
     objects = [kind for name, kind in kinds.items() if name.startswith(_LOOSE)]
     parts = list[str]()
     for kind, word in ((ChangeKind.CREATED, "made"), (ChangeKind.DELETED, "removed")):
