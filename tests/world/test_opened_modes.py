@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,9 @@ from plain_world import as_plain_user, plain_world
 from sandbox_snapshots import Entry, snapshot
 from sandbox_world import World
 
+from artoo.contracts.errors import SandboxError
 from artoo.world.closing import opened
+from artoo.world.journal import Record
 from artoo.world.recover import recover
 from artoo.world.undo import undo
 from artoo.world.view_place import Views
@@ -135,6 +139,40 @@ def test_a_death_while_applying_leaves_no_mode_open(open_world: World, stride: i
             nothing_is_noted(world)
             fuse += stride
         assert fuse > 50
+
+    as_plain_user(act)
+
+
+@pytest.mark.parametrize("stride", [13, pytest.param(1, marks=pytest.mark.torture)])
+def test_a_death_while_an_act_is_taken_back_leaves_no_mode_open(open_world: World, stride: int) -> None:
+    """Nor one that the act had given: what is noted of a directory that was opened for the way back is the task's
+    mode, and it is to have its old one."""
+    world = open_world
+
+    def failing(_: Record) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def fail() -> None:
+        with pytest.MonkeyPatch.context() as patched, suppress(SandboxError):
+            patched.setattr(Record, "mark_done", failing)
+            apply(world)
+
+    def act() -> None:
+        fuse, died = 1, True
+        while died:
+            reset(world)
+            before, known = seen(world), look(world)
+            died = killed(fail, fuse)
+            recover(world.artoo_home)
+            if Views(world.artoo_home).place(TASK).exists:
+                assert seen(world) == before, fuse
+                assert look(world) == known, fuse
+            else:
+                assert undo(world.artoo_home, TASK).refused == (), fuse
+                assert seen(world) == before, fuse
+            nothing_is_noted(world)
+            fuse += stride
+        assert fuse > 100
 
     as_plain_user(act)
 

@@ -21,7 +21,7 @@ from artoo.world.prepare import remove_landings
 from artoo.world.remove import remove_tree
 from artoo.world.settle import finish_cut
 from artoo.world.stage import memory_stage_home, remove_orphans
-from artoo.world.transaction import take_back
+from artoo.world.transaction import bring_back, forget_but
 from artoo.world.undo import finish_undo
 from artoo.world.unlocked import Modes, keep_given, lock_again, unlocked
 from artoo.world.view_place import ViewInUse, ViewPlace
@@ -126,16 +126,19 @@ def _settle(record: Record) -> list[Conflict]:
     stood in the way."""
     steps = record.journal().steps
     with unlocked(record, steps, lenders=True) as modes:
-        conflicts = _settle_unlocked(record, steps, modes)
-    if conflicts is not None:
+        conflicts, rest = _settle_unlocked(record, steps, modes)
+    if rest is not None:
+        forget_but(record, rest)
         return conflicts
     record.mark_done()  # when nothing is open any more: an act that is done is not looked at again
     remove_landings(record.landings())
-    return []
+    return conflicts
 
 
-def _settle_unlocked(record: Record, steps: Sequence[Step], modes: Modes) -> list[Conflict] | None:
-    """None: it went forward."""
+def _settle_unlocked(
+    record: Record, steps: Sequence[Step], modes: Modes
+) -> tuple[list[Conflict], list[Step] | None]:
+    """What stood in the way, and what has no place to come back to; None: it went forward."""
     end_returns(backward(step, record) for step in steps)
     moves = [forward(step, record) for step in steps]
     with Reach() as reach:
@@ -149,21 +152,18 @@ def _settle_unlocked(record: Record, steps: Sequence[Step], modes: Modes) -> lis
         if changed
     ]
     lost = any(_content_lost(move) or _image_lost(step, record) for step, move in zip(steps, moves, strict=True))
-    if record.is_returning or conflicts or lost:
-        return conflicts + _taken_back(record, steps, conflicts)
-    try:
-        converge(moves)
-    except OSError:
-        return _taken_back(record, steps, ())
-    keep_given(modes, moves)
-    return None
-
-
-def _taken_back(record: Record, steps: Sequence[Step], told: Sequence[Conflict]) -> list[Conflict]:
-    """Of what has no place to come back to, what was not `told` yet."""
-    known = {conflict.path for conflict in told}
+    if not (record.is_returning or conflicts or lost):
+        try:
+            converge(moves)
+        except OSError:
+            conflicts = []
+        else:
+            keep_given(modes, moves)
+            return conflicts, None
+    rest = bring_back(record, steps, modes)
+    known = {conflict.path for conflict in conflicts}
     reason = "something else is where it was; `artoo undo` brings it back when that is gone"
-    return [Conflict(path=path, reason=reason) for path in take_back(record, steps) if path not in known]
+    return conflicts + [Conflict(path=one.path, reason=reason) for one in rest if one.path not in known], rest
 
 
 def _image_lost(step: Step, record: Record) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from artoo.contracts.changes import ApplyReport
@@ -20,7 +20,7 @@ from artoo.world.move import Move, forward, held_directories, is_state, returned
 from artoo.world.prepare import Preparation, conflicts_of, remove_landings
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, readable_layers
-from artoo.world.unlocked import keep_given, unlocked
+from artoo.world.unlocked import Modes, keep_given, unlocked
 
 
 def apply_effects(
@@ -91,38 +91,58 @@ def _carry_out(record: Record, steps: Sequence[Step]) -> None:
     remove_landings(record.landings())
 
 
+@contextmanager
+def _told_half_way() -> Generator[None]:
+    """What goes wrong while an act is taken back is a SandboxError that says how things stand."""
+    try:
+        yield
+    except OSError as error:
+        raise SandboxError(
+            f"the changes failed half way and could not be put back ({error}); "
+            "free space or permissions, then start artoo again: it puts them back first"
+        ) from error
+
+
 def take_back(record: Record, steps: Sequence[Step]) -> tuple[str, ...]:
     """Returns to the state before and forgets the act; what somebody else changed meanwhile stays as it is.
 
     What the act had removed and what has no place to come back to stays on record, for an undo later; its paths are
     returned. Raises SandboxError when that fails; recovery will retry.
     """
+    with _told_half_way():
+        with unlocked(record, steps, lenders=True) as modes:
+            rest = bring_back(record, steps, modes)
+        forget_but(record, rest)
+    return tuple(step.path for step in rest)
+
+
+@_told_half_way()
+def bring_back(record: Record, steps: Sequence[Step], modes: Modes) -> list[Step]:
+    """The files of `take_back`, where all that is locked is open, and had these modes; the steps that could not be
+    taken back. Raises SandboxError; then it can be repeated."""
     with suppress(OSError):  # on a full disk; `recover` looks for each before-image, too
         record.begin_return()
-    try:
-        with unlocked(record, steps, lenders=True) as modes:
-            with Reach() as reach:
-                moves = [move for step in steps if (move := returned(step, record, reach)) is not None]
-                for move in moves:
-                    forget_aside(move, reach)
-            lost = without_way(moves)
-            moves = [move for move in moves if move not in lost]
-            held = held_directories(moves)
-            back = [move for move in moves if move not in held]
-            converge(back)
-            keep_given(modes, back)
-        rest = _without_place(record, steps, moves)
-        remove_landings(record.landings())
-        if rest:
-            record.keep_rest(rest)
-        else:
-            forget(record)
-    except OSError as error:
-        raise SandboxError(
-            f"the changes failed half way and could not be put back ({error}); "
-            "free space or permissions, then start artoo again: it puts them back first"
-        ) from error
-    return tuple(step.path for step in rest)
+    with Reach() as reach:
+        moves = [move for step in steps if (move := returned(step, record, reach)) is not None]
+        for move in moves:
+            forget_aside(move, reach)
+    lost = without_way(moves)
+    moves = [move for move in moves if move not in lost]
+    held = held_directories(moves)
+    back = [move for move in moves if move not in held]
+    converge(back)
+    keep_given(modes, back)
+    return _without_place(record, steps, moves)
+
+
+@_told_half_way()
+def forget_but(record: Record, rest: Sequence[Step]) -> None:
+    """The act is taken back but for these steps, and nothing is open any more. Raises SandboxError."""
+    remove_landings(record.landings())
+    if rest:
+        record.keep_rest(rest)
+    else:
+        forget(record)
 
 
 def _without_place(record: Record, steps: Sequence[Step], moves: Sequence[Move]) -> list[Step]:
