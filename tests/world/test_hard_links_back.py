@@ -87,13 +87,13 @@ def test_an_undo_gives_the_name_back_to_the_file(world: World, change: Change) -
     assert is_one_file(world)
 
 
+def fail(_: Record) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_an_act_that_failed_leaves_one_file(world: World, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says that all was put back."""
-
-    def fail(_: Record) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     monkeypatch.setattr(Record, "mark_done", fail)
     with pytest.raises(SandboxError, match=r"all was put back$"):
         apply(world, view_of(world, lambda home: change(home / "project")))
@@ -135,15 +135,30 @@ def test_a_file_that_was_written_to_by_its_other_name_stays_apart(world: World) 
     assert (world.project / "a-too").read_text() == "newer\n"
 
 
-def test_where_no_name_could_be_kept_it_is_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On another file system, or in the journal of an earlier artoo."""
+@pytest.fixture
+def nameless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No name of an old file can be kept: on another file system, or in the journal of an earlier artoo."""
 
     def refused(*_: object) -> bool:
         return False
 
     monkeypatch.setattr(prepare, "linked", refused)
+
+
+@pytest.mark.usefixtures("nameless")
+def test_where_no_name_could_be_kept_it_is_said(world: World) -> None:
+    """The old content comes back as a file of its own."""
     apply(world, view_of(world, lambda home: edit(home / "project")))
     assert put_back(world).separate == (f"{world.project}/a",)
+    assert (world.project / "a").read_text() == "old\n"
+
+
+@pytest.mark.usefixtures("nameless")
+def test_so_it_is_of_an_act_that_failed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All was put back but that."""
+    monkeypatch.setattr(Record, "mark_done", fail)
+    with pytest.raises(SandboxError, match=r"all was put back; .*/a is a file of its own now"):
+        apply(world, view_of(world, lambda home: edit(home / "project")))
     assert (world.project / "a").read_text() == "old\n"
 
 

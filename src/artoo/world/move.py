@@ -90,6 +90,12 @@ def _is_old_file(name: str, step: Step) -> bool:
     return same and is_state(now, was)
 
 
+def is_separate(step: Step) -> bool:
+    """Whether what came back is a file of its own, and other names that it had lead to another."""
+    now = now_at(step.root, step.relative) if step.had_names else None
+    return now is not None and step.before is not None and now.inode != step.before.inode
+
+
 def returned(step: Step, record: Record, reach: Reach) -> Move | None:
     """The step taken back in the middle of its act: the view gets again what it lent.
 

@@ -39,6 +39,7 @@ from artoo.world.move import (
     has_time_of,
     held_directories,
     is_copied,
+    is_separate,
     is_state,
     now_at,
     swaps_kind,
@@ -100,7 +101,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
         task_id=task_id,
         restored=done,
         refused=tuple(repositories.told(refused)),
-        separate=tuple(path for path in done if path in named and _is_separate(named[path])),
+        separate=tuple(path for path in done if path in named and is_separate(named[path])),
     )
 
 
@@ -108,12 +109,6 @@ def _named(kept: Sequence[Record]) -> dict[str, Step]:
     """The paths that had other names before the first act on them."""
     first = {step.path: step for record in reversed(kept) for step in record.journal().steps}
     return {path: step for path, step in first.items() if step.had_names}
-
-
-def _is_separate(step: Step) -> bool:
-    """Whether what came back is a file of its own, and its other names lead to another."""
-    now = now_at(step.root, step.relative)
-    return now is not None and step.before is not None and now.inode != step.before.inode
 
 
 def finish_undo(record: Record) -> UndoReport:
