@@ -14,7 +14,7 @@ from sandbox_snapshots import snapshot
 from sandbox_world import World
 
 from artoo.contracts.errors import SandboxError
-from artoo.world import settle, transaction
+from artoo.world import prepare, settle, transaction
 from artoo.world.carry import OPAQUE
 from artoo.world.closing import opened
 from artoo.world.difference import Difference, difference_of
@@ -366,6 +366,38 @@ def test_a_name_that_cannot_be_kept_is_said_as_any_failure(world: World, monkeyp
     with pytest.raises(SandboxError, match=r"No space left on device.*nothing was changed"):
         applied(view_of(world, work), world)
     assert snapshot(world.project) == before
+
+
+@pytest.mark.parametrize("lends", [True, False])
+def test_a_name_that_stays_in_the_view_is_not_the_persons_file(
+    world: World, monkeypatch: pytest.MonkeyPatch, lends: bool
+) -> None:
+    """Of two names that the task gave one file a part was applied: what is written by the other stays in the view.
+    Both at once are one file."""
+
+    def one_file(home: Path) -> None:
+        for name in ("x", "y"):
+            (home / "project" / name).write_text("made\n")
+
+    def refused(*_: object) -> bool:
+        return False
+
+    if not lends:
+        monkeypatch.setattr(prepare, "_can_be_lent", refused)
+    for task, paths in (("task-1", ["x"]), ("task-2", None)):
+        for name in ("x", "y"):
+            (world.project / name).unlink(missing_ok=True)
+        place = view_of(world, one_file, task)
+        inside = place.upper("task", 0) / "project"
+        (inside / "y").unlink()
+        os.link(inside / "x", inside / "y")
+        assert applied(place, world, paths) is (paths is None)
+        x = (world.project / "x").stat()
+        if paths is None:
+            assert (x.st_nlink, x.st_ino) == (2, (world.project / "y").stat().st_ino)
+        else:
+            (inside / "y").write_text("the task goes on\n")
+            assert (world.project / "x").read_text() == "made\n"
 
 
 def _once_broken(real: Callable[..., None]) -> Callable[..., None]:

@@ -18,6 +18,7 @@ from test_lent import CHANGING, MOST, Crash, apply, begun, difference, interrupt
 from artoo.contracts.errors import SandboxError
 from artoo.world import converge, files, transaction
 from artoo.world.exchange import Place
+from artoo.world.files import Reach
 from artoo.world.journal import Record, StateRecord, records
 from artoo.world.move import Move
 from artoo.world.recover import recover
@@ -206,3 +207,30 @@ def test_metadata_that_was_refused_is_not_given_back(world: World, monkeypatch: 
 
     monkeypatch.setattr(files, "set_mode", refusing(errno.EPERM))
     waits(world, change, f"not permitted: '{world.project}'")
+
+
+@pytest.mark.parametrize("name", ["a", "n"])
+def test_what_somebody_changed_after_a_crash_is_not_the_views_own_file(
+    world: World, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Its file had a name in the view again when the process died: what a command writes there stays there."""
+    for old in ("a", "b"):
+        (world.project / old).write_text(old)
+    place = view_of(world, lambda home: _change(home / "project"))
+    real = converge._give_back  # pyright: ignore[reportPrivateUsage]
+
+    def died(move: Move, reach: Reach) -> None:
+        real(move, reach)
+        if move.owed is not None and move.relative.endswith(f"/{name}"):
+            raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "mark_done", refusing(errno.EIO))
+        patched.setattr(converge, "_give_back", died)
+        with pytest.raises(Crash):
+            apply(world, place)
+    with (world.project / name).open("a") as file:
+        file.write("mine")
+    assert [one.path for one in recover(world.artoo_home).conflicts] == [f"{world.project}/{name}"]
+    (place.upper("task", 0) / "project" / name).write_text("the task goes on")
+    assert (world.project / name).read_text() == ("new a" if name == "a" else "n") + "mine"

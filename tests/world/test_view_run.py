@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from layers import view_of
 from sandbox_snapshots import snapshot
 from sandbox_world import World
 from view_world import bash, out, place_of
 
 from artoo.contracts.changes import ChangeKind
+from artoo.contracts.errors import SandboxError
 from artoo.ports.world import View
 
 
@@ -71,3 +74,14 @@ async def test_nothing_of_a_folded_command_stays(view: View, world: World) -> No
     assert list(spent.iterdir()) == []
     assert (await bash(view, "cat a/b/made a/written")).stdout.text == "y\nz"
     await view.close()
+
+
+async def test_nobody_works_in_a_view_of_which_an_apply_is_cut(view: View, world: World) -> None:
+    """Its files may be the person's until a start has finished or undone that."""
+    place = view_of(world, lambda home: (home / "project" / "made").write_text("x"))
+    mark = place.base / "applying.json"
+    mark.write_text("{}")
+    with pytest.raises(SandboxError, match=r"was cut and is not recovered yet"):
+        await bash(view, "echo more >> made")
+    mark.unlink()
+    assert await out(view, "cat made") == "x"

@@ -16,10 +16,11 @@ from artoo.world.copied import CopyRunner
 from artoo.world.overlay import OverlaySandbox
 from artoo.world.readonly import ReadOnlyFirst
 from artoo.world.runner import Ahead, Runner
+from artoo.world.settle import require_finished
 from artoo.world.standing import AheadOverlay
 from artoo.world.unconfined import AskForEverything
 from artoo.world.view import LayeredView, Ways
-from artoo.world.view_place import Views
+from artoo.world.view_place import ViewPlace, Views
 from artoo.world.view_state import ViewState
 
 
@@ -37,8 +38,13 @@ class OpenedViews:
     def __call__(self, task_id: str, roots: Roots) -> View:
         place = Views(self.artoo_home).place(task_id)
         cover = functools.partial(self.runner.roots_to_cover, roots)
-        state = ViewState(place, roots, self.runner.kind, cover, to_boundary, self.most)
+        state = ViewState(place, roots, self.runner.kind, cover, self._bound, self.most)
         return LayeredView(Ways(self.runner, self.artoo_home, self.hide, self.ahead), state)
+
+    def _bound(self, place: ViewPlace) -> None:
+        """While an apply is cut, files of the view are the person's: nobody works in it. Raises SandboxError."""
+        to_boundary(place)
+        require_finished(place)
 
 
 def views_in(

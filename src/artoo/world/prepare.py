@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -115,6 +115,8 @@ class Preparation:
         self._contents: dict[str, dict[str, None]] = defaultdict(dict)
         self._ways: dict[Path, _Way] = {}
         self._twins: dict[tuple[int, int], str] = {}
+        others = (one.after for one in effects if one.after is not None and one.after.links > 1)
+        self._going = Counter((after.device, after.inode) for after in others)
 
     def steps(self) -> list[Step]:
         """All steps. Raises OSError (disk full, no permission)."""
@@ -193,13 +195,20 @@ class Preparation:
         way = self._way(effect.layer)
         relative = effect.place[1]
         directory, name = layers.parent(way.upper, relative)
-        if not way.lends or not _can_be_lent(effect, directory):
+        if not way.lends or self._leaves_a_name(effect) or not _can_be_lent(effect, directory):
             return None
         if not effect.unmarked:
             strip_overlay_attributes(directory, name, effect.layer.notes)
         path = f"{way.upper}/{relative}"
         self._must_last(way.upper, record_bytes(path))
         return path
+
+    def _leaves_a_name(self, effect: Effect) -> bool:
+        """Whether another name stays in the layer: who writes there must not reach the person's file."""
+        after = effect.after
+        if after is None or after.links == 1:
+            return False
+        return after.links > self._going[after.device, after.inode]
 
     def _must_last(self, group: str, content: str) -> None:
         """Content and name are to be durable before the act is. What is in a group lies on one file system."""
@@ -213,7 +222,7 @@ class Preparation:
         landed = f"{landing}/{number}"
         self._must_last(landing, landed)
         state: NodeState | None = effect.after
-        if linked(directory, name, landed):
+        if not self._leaves_a_name(effect) and linked(directory, name, landed):
             if not effect.unmarked:
                 strip_overlay_attributes(directory, name, effect.layer.notes)
         else:

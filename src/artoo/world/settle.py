@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,12 +27,12 @@ from artoo.world.difference import Difference
 from artoo.world.files import parent_of
 from artoo.world.git_keep import keeping_refs
 from artoo.world.git_unit import Unit
-from artoo.world.journal import Record, StateRecord, record_bytes
+from artoo.world.journal import Record, StateRecord
 from artoo.world.kept_notes import notes_of
+from artoo.world.leaving import part_from, take_out
 from artoo.world.move import now_at
 from artoo.world.nodes import digest_file
 from artoo.world.opaque import uncover
-from artoo.world.opened import WORK, with_rights
 from artoo.world.pending import (
     PendingRecord,
     SettledRecord,
@@ -43,7 +43,6 @@ from artoo.world.pending import (
 )
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect
-from artoo.world.stage import Layer
 from artoo.world.transaction import apply_effects, new_name
 from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 
@@ -121,7 +120,8 @@ def apply_difference(
         )
     except BaseException:
         if not _record(place, artoo_home, mark).place.exists():
-            _forget(place)
+            with suppress(OSError):  # the mark stands, and whoever opens the view next does it
+                _give_up(place, mark)
         raise
     if not report.applied:
         _forget(place)
@@ -166,19 +166,29 @@ def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
         raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
     record = _record(place, artoo_home, mark) if mark.record else None
     if record is not None and record.place.exists() and not record.done:
-        raise SandboxError(
-            f"an apply of task {place.task_id} was cut and is not recovered yet; each start of artoo tries it, and"
-            " says what is in its way: mend that first"
-        )
+        raise _not_recovered(place)
     took_effect = record is None or record.place.exists()
     try:
         if took_effect:
             _finish(place, mark)
         else:
-            _forget(place)
+            _give_up(place, mark)
     except OSError as error:
         raise SandboxError(f"the view {place.base} cannot be put in order ({error}); free space") from error
     return took_effect
+
+
+def require_finished(place: ViewPlace) -> None:
+    """Raises SandboxError while an apply of the view is cut: what a start could do about that, it has done."""
+    if (place.base / _MARK).exists():
+        raise _not_recovered(place)
+
+
+def _not_recovered(place: ViewPlace) -> SandboxError:
+    return SandboxError(
+        f"an apply of task {place.task_id} was cut and is not recovered yet; each start of artoo tries it, and"
+        " says what is in its way: mend that first"
+    )
 
 
 def is_unfinished(artoo_home: Path, task_id: str) -> bool:
@@ -266,8 +276,15 @@ def _finish(place: ViewPlace, mark: Mark) -> None:
         write_pending(place, mark.told.rest)
     for layer in place.trunk():
         uncover(layer, _below(layer.root, mark.paths))  # first: what it hides must not be what was just applied
-        _take_out(layer, mark.paths)
+        take_out(layer, mark.paths)
     _rebase(place, mark.paths)
+    _forget(place)
+
+
+def _give_up(place: ViewPlace, mark: Mark) -> None:
+    """It did not take effect, and what was left of it is somebody else's. May be repeated. Raises OSError."""
+    for layer in place.trunk():
+        part_from(layer, mark.paths)
     _forget(place)
 
 
@@ -283,32 +300,6 @@ def _below(root: Path, paths: Iterable[str]) -> Iterator[bytes]:
     """Those of the paths that are below a root, relative to it."""
     start = os.fsencode(root) + b"/"
     return (raw.removeprefix(start) for path in paths if (raw := path_bytes(path)).startswith(start))
-
-
-def _take_out(layer: Layer, paths: Sequence[str]) -> None:
-    """Removes what is the person's own file now: writing to it in the view would write to theirs."""
-    top, shown = printable_path(os.fsencode(layer.upper)), printable_path(os.fsencode(layer.root))
-    inside = [path.removeprefix(f"{shown}/") for path in paths if path.startswith(f"{shown}/")]
-    with _workable(layer, top, inside):
-        for relative in inside:
-            now = now_at(shown, relative)
-            if now is None or now.is_directory:
-                continue
-            with suppress(FileNotFoundError, NotADirectoryError), parent_of(top, relative) as (directory, name):
-                os.unlink(name, dir_fd=directory)
-
-
-@contextmanager
-def _workable(layer: Layer, top: str, inside: Iterable[str]) -> Generator[None]:
-    """The directories of a layer in which these paths are, whatever modes the task gave them."""
-    with ExitStack() as opened:
-        above = {path[:end] for path in inside for end, sign in enumerate(path) if sign == "/"}
-        for relative in sorted(above) if os.geteuid() != 0 else ():  # outermost first
-            now = now_at(top, relative)
-            if now is not None and now.is_directory and now.mode & WORK != WORK:
-                place = record_bytes(f"{top}/{relative}")
-                opened.enter_context(with_rights(place, now.mode, WORK, layer.notes))
-        yield
 
 
 def _rebase(place: ViewPlace, paths: Sequence[str]) -> None:

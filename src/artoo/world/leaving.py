@@ -1,0 +1,68 @@
+"""After an act: nothing that is the person's own file is in the layers of the view that it came from.
+
+A layer lends its files, or links them into place. Whoever writes to such a file in the view would write to theirs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from artoo.contracts.changes import printable_path
+from artoo.world.files import copy_node, parent_of
+from artoo.world.journal import StateRecord, record_bytes
+from artoo.world.move import now_at
+from artoo.world.nodes import at
+from artoo.world.opened import WORK, with_rights
+from artoo.world.stage import Layer
+
+_APART = ".artoo-apart"
+
+
+def take_out(layer: Layer, paths: Sequence[str]) -> None:
+    """Removes what was applied and is there. May be repeated. Raises OSError."""
+    top, shown, inside = _in_layer(layer, paths)
+    with _workable(layer, top, inside):
+        for relative in inside:
+            now = now_at(shown, relative)
+            if now is None or now.is_directory:
+                continue
+            with suppress(FileNotFoundError, NotADirectoryError), parent_of(top, relative) as (directory, name):
+                os.unlink(name, dir_fd=directory)
+
+
+def part_from(layer: Layer, paths: Sequence[str]) -> None:
+    """Of an act that was given up: what somebody changed by the name that the act had given it is theirs, and the
+    view gets a copy. May be repeated. Raises OSError."""
+    top, shown, inside = _in_layer(layer, paths)
+    with _workable(layer, top, inside):
+        for relative in inside:
+            held, now = now_at(top, relative), now_at(shown, relative)
+            if held is None or now is None or (held.inode, held.device) != (now.inode, now.device):
+                continue
+            state = StateRecord.of(held)
+            assert state is not None
+            with parent_of(top, relative) as (directory, name):
+                copy_node(directory, name, state, Path(at(directory, _APART)), notes=layer.notes)
+                os.rename(_APART, name, src_dir_fd=directory, dst_dir_fd=directory)
+
+
+def _in_layer(layer: Layer, paths: Iterable[str]) -> tuple[str, str, list[str]]:
+    """Its upper directory and its root, printable, and those of the paths that are in it, below them."""
+    top, shown = printable_path(os.fsencode(layer.upper)), printable_path(os.fsencode(layer.root))
+    return top, shown, [path.removeprefix(f"{shown}/") for path in paths if path.startswith(f"{shown}/")]
+
+
+@contextmanager
+def _workable(layer: Layer, top: str, inside: Iterable[str]) -> Generator[None]:
+    """The directories of a layer in which these paths are, whatever modes the task gave them."""
+    with ExitStack() as opened:
+        above = {path[:end] for path in inside for end, sign in enumerate(path) if sign == "/"}
+        for relative in sorted(above) if os.geteuid() != 0 else ():  # outermost first
+            now = now_at(top, relative)
+            if now is not None and now.is_directory and now.mode & WORK != WORK:
+                place = record_bytes(f"{top}/{relative}")
+                opened.enter_context(with_rights(place, now.mode, WORK, layer.notes))
+        yield
