@@ -169,3 +169,10 @@ def test_a_review_counts_the_names_that_stay(world: World, change: Change, said:
     """A name that goes in the same act keeps nothing."""
     with opened(view_of(world, lambda home: change(home / "project")), world.artoo_home) as view:
         assert {one.detail for one in view.difference().changes} == {said}
+
+
+@pytest.mark.parametrize(("change", "copies"), [(remove, 1), (edit, 1), (remove_both, 3)])
+def test_what_is_kept_counts_a_file_that_has_no_other_name(world: World, change: Change, copies: int) -> None:
+    """It takes room as its copies do."""
+    apply(world, view_of(world, lambda home: change(home / "project")))
+    assert sum(record.images.bytes_kept() for record in records(world.artoo_home / "undo")) == copies * len("old\n")

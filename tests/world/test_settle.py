@@ -19,6 +19,7 @@ from artoo.world.carry import OPAQUE
 from artoo.world.closing import opened
 from artoo.world.difference import Difference, difference_of
 from artoo.world.journal import Record
+from artoo.world.kept_notes import TaskPlace, notes_of
 from artoo.world.pending import SettledRecord
 from artoo.world.recover import recover
 from artoo.world.settle import Told, apply_difference, told_of
@@ -112,6 +113,22 @@ def test_that_it_took_effect_stays_known_when_nothing_is_kept_for_undo(world: Wo
     assert told_of(world.artoo_home, "task-1") == "what it said"
     assert prune(world.artoo_home, Keep(total_bytes=-1)) == 1
     assert told_of(world.artoo_home, "task-1") == "what it said"
+
+
+def test_a_note_that_a_full_disk_cut_hides_no_other(world: World) -> None:
+    """Nor does it hide that something took effect: the record of its act was not forgotten then."""
+    place = view_of(world, work)
+    for part in (["a.txt"], None):
+        with opened(place, world.artoo_home) as view:
+            found = view.difference()
+            chosen = None if part is None else [str(world.project / name) for name in part]
+            view.apply(found, digest=found.digest, paths=chosen, note=f"said of {part}")
+    home = world.artoo_home / "undo"
+    kept = TaskPlace(home, "task-1")
+    kept.place.joinpath("pruned").write_bytes(b'{"act": "settling", "ca')
+    assert [note.outcome for note in notes_of(home, "task-1")] == ["said of ['a.txt']", "said of None"]
+    assert prune(world.artoo_home, Keep(total_bytes=-1)) == 2
+    assert [note.outcome for note in notes_of(home, "task-1")] == ["said of ['a.txt']", "said of None"]
 
 
 def test_what_was_undone_did_not_take_effect(world: World) -> None:

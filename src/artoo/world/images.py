@@ -6,6 +6,7 @@ To bring a file into a directory of hundreds costs twice as much (ext4: 18 us am
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +62,12 @@ class Images:
             yield names
 
     def bytes_kept(self) -> int:
-        """Bytes of all images. Raises OSError."""
+        """Bytes of all images, and of old files that have no name but here. Raises OSError."""
         tops = [self._record / _FLAT] if self._flat else list(self._record.glob("images/*"))
-        return sum(image.lstat().st_size for top in tops for image in top.iterdir())
+        return sum(image.lstat().st_size for top in tops for image in top.iterdir()) + self._bytes_named()
+
+    def _bytes_named(self) -> int:
+        seen = [name.lstat() for name in self._record.glob(f"{_NAMES}/*")]
+        names = Counter(one.st_ino for one in seen)
+        alone = {one.st_ino: one.st_size for one in seen if one.st_nlink == names[one.st_ino]}
+        return sum(alone.values())
