@@ -83,16 +83,27 @@ def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> Ta
     place.mkdir(parents=True, exist_ok=True)
     first, last = parts[0], parts[-1]
     head = stream.part(connection, first.machine, first.file, 0, ENDS)
-    start = max(ENDS if first is last else 0, last.size - ENDS)
-    tail = stream.part(connection, last.machine, last.file, start, last.size) if last.size > start else b""
+    tail, touches = _end_of(connection, last, len(head) if first is last else 0)
     log = part_path(place, 0)
-    log.write_bytes(head[: head.rfind(b"\n") + 1] + tail[tail.find(b"\n") + 1 if start else 0 :])
+    log.write_bytes((head if touches and first is last else head[: head.rfind(b"\n") + 1]) + tail)
     summary = summary_in(place)
     log.unlink()
     if summary is None:
         return None
     running = summary.result is None and last.age < RUNNING_SECONDS
     return replace(summary, bytes=sum(each.size for each in files), running=running)
+
+
+def _end_of(connection: Connection, last: Extent, floor: int) -> tuple[bytes, bool]:
+    """The last lines of a log, one at least however long it is, and whether they are all that is behind `floor`."""
+    window = ENDS
+    while (start := last.size - window) > floor:
+        tail = stream.part(connection, last.machine, last.file, start, last.size)
+        whole = tail.partition(b"\n")[2]
+        if whole:
+            return whole, False
+        window *= 2
+    return stream.part(connection, last.machine, last.file, floor, last.size) if last.size > floor else b"", True
 
 
 def verify_shared(home: Path, address: StoreAddress, found: Verification) -> list[str]:
