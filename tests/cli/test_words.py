@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml
 from cli_terminal import CTRL_C, terminal
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
@@ -114,6 +115,14 @@ def test_what_was_written_is_taken_out(text: str, key: str) -> None:
 
 
 LISTS = "allow:\n  - a\n  - b\n# about apply\napply: new\n"
+
+
+def test_a_long_text_stands_on_one_line() -> None:
+    """A path with blanks that is longer than a line, in a section too."""
+    path = "/home/Ann Example/Library/Mobile Documents/com~apple~CloudDocs/" + "a long folder name/" * 4
+    text = with_value("memory:\n  enabled: true\n", ("memory", "path"), path)
+    assert text.count("\n") == 3
+    assert yaml.safe_load(text) == {"memory": {"enabled": True, "path": path}}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +250,7 @@ def test_old_conversations_are_forgotten(tmp_path: Path) -> None:
         open_session(tmp_path, name=f"s{number}").add("x", "y", "t")
         os.utime(tmp_path / "sessions" / f"s{number}.jsonl", (number, number))
     open_session(tmp_path, name="last").add("x", "y", "t")
-    assert len(list((tmp_path / "sessions").iterdir())) == MOST_KEPT
+    assert len(list((tmp_path / "sessions").glob("*.jsonl"))) == MOST_KEPT
 
 
 async def test_a_request_goes_on_from_an_earlier_one_with_another_model(home: Path, tmp_path: Path) -> None:

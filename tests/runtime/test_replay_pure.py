@@ -194,6 +194,11 @@ def test_a_redacted_text_is_like_its_original() -> None:
     logged = PlanRefused(reasons=("the key [redacted] is wrong",), round=1)
     assert alike(logged, PlanRefused(reasons=("the key sk-123 is wrong",), round=1))
     assert not alike(logged, PlanRefused(reasons=("the key sk-123 is right",), round=1))
+    many = PlanRefused(reasons=("K=[redacted]\n" * 60 + "end",), round=1)
+    assert alike(many, PlanRefused(reasons=("K=v\n" * 60 + "end",), round=1))
+    assert not alike(many, PlanRefused(reasons=("K=v\n" * 120 + "End",), round=1))  # no search of all ways to match
+    overlapping = PlanRefused(reasons=("ab[redacted]ba",), round=1)
+    assert not alike(overlapping, PlanRefused(reasons=("aba",), round=1))
 
 
 # --- what if ----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from artoo import Config
 from artoo.bus.spool import SpoolFile
 from artoo.runtime.settling import forget_old_logs, remove_left_spools
 from artoo.tasklog import retention
-from artoo.tasklog.layout import task_directory, tasks_directory
+from artoo.tasklog.layout import parts_of, task_directory, tasks_directory
 from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import has_ended, list_tasks
 from artoo.tasklog.retention import Forgotten, KeepLogs, forget_logs
@@ -61,6 +61,21 @@ async def test_old_logs_go_by_age(tmp_path: Path) -> None:
     assert (forgotten.logs, forgotten.finished) == (1, True)
     assert forgotten.bytes > 1_000
     assert left(tmp_path) == {"new"}
+
+
+async def test_another_owners_log_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be looked into, since another user ran artoo here, stays; the rest goes by its age."""
+    await logged(tmp_path, "old", days=31)
+    await logged(tmp_path, "theirs", days=31)
+
+    def parts(directory: Path) -> list[Path]:
+        if directory.name == "theirs":
+            raise PermissionError(13, "Permission denied")
+        return parts_of(directory)
+
+    monkeypatch.setattr("artoo.tasklog.retention.parts_of", parts)
+    assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW).logs == 1
+    assert left(tmp_path) == {"theirs"}
 
 
 async def test_a_clock_that_is_wrong_for_a_while_loses_nothing(tmp_path: Path) -> None:

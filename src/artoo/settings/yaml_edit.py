@@ -102,7 +102,9 @@ def _lines(route: Sequence[str], value: Value, indent: int) -> str:
 
 
 def _written(value: Value) -> str:
-    return yaml.safe_dump(value, default_flow_style=True, allow_unicode=True).removesuffix("...\n").strip()
+    """On one line, however long: a section's next line would stand under its column."""
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=float("inf"))
+    return text.removesuffix("...\n").strip()
 
 
 def _is_nothing(node: Node) -> bool:

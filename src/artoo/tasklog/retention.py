@@ -97,7 +97,7 @@ def _logs(home: Path) -> list[_Log]:
             continue
         try:
             found.append(_measured(Path(entry.path)))
-        except FileNotFoundError:
+        except OSError:  # gone meanwhile, or somebody else's
             continue
     return found
 
@@ -135,14 +135,14 @@ def _needed(log: _Log, now: float, resumable: bool) -> bool:
 
 
 def _remove(home: Path, log: _Log) -> bool:
-    """False: the task runs, or its log went away meanwhile."""
+    """False: the task runs, or its log went away meanwhile or is somebody else's."""
     if is_running(log.directory):
         return False
     going = log.directory.with_name(f"{_GOING}{log.directory.name}")
     try:
         with TaskLock(home, log.directory.name):
             log.directory.rename(going)
-    except (TaskRunning, FileNotFoundError):
+    except (TaskRunning, FileNotFoundError, PermissionError):
         return False
     shutil.rmtree(going, ignore_errors=True)
     return True
