@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -289,9 +290,34 @@ def test_a_saved_prefix_that_another_process_removes_costs_only_time(
         return action == "restore"
 
     monkeypatch.setattr(Prefixes, "_act", restore)
-    prefixes = Prefixes(tmp_path, -1, 1, lambda body: pytest.fail("it was restored"))
-    prefixes.prepare({"messages": [{"role": "system", "content": system}]})
+    prefixes = Prefixes(tmp_path, -1, 1, lambda body, stopped: pytest.fail("it was restored"))
+    prefixes.prepare({"messages": [{"role": "system", "content": system}]}, lambda: False)
     assert not state.exists()
+
+
+def test_a_prefix_that_is_stopped_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read no further, not saved, and read by the next call; who waits for it may be stopped too."""
+    acts: list[str] = []
+    monkeypatch.setattr(Prefixes, "_act", lambda _self, _slot, action, _name: acts.append(action))  # pyright: ignore
+    body = {"messages": [{"role": "system", "content": "You are R3. " * 30}]}
+    reading, called_off = threading.Event(), threading.Event()
+
+    def read(_body: dict[str, object], stopped: Callable[[], bool]) -> None:
+        reading.set()
+        while not stopped():
+            time.sleep(0.01)
+
+    prefixes = Prefixes(tmp_path, -1, 1, read)
+    first = threading.Thread(target=prefixes.prepare, args=(body, called_off.is_set))
+    first.start()
+    assert reading.wait(10)
+    prefixes.prepare(body, lambda: True)
+    called_off.set()
+    first.join(10)
+    assert not first.is_alive() and acts == []
+    looks = iter([True, False])
+    prefixes.prepare(body, lambda: next(looks))
+    assert acts == ["save"]
 
 
 def test_an_error_of_llama_cpp_keeps_its_status() -> None:

@@ -31,7 +31,8 @@ _ROLES = 4
 """Roles that ask a model in one task."""
 
 OnChunk = Callable[[Mapping[str, object]], bool]
-"""Called for each piece of an answer, in the thread that runs it; True stops the generation."""
+"""Called for each piece of an answer, in the thread that runs it; True stops the generation. An empty piece only
+asks that, while the static part of a prompt is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,17 +188,22 @@ class LlamaEngine:
             return None
         return Prefixes(settings.prefixes, listener, _slots(settings), self._complete_silently)
 
-    def _complete_silently(self, body: dict[str, object]) -> None:
+    def _complete_silently(self, body: dict[str, object], stopped: Callable[[], bool]) -> None:
         server = self._server
         if server is not None:
-            server.handle_chat_completions({**body, "stream": True}, lambda chunk: False)
+            server.handle_chat_completions(
+                {**body, "stream": True, "return_progress": True}, lambda chunk: stopped()
+            )
 
     def chat(self, body: Mapping[str, object], on_chunk: OnChunk) -> None:
         server = self._server
         if server is None:
             raise ModelUnreachable("the embedded model was closed while it was asked; start the request again")
+        self._settled = False
         if self._prefixes is not None:
-            self._prefixes.prepare(body)
+            self._prefixes.prepare(body, lambda: on_chunk({}))
+            if on_chunk({}):
+                return
         stopped = False
 
         def take(chunk: Mapping[str, object]) -> bool:
@@ -205,7 +211,6 @@ class LlamaEngine:
             stopped = on_chunk(chunk)
             return stopped
 
-        self._settled = False
         server.handle_chat_completions(dict(body), take)
         self._settled = not stopped
 

@@ -27,8 +27,13 @@ MOST_FILES = 12
 """Saved states of one model, 28 KiB a token for the default one; the oldest go first."""
 _SECONDS = 60.0
 
-Complete = Callable[[dict[str, object]], None]
-"""Runs one chat completion to its end."""
+_LOOK_SECONDS = 0.1
+
+Stopped = Callable[[], bool]
+"""Whether nobody waits for the answer any more."""
+
+Complete = Callable[[dict[str, object], Stopped], None]
+"""Runs one chat completion to its end, or until it is stopped."""
 
 
 class Prefixes:
@@ -44,21 +49,33 @@ class Prefixes:
         self._next = 0
         self._lock = threading.Lock()
 
-    def prepare(self, body: Mapping[str, object]) -> None:
-        """Sees to it that a slot holds the static part of this request. Blocks; quick when it was done before."""
+    def prepare(self, body: Mapping[str, object], stopped: Stopped) -> None:
+        """Sees to it that a slot holds the static part of this request. Blocks, until it is stopped at most; quick
+        when it was done before.
+        """
         system = _system_of(body)
         if len(system) < SHORTEST:
             return
         name = f"{hashlib.sha256(system.encode()).hexdigest()[:32]}.state"
-        with self._lock:
-            if name in self._known:
+        while not self._lock.acquire(timeout=_LOOK_SECONDS):
+            if stopped():
                 return
-            self._known.add(name)
-            slot, self._next = self._next, (self._next + 1) % self._slots
-            if not self._restored(name, slot):
-                self._read(system, slot)
-                self._act(slot, "save", name)
-                self._forget_oldest()
+        try:
+            self._prepare(system, name, stopped)
+        finally:
+            self._lock.release()
+
+    def _prepare(self, system: str, name: str, stopped: Stopped) -> None:
+        if name in self._known:
+            return
+        slot, self._next = self._next, (self._next + 1) % self._slots
+        if not self._restored(name, slot):
+            self._read(system, slot, stopped)
+            if stopped():  # what the slot holds is a part of it
+                return
+            self._act(slot, "save", name)
+            self._forget_oldest()
+        self._known.add(name)
 
     def close(self) -> None:
         """Lets go of the socket. Idempotent."""
@@ -75,9 +92,9 @@ class Prefixes:
                 os.utime(self._folder / name)
         return restored
 
-    def _read(self, system: str, slot: int) -> None:
+    def _read(self, system: str, slot: int, stopped: Stopped) -> None:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": "."}]
-        self._complete({"messages": messages, "max_tokens": 1, "cache_prompt": True, "id_slot": slot})
+        self._complete({"messages": messages, "max_tokens": 1, "cache_prompt": True, "id_slot": slot}, stopped)
 
     def _act(self, slot: int, action: str, name: str) -> bool:
         connection = _Connection(self._listener)
