@@ -10,7 +10,8 @@ from aiohttp import web
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.completion import completion_of
-from artoo.llm.http import HttpTransport, is_loopback, normalise_base_url, proxy_for
+from artoo.llm.http import HttpTransport, normalise_base_url
+from artoo.settings.proxy import is_loopback, proxy_for
 from artoo.testing import ScriptedServer, slow
 
 from .asking import STEP, client_of, question
@@ -112,6 +113,8 @@ def test_base_url_forms(given: str, normal: str):
         "http://host:99999/v1",
         "http://host:port/v1",
         "http://host/\udcff",
+        "http://a..b/v1",
+        f"http://{'a' * 64}.example/v1",
     ],
 )
 def test_base_url_faults(given: str):

@@ -15,10 +15,11 @@ from artoo.contracts.errors import ConfigurationError, ModelRefused, ModelUnreac
 from artoo.llm import guard
 from artoo.llm.client import EndpointModel
 from artoo.llm.completion import completion_of
-from artoo.llm.http import HttpTransport, proxy_for
+from artoo.llm.http import HttpTransport
 from artoo.llm.retry import RetryPolicy
 from artoo.llm.streamed import completion_in
 from artoo.llm.transport import TransportReply
+from artoo.settings.proxy import proxy_for
 from artoo.testing import FakeClock, ScriptedServer
 from certificates import Authority
 

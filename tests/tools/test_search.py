@@ -149,6 +149,22 @@ async def test_google_when_its_key_is_set() -> None:
         await runner.cleanup()
 
 
+async def test_google_is_asked_through_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the model's server is: where there is a proxy, nothing else leads outside."""
+    asked: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readline())
+        writer.close()
+
+    server = await asyncio.start_server(proxy, "127.0.0.1", 0)
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    with pytest.raises(ToolError, match="was not reached"):
+        await Google("k", "e", "http://search.invalid/").search("q")
+    server.close()
+    assert asked and asked[0].startswith(b"GET http://search.invalid/")
+
+
 def test_which_engine() -> None:
     """DuckDuckGo unless both the key and the engine's id are there."""
     assert engine_for({}) is duckduckgo

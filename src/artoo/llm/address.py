@@ -23,10 +23,11 @@ def normalise_base_url(base_url: str) -> str:
 
 
 def _parts(url: str) -> SplitResult | None:
-    """None when it is no address: an open bracket, a port that is no port, bytes that are no text."""
+    """None when it is no address: an open bracket, a port that is no port, a name that is no host's."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # read when it is asked for
+        (parts.hostname or "").encode("idna")  # as the resolver will: no label is empty, nor longer than 63
     except ValueError:
         return None
     return parts if url.isprintable() else None

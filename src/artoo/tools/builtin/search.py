@@ -100,14 +100,17 @@ class Google:
     address: str = GOOGLE
 
     async def search(self, query: str) -> Sequence[Hit]:
-        """Raises ToolError with the status, or when there is no network."""
+        """Raises ToolError with the status, or when there is no network; ConfigurationError for an odd proxy."""
         import aiohttp
 
+        from artoo.settings.proxy import proxy_for
+
         parameters = {"cx": self.engine, "q": query, "num": str(MOST_RESULTS)}
+        headers, proxy = {"X-goog-api-key": self.key}, proxy_for(self.address)
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS)) as session,
-                session.get(self.address, params=parameters, headers={"X-goog-api-key": self.key}) as answer,
+                session.get(self.address, params=parameters, headers=headers, proxy=proxy) as answer,
             ):
                 body = bytearray()
                 async for piece in answer.content.iter_any():

@@ -1,0 +1,54 @@
+"""Which proxy the environment names for an address: for the model's client and the search tool alike."""
+
+from __future__ import annotations
+
+import urllib.request
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from yarl import URL
+
+from artoo.contracts.errors import ConfigurationError
+
+
+def is_loopback(url: str) -> bool:
+    """True when the URL's host is this machine by name (localhost) or number."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for this URL; none for loopback. (`trust_env` would also read netrc.)
+
+    `HOST:PORT` is one that speaks HTTP, as for curl. Raises ConfigurationError for one that cannot be used: a
+    request never goes around it.
+    """
+    parts = urlsplit(url)
+    if is_loopback(url) or urllib.request.proxy_bypass(parts.netloc):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    address = _address_of(proxy if "://" in proxy else f"http://{proxy}")
+    if address is None:
+        raise ConfigurationError(
+            f"the environment names the proxy {proxy.rpartition('@')[2]!r} for {url}, which artoo cannot use: "
+            "it speaks to http:// and https:// proxies; set HTTPS_PROXY or HTTP_PROXY to one, "
+            "or name the host in NO_PROXY"
+        )
+    return str(address)
+
+
+def _address_of(proxy: str) -> URL | None:
+    """None when it is no address of an HTTP proxy."""
+    try:
+        address = URL(proxy)
+    except ValueError:
+        return None
+    return address if address.scheme in ("http", "https") and address.host else None
