@@ -110,6 +110,23 @@ def test_unions_references_and_recursion():
     assert not tree.matches(compact({"kind": "tree", "parts": [{"size": 1}]}))
 
 
+def test_a_schema_of_any_kind_has_a_grammar():
+    """One that contains itself by `#`, definitions of an older draft, and what the subset does not know."""
+    itself = {"name": {"type": "string"}, "below": {"$ref": "#"}}
+    tree = Grammar(grammar_of({"type": "object", "properties": itself}))
+    assert tree.matches(compact({"name": "a", "below": {"name": "b", "below": {}}}))
+    assert not tree.matches(compact({"name": "a", "below": [1]}))
+    older = {"properties": {"a": {"$ref": "#/definitions/A"}}, "definitions": {"A": {"type": "boolean"}}}
+    assert Grammar(grammar_of({"type": "object", **older})).matches(compact({"a": True}))
+    assert not Grammar(grammar_of({"type": "object", **older})).matches(compact({"a": 1}))
+    odd_ones: list[object] = [True, {"$ref": "#/nowhere"}, {"$ref": "https://x.example/y"}, {"enum": []}, {}]
+    for odd in odd_ones:
+        written = Grammar(grammar_of({"type": "object", "properties": {"a": odd}, "required": ["a"]}))
+        assert written.matches(compact({"a": [1, {"b": None}]}))
+    listed = Grammar(grammar_of({"type": "array", "items": [{"type": "string"}]}))
+    assert listed.matches(compact(["x", 1]))
+
+
 def test_contracts_can_be_written():
     """The real contracts, with every kind of check, are in the language of their own grammars."""
     plan = Plan(

@@ -12,7 +12,7 @@ from artoo.contracts import codec
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
-from artoo.contracts.solution import FinalResult
+from artoo.contracts.solution import Directive, FinalResult
 from artoo.runtime import elsewhere
 from artoo.store.stream import Extent
 
@@ -30,7 +30,7 @@ def test_the_end_is_found_wherever_the_line_begins(
 ) -> None:
     """Before the window, across both windows, or in one of them."""
     log = line(1, Role.PERCEIVER, UserRequest(text="count", project="/p", workspace="/w"))
-    log += line(2, Role.SOLVER, FinalResult(task_id="t1", summary="x" * 3_000, directive="accept"))
+    log += line(2, Role.SOLVER, FinalResult(task_id="t1", summary="x" * 3_000, directive=Directive.ACCEPT))
 
     def part(_connection: object, _machine: str, _file: str, start: int, end: int) -> bytes:
         return log[start:end]

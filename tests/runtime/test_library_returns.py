@@ -13,6 +13,7 @@ from artoo import Artoo, Budgets, Config, ConfigurationError, RunOptions, run_sy
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.findings import OwnValues, Unformed
 from artoo.contracts.solution import StoppedBy
+from artoo.loops.medium.shaping import _contract  # pyright: ignore[reportPrivateUsage]
 from artoo.runtime.replaying.replay import replay
 from artoo.tasklog.reader import find_log
 from artoo.testing import ScriptedModel, with_body
@@ -185,3 +186,21 @@ async def test_within_an_event_loop_it_says_what_to_use() -> None:
     """A wait that would never end is refused."""
     with pytest.raises(ConfigurationError, match=r"await artoo\.run"):
         run_sync("hello")
+
+
+def test_references_of_a_schema_lead_into_it() -> None:
+    """What stands inside the answer's schema still means itself, and its own definitions."""
+    tree: dict[str, object] = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/definitions/A"}, "b": {"$ref": "#/$defs/B"}, "below": {"$ref": "#"}},
+        "definitions": {"A": {"type": "string"}},
+        "$defs": {"B": {"type": "integer"}},
+    }
+    made = _contract(tree).model_json_schema()
+    value = made["properties"]["value"]
+    assert {name: part["$ref"] for name, part in value["properties"].items()} == {
+        "a": "#/properties/value/definitions/A",
+        "b": "#/$defs/B",
+        "below": "#/properties/value",
+    }
+    assert (made["$defs"], value["definitions"]) == (tree["$defs"], tree["definitions"])

@@ -8,7 +8,7 @@ no length limit (a cut string spills its rest into the next field).
 from __future__ import annotations
 
 import re
-from typing import cast
+from typing import TypeGuard, cast
 
 import orjson
 
@@ -36,9 +36,9 @@ def grammar_of(schema: Schema) -> str:
     """A grammar whose language is the JSON objects of `schema`, in field order.
 
     Bounds and patterns that GBNF cannot say (string lengths, regular expressions, most ranges) are left to
-    validation.
+    validation, and so is all that this subset does not know: any value may stand there.
     """
-    writer = _Writer(cast(dict[str, Schema], schema.get("$defs", {})))
+    writer = _Writer(schema)
     header = writer.part(schema, "header")
     return "\n".join([f"root ::= {header}", *writer.rules]) + _BASE
 
@@ -46,13 +46,13 @@ def grammar_of(schema: Schema) -> str:
 class _Writer:
     """Collects rules. `part` returns what to write where a schema's values may stand: a rule's name or literal."""
 
-    def __init__(self, definitions: dict[str, Schema]) -> None:
-        self._definitions = definitions
+    def __init__(self, whole: Schema) -> None:
+        self._whole = whole
         self._references: dict[str, str] = {}
         self._names = 0
         self.rules: list[str] = []
 
-    def part(self, schema: Schema, hint: str) -> str:
+    def part(self, schema: object, hint: str) -> str:
         expression = self._expression(schema, hint)
         if _ATOM.fullmatch(expression):
             return expression
@@ -62,9 +62,11 @@ class _Writer:
 
     def _new_name(self, hint: str) -> str:
         self._names += 1
-        return f"{re.sub('[^a-z0-9]+', '-', hint.lower()).strip('-')}-{self._names}"
+        return f"{re.sub('[^a-z0-9]+', '-', hint.lower()).strip('-') or 'part'}-{self._names}"
 
-    def _expression(self, schema: Schema, hint: str) -> str:
+    def _expression(self, schema: object, hint: str) -> str:
+        if not _is_schema(schema):
+            return "value"  # true and false are schemas too
         if "$ref" in schema:
             return self._reference(str(schema["$ref"]))
         if "const" in schema:
@@ -79,12 +81,17 @@ class _Writer:
         return self._typed(str(kind), schema, hint)
 
     def _reference(self, reference: str) -> str:
-        name = reference.rsplit("/", 1)[-1]
-        if name not in self._references:
+        """A rule for what stands at a JSON pointer into the whole schema (`#`, `#/$defs/Name`)."""
+        if reference not in self._references:
+            target: object = self._whole
+            for step in reference.split("/")[1:]:
+                target = target.get(step) if _is_schema(target) else None
+            name = reference.rsplit("/", 1)[-1]
             # Named before it is written, so that a schema that contains itself ends.
-            rule = self._references[name] = self._new_name(name)
-            self.rules.append(f"{rule} ::= {self._expression(self._definitions[name], name)}")
-        return self._references[name]
+            rule = self._references[reference] = self._new_name(name)
+            known = target if reference.startswith("#") else None
+            self.rules.append(f"{rule} ::= {self._expression(known, name)}")
+        return self._references[reference]
 
     def _typed(self, kind: str, schema: Schema, hint: str) -> str:
         match kind:
@@ -129,10 +136,14 @@ class _Writer:
         most = cast(int | None, schema.get("maxItems"))
         if most == 0:
             return '"[" ws "]"'
-        item = self.part(cast(Schema, schema.get("items") or {}), f"{hint}-item")
+        item = self.part(schema.get("items"), f"{hint}-item")
         more = _repeat(f'("," ws {item})', max(0, least - 1), None if most is None else most - 1)
         items = f"{item} {more}"
         return f'"[" ws {items} "]"' if least else f'"[" ws ({items})? "]"'
+
+
+def _is_schema(value: object) -> TypeGuard[Schema]:
+    return isinstance(value, dict)
 
 
 def _first_pair(pairs: list[tuple[str, bool]]) -> str:
@@ -160,7 +171,7 @@ def _integer(schema: Schema) -> str:
 
 
 def _either(parts: list[str]) -> str:
-    unique = list(dict.fromkeys(parts))
+    unique = list(dict.fromkeys(parts)) or ["value"]
     return unique[0] if len(unique) == 1 else f"({' | '.join(unique)})"
 
 

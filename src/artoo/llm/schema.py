@@ -38,9 +38,10 @@ def _clean(schema: Schema) -> Schema:
 
 def _require_constants(schema: Schema) -> None:
     """A tag that tells the members of a union apart has a default in Python, and must still be written."""
-    properties = cast(dict[str, Schema], schema.get("properties", {}))
+    properties = cast(Schema, schema.get("properties", {}))
     required = cast(list[str], schema.get("required", []))
-    needed = [name for name, part in properties.items() if name in required or "const" in part]
+    tags = {name for name, part in properties.items() if isinstance(part, dict) and "const" in part}
+    needed = [name for name in properties if name in required or name in tags]
     if needed:
         schema["required"] = needed
 

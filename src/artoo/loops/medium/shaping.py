@@ -34,6 +34,7 @@ _MOST_TOKENS = 2_048
 _MOST_OUTPUT = 24_000
 """Characters of an output that are put into form."""
 _MOST_NAMED = 8
+_VALUE = "#/properties/value"  # where the caller's schema stands, and so what its references lead to
 
 
 class StructuredResult(Contract):
@@ -84,13 +85,11 @@ def _contract(schema: Schema) -> type[StructuredResult]:
 
         @classmethod
         def model_json_schema(cls, *_: object, **__: object) -> dict[str, object]:
-            return {
-                "type": "object",
-                "properties": {"value": {name: part for name, part in schema.items() if name != "$defs"}},
-                "required": ["value"],
-                "additionalProperties": False,
-                "$defs": schema.get("$defs", {}),
-            }
+            text = json.dumps(schema).replace('"$ref": "#', f'"$ref": "{_VALUE}')
+            value = json.loads(text.replace(f"{_VALUE}/$defs/", "#/$defs/"))
+            named = value.pop("$defs", {})
+            properties = {"type": "object", "properties": {"value": value}, "required": ["value"]}
+            return {**properties, "additionalProperties": False, "$defs": named}
 
     return Formed
 
@@ -111,8 +110,6 @@ def _own_words(value: JsonValue, schema: Schema, seen: Seen, path: str = "$") ->
         case int() | float() if not isinstance(value, bool):
             if not all(seen.numbers.has(number) for number in numbers_in(f"{abs(value)}")):
                 yield path
-        case _:
-            return
 
 
 def _is_choice(word: str, schema: object) -> bool:
