@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from heapq import nlargest
 from itertools import islice
+from typing import TypeVar
 
 from pydantic import ValidationError
 
+from artoo.contracts.base import Contract
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import DreamReport, Megram, MemoryAction, Potentials, TLayerProposal
 from artoo.contracts.tags import Pair
@@ -19,6 +23,8 @@ from artoo.memory.environment import Environment, Transaction
 from artoo.memory.ledger import Ledger
 from artoo.memory.signal import DAY_US, Signal, microseconds, moment
 from artoo.ports.memory_books import Explanation, Overview, Share
+
+_C = TypeVar("_C", bound=Contract)
 
 SHOWN = 50
 STRONGEST = 5
@@ -131,17 +137,21 @@ def answer_proposal(environment: Environment, proposal_id: str, *, accept: bool)
     """Records the operator's answer. Raises MemoryStoreError when it is unknown or answered already."""
 
     def work(transaction: Transaction) -> TLayerProposal:
-        raw = transaction.get(keys.proposal(proposal_id))
-        if raw is None:
-            raise MemoryStoreError(f"There is no proposal {proposal_id}. `artoo memory proposals` lists them.")
-        proposal = TLayerProposal.model_validate_json(raw)
-        if proposal.status != "open":
-            raise MemoryStoreError(f"Proposal {proposal_id} is {proposal.status} already.")
-        answered = proposal.model_copy(update={"status": "accepted" if accept else "refused"})
-        transaction.put(keys.proposal(proposal_id), answered.model_dump_json().encode())
-        return answered
+        answer = answered(transaction.get(keys.proposal(proposal_id)), proposal_id, accept=accept)
+        transaction.put(keys.proposal(proposal_id), answer.model_dump_json().encode())
+        return answer
 
     return environment.write(work)
+
+
+def answered(row: str | bytes | None, proposal_id: str, *, accept: bool) -> TLayerProposal:
+    """The proposal of a row with the operator's answer. Raises MemoryStoreError when it cannot be answered."""
+    proposal = next(readable(TLayerProposal, () if row is None else (row,)), None)
+    if proposal is None:
+        raise MemoryStoreError(f"There is no proposal {proposal_id}. `artoo memory proposals` lists them.")
+    if proposal.status != "open":
+        raise MemoryStoreError(f"Proposal {proposal_id} is {proposal.status} already.")
+    return proposal.model_copy(update={"status": "accepted" if accept else "refused"})
 
 
 def _strongest(
@@ -163,17 +173,20 @@ def _strongest(
 
 
 def _proposals(transaction: Transaction) -> list[TLayerProposal]:
-    listed = [TLayerProposal.model_validate_json(raw) for _, raw in reading.items_under(transaction, b"p|")]
+    listed = readable(TLayerProposal, (raw for _, raw in reading.items_under(transaction, b"p|")))
     return [proposal for proposal in listed if proposal.status == "open"]
 
 
 def _reports(transaction: Transaction, limit: int) -> list[DreamReport]:
     listed = list(reading.items_under(transaction, b"h|"))[-limit:]
-    try:
-        return [DreamReport.model_validate_json(raw) for _, raw in reversed(listed)]
-    except ValidationError:
-        # Reports of another version of artoo are history, not data.
-        return []
+    return list(readable(DreamReport, (raw for _, raw in reversed(listed))))
+
+
+def readable(kind: type[_C], rows: Iterable[str | bytes]) -> Iterator[_C]:
+    """The rows that this version of artoo can read; what another one wrote is history, not data."""
+    for row in rows:
+        with suppress(ValidationError):
+            yield kind.model_validate_json(row)
 
 
 def share(signal: Signal, now_us: int) -> tuple[float, float]:

@@ -6,13 +6,14 @@ order; the next pass begins at the beginning.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError
-from artoo.contracts.memory import Megram, TLayerProposal
+from artoo.contracts.memory import Megram
 from artoo.memory import codec, keys, reading
 from artoo.memory.environment import Environment, Transaction, open_environment
 from artoo.memory.ledger import Ledger
@@ -113,7 +114,7 @@ def _moved_in(connection: Connection, environment: Environment, before: tuple[Co
             for record in tables[name]:
                 connection.execute(query, record)
         for proposal_id, text in tables["proposals"]:
-            status = TLayerProposal.model_validate_json(str(text)).status
+            status = json.loads(str(text)).get("status", "open")  # another version's moves as it is
             connection.execute(_PROPOSAL, (proposal_id, status, text))
 
     environment.read(copied)

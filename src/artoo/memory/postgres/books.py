@@ -15,7 +15,7 @@ from artoo.contracts.tags import Pair
 from artoo.control.potentials import Sums, classify
 from artoo.memory import codec, exchange
 from artoo.memory.commands import opposing
-from artoo.memory.insight import EXPLAINED, SHOWN, STRONGEST, curve, share
+from artoo.memory.insight import EXPLAINED, SHOWN, STRONGEST, answered, curve, readable, share
 from artoo.memory.postgres import changing, examining, reading, rows
 from artoo.memory.postgres.database import Database, Row
 from artoo.memory.postgres.dreams import PostgresDreams
@@ -112,17 +112,12 @@ class PostgresBooks:
             row = connection.execute(
                 b"SELECT proposal FROM memory_proposals WHERE id = %s FOR UPDATE", (proposal_id,)
             ).fetchone()
-            if row is None:
-                raise MemoryStoreError(f"There is no proposal {proposal_id}. `artoo memory proposals` lists them.")
-            proposal = TLayerProposal.model_validate_json(row["proposal"])
-            if proposal.status != "open":
-                raise MemoryStoreError(f"Proposal {proposal_id} is {proposal.status} already.")
-            answered = proposal.model_copy(update={"status": "accepted" if accept else "refused"})
+            answer = answered(None if row is None else row["proposal"], proposal_id, accept=accept)
             connection.execute(
                 b"UPDATE memory_proposals SET status = %s, proposal = %s WHERE id = %s",
-                (answered.status, answered.model_dump_json(), proposal_id),
+                (answer.status, answer.model_dump_json(), proposal_id),
             )
-            return answered
+            return answer
 
         return await self._write(work)
 
@@ -180,7 +175,7 @@ def _overview(connection: Connection, now: datetime) -> Overview:
         bytes_used=size,
         strongest={action: _strongest(live, action) for action in MemoryAction},
         proposals=tuple(_proposals(connection)),
-        reports=tuple(DreamReport.model_validate_json(row["report"]) for row in reports),
+        reports=tuple(readable(DreamReport, (row["report"] for row in reports))),
     )
 
 
@@ -208,4 +203,4 @@ def _strongest(live: list[tuple[Pair, Sums]], action: MemoryAction) -> tuple[Pot
 
 def _proposals(connection: Connection) -> list[TLayerProposal]:
     found = connection.execute(b"SELECT proposal FROM memory_proposals WHERE status = 'open' ORDER BY id")
-    return [TLayerProposal.model_validate_json(row["proposal"]) for row in found]
+    return list(readable(TLayerProposal, (row["proposal"] for row in found)))
