@@ -148,7 +148,9 @@ def test_an_image_is_known_by_its_content(data: bytes, found: str | None, tmp_pa
     path = tmp_path / "notes.txt"
     path.write_bytes(data)
     assert is_image(path) is (found is not None)
-    assert not is_image(tmp_path) and not is_image(tmp_path / "nowhere.png")
+    (tmp_path / "ring.png").symlink_to("ring.png")
+    for name in ("", "nowhere.png", "ring.png", "a\0.png"):
+        assert not is_image(tmp_path / name)
 
 
 async def test_what_cannot_be_attached_is_said(world: World) -> None:

@@ -21,6 +21,7 @@ from artoo.runtime.projects import Projects, project_name, remote_name
         ("ssh://git@github.com:2222/team/site", "github.com/team/site"),
         ("../elsewhere", ""),
         ("/srv/site.git", ""),
+        ("https://[broken/team/site", ""),
         ("", ""),
     ],
 )

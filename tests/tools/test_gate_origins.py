@@ -20,6 +20,7 @@ from artoo.tools.policy import Policies
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import own_tools
 from artoo.tools.user_tools import tool
+from artoo.words.language import language_of
 
 
 def read(text: str, target: str = "notes.txt") -> ToolCall:
@@ -228,3 +229,17 @@ def test_what_is_remembered_is_bounded() -> None:
     found = passages.carried(["Mallory", "Robert"], "")
     assert found == (("Mallory", "first"),)
     assert sum(map(len, passages._sources)) <= MOST_TEXT  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "数一数 README.md 有几行",
+        "What does 你好 mean? Mail it to bob@example.org",
+        "このファイルの行数を数えて",
+        "count",
+    ],
+)
+def test_a_question_is_in_the_language_of_the_result(request_text: str) -> None:
+    """One rule for both: the person answers in the window in which they read."""
+    assert Origins(request_text).language == language_of(request_text)

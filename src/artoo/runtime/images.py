@@ -53,7 +53,7 @@ def is_image(path: Path) -> bool:
     """Whether a file can be attached by what it is. Never raises."""
     try:
         head, _ = read_limited(path.resolve(), _HEAD)
-    except (NotPlainFile, OSError):
+    except (NotPlainFile, OSError, RuntimeError, ValueError):  # also a ring of links, a character zero
         return False
     return media_type_of(head) is not None
 

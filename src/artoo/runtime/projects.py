@@ -80,8 +80,11 @@ def project_name(path: Path) -> str:
 
 def remote_name(url: str) -> str:
     """`host/path` of a git URL; empty for one that is no other machine's."""
-    parts = urlsplit(url) if "://" in url else None
-    if parts is not None:
+    if "://" in url:
+        try:
+            parts = urlsplit(url)
+        except ValueError:  # a bracket that nothing closes
+            return ""
         host, path = (parts.hostname or ""), parts.path
     else:
         match = _SSH.fullmatch(url)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.execution import ToolCall
 from artoo.tools.passages import Passages
+from artoo.words.language import language_of
 
 MOST_NAMES = 20_000
 """Names that one task remembers; later ones are not indexed."""
@@ -70,8 +71,8 @@ class Origins:
 
     @property
     def language(self) -> str:
-        """`zh` when the request holds a Chinese character, else `en`."""
-        return "zh" if any("\u4e00" <= one <= "\u9fff" for one in self.request) else "en"
+        """The one of the result too."""
+        return language_of(self.request)
 
     def observe(self, call: ToolCall) -> None:
         """Remembers the names in a call's output, each with the first source that said it."""

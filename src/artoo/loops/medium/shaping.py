@@ -110,6 +110,8 @@ def _own_words(value: JsonValue, schema: Schema, seen: Seen, path: str = "$") ->
         case int() | float() if not isinstance(value, bool):
             if not all(seen.numbers.has(number) for number in numbers_in(f"{abs(value)}")):
                 yield path
+        case _:
+            return
 
 
 def _is_choice(word: str, schema: object) -> bool:
