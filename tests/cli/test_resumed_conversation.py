@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -86,3 +87,29 @@ def test_a_task_of_no_conversation_is_resumed_all_the_same(tmp_path: Path, monke
 
     monkeypatch.setattr(running, "open_runtime", opened)
     assert main(["resume", TASK]) == 0 and not (tmp_path / "sessions").exists()
+
+
+def test_a_conversation_in_a_directory_whose_name_is_no_utf_8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is kept as any other, and gone on with there."""
+    place = tmp_path / os.fsdecode(b"caf\xe9")
+    place.mkdir()
+    monkeypatch.chdir(place)
+    request = REQUEST.model_copy(update={"project": str(place)})
+
+    class Done:
+        async def stream(self, text: str, **_: object) -> AsyncGenerator[Envelope]:
+            yield said(request, Role.USER)
+            yield said(DONE, Role.SOLVER)
+
+    @asynccontextmanager
+    async def opened(*_: object) -> AsyncGenerator[Done]:
+        yield Done()
+
+    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(running, "open_runtime", opened)
+    assert main(["run", "write a.txt"]) == 0, capsys.readouterr().err
+    assert main(["run", "--continue", "and b.txt"]) == 0, capsys.readouterr().err
+    kept = open_session(tmp_path / "home", latest=True)
+    assert (kept.project, [turn.task_id for turn in kept.turns]) == (str(place), [TASK])

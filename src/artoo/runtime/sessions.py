@@ -14,8 +14,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from artoo.contracts.codec import fields_of, line_of
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.errors import ConfigurationError, MessageUnreadable
 from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import FinalResult
@@ -129,11 +130,11 @@ class Session:
             _forget_old(self._path.parent)
 
     def _lines(self) -> bytes:
-        """The latest exchanges that fit, one a line."""
+        """The latest exchanges that fit, one a line. A directory whose name is no UTF-8 comes back as it was."""
         lines: list[bytes] = []
         left = LARGEST
         for turn in reversed(self._exchanges):
-            lines.append(turn.model_dump_json().encode() + b"\n")
+            lines.append(line_of(turn.model_dump(mode="json")) + b"\n")
             left -= len(lines[-1])
             if left < 0 and len(lines) > 1:
                 lines.pop()
@@ -199,8 +200,8 @@ def _read(path: Path) -> list[Turn] | None:
         return None
     turns: list[Turn] = []
     for line in lines[-MOST_EXCHANGES:]:
-        with suppress(ValidationError):
-            turns.append(Turn.model_validate_json(line))
+        with suppress(MessageUnreadable, ValidationError):
+            turns.append(Turn.model_validate(fields_of(line)))
     return turns
 
 
