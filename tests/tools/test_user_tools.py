@@ -398,12 +398,22 @@ async def test_a_function_that_exits_or_is_cancelled_is_a_failed_call() -> None:
         other.cancel()
         await other
 
-    box = toolbox_of(leaves, gives_up, leaves_here, waits_for_nothing)
+    @tool
+    async def cancels_itself() -> None:
+        """Cancels the task that it runs in."""
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(60)
+
+    box = toolbox_of(leaves, gives_up, leaves_here, waits_for_nothing, cancels_itself)
+    cancelled = "CancelledError: it, or what it waited for, was cancelled"
     for name, reason in (
         ("leaves", "RuntimeError: the function raised SystemExit: 3"),
         ("gives_up", "RuntimeError: the function raised CancelledError"),
         ("leaves_here", "SystemExit: 4"),
-        ("waits_for_nothing", "CancelledError: it waited for what was cancelled"),
+        ("waits_for_nothing", cancelled),
+        ("cancels_itself", cancelled),
     ):
         call = await box.call(name, {})
         assert (call.status, call.reason) == (CallStatus.ERROR, reason)

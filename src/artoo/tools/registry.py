@@ -285,7 +285,7 @@ async def _bounded(tool: Tool, arguments: Arguments) -> Outcome:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        return Outcome(status=CallStatus.ERROR, reason="CancelledError: it waited for what was cancelled")
+        return Outcome(status=CallStatus.ERROR, reason="CancelledError: it, or what it waited for, was cancelled")
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001  # a tool is foreign code: its failure is evidence, and is recorded

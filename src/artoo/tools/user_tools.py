@@ -7,6 +7,7 @@ def note(text: str, *, title: str = "") -> str:
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing
@@ -82,7 +83,7 @@ class UserTool:
             result = self.function(**values)
         else:
             result = await in_thread(partial(_called, self.function), **values)
-        return Outcome(output=as_text(await _gathered(result)))
+        return Outcome(output=as_text(await _by_itself(result)))
 
     def _value(self, one: inspect.Parameter, text: str) -> object:
         """What the function is given; for nothing, where nothing does not fit, the parameter's default."""
@@ -189,6 +190,22 @@ def _bounded(found: list[object]) -> list[object]:
     if len(found) > _MOST_YIELDED:
         raise ToolError(f"it yields more than {_MOST_YIELDED:,} results; ask for less")
     return found
+
+
+async def _by_itself(result: object) -> object:
+    """What it makes in the end, in a task of its own: a function that cancels its task ends this call, and not the
+    attempt that waits for it."""
+
+    async def held() -> tuple[object, SystemExit | None]:
+        try:
+            return await _gathered(result), None
+        except SystemExit as error:  # out of a task it would end the loop
+            return None, error
+
+    value, exited = await asyncio.create_task(held())
+    if exited is not None:
+        raise exited
+    return value
 
 
 async def _gathered(result: object) -> object:
