@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import NOBODY, Choice, ConfirmationRequest, Consent
 from artoo.contracts.settling import Review
 from artoo.ports.confirm import Said, answer_of
 from artoo.runtime.answers import Answers
@@ -53,6 +55,35 @@ async def test_a_bool_reaches_the_gate() -> None:
 
     assert (await Answers(confirm=confirm).answer(ACT)).consent is Consent.ONCE
     assert (await Answers(confirm=confirm).answer(REVIEW)).consent is Consent.NO
+
+
+@pytest.mark.anyio
+async def test_a_dialogue_that_others_cancel_is_no_and_ends_nothing() -> None:
+    """A page that is closed may cancel what its `confirm` waits for: nobody has answered, and the task goes on."""
+
+    async def confirm(_: ConfirmationRequest) -> bool:
+        closed = asyncio.get_running_loop().create_future()
+        closed.cancel()
+        return await closed
+
+    answer = await Answers(confirm=confirm).answer(ACT)
+    assert (answer.consent, answer.by) == (Consent.NO, NOBODY)
+
+
+@pytest.mark.anyio
+async def test_a_task_that_is_cancelled_while_it_asks_ends() -> None:
+    """The cancellation of whoever asks is no answer."""
+    asked = asyncio.Event()
+
+    async def confirm(_: ConfirmationRequest) -> bool:
+        asked.set()
+        return await asyncio.get_running_loop().create_future()
+
+    asking = asyncio.create_task(Answers(confirm=confirm).answer(ACT))
+    await asked.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
 
 
 def test_a_text_is_no_answer_and_it_is_said(caplog: pytest.LogCaptureFixture) -> None:

@@ -39,23 +39,30 @@ class Answers:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def answer(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """The answer and who gave it. A `confirm` that breaks has not agreed to anything."""
+        """The answer and who gave it. A `confirm` that breaks, or is cancelled by others, agrees to nothing."""
         lines = self._permitting(request)
         if lines:
             permitted = f"{POLICY}{'; '.join(lines)}"
             logger.info("%s permits %s", permitted, request.title)
             return ConfirmationAnswer(digest=request.digest, consent=Consent.ONCE, by=permitted)
+        nobody = ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
         if self.confirm is None:
-            return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
+            return nobody
         async with self._turn:
             try:
                 said = await self.confirm(request)
             except TimeoutError as error:
                 logger.info("nobody has answered %s: %s", request.title, error)
-                return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
+                return nobody
+            except asyncio.CancelledError:
+                asker = asyncio.current_task()
+                if asker is None or asker.cancelling():
+                    raise
+                logger.info("nobody has answered %s: the dialogue was cancelled", request.title)
+                return nobody
             except Exception:  # the caller's own code: when it fails, nobody has said yes
                 logger.exception("the confirmation dialogue failed; the answer is no")
-                return ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
+                return nobody
         elsewhere = isinstance(self.confirm, AskedEverywhere) and self.confirm.was_elsewhere
         return answer_of(request, said, PERSON).model_copy(update={"through": "" if elsewhere else self.through})
 
