@@ -435,7 +435,13 @@ async def test_tool_seconds_bounds_a_command(config: Config, tmp_path: Path) -> 
         ({"allow": "network x.org"}, "allow='network x.org' must be a list of str"),
         ({"allow": (5,)}, "allow: 5 is no str"),
         ({"images": "shot.png"}, "images='shot.png' must be a list of Path or bytes"),
-        ({"budgets": "x"}, "budgets='x' must be Budgets"),
+        ({"budgets": "x"}, "budgets='x' must be a Budgets"),
+        ({"project": "/tmp"}, r"project='/tmp' must be a Path, as in project=Path\('/tmp'\)"),
+        ({"workspace": "out"}, "workspace='out' must be a Path"),
+        ({"memory": "off"}, "memory='off' must be a bool"),
+        ({"strict": 0}, "strict=0 must be a bool"),
+        ({"returns": "Person"}, "returns='Person' must be a Mapping"),
+        ({"returns": {"type": object}}, "is no JSON schema"),
     ],
 )
 def test_options_of_another_kind_are_refused_in_words(more: dict[str, object], says: str) -> None:
@@ -457,8 +463,18 @@ async def test_arguments_of_another_kind_are_refused_in_words(config: Config, tm
                 await artoo.run(None, options=options(tmp_path))  # pyright: ignore[reportCallIssue, reportArgumentType]
             with pytest.raises(ConfigurationError, match="checks='sort x' must be a list"):
                 await artoo.run("hello", checks="sort x", options=options(tmp_path))
+            with pytest.raises(ConfigurationError, match="must be a RunOptions"):
+                await artoo.run("hello", options={"project": tmp_path})  # pyright: ignore[reportCallIssue, reportArgumentType]
             with pytest.raises(ConfigurationError, match="two tools have the same name: shell"):
                 await artoo.run("hello", options=options(tmp_path))
+
+
+def test_an_artoo_of_another_kind_is_refused_in_words(config: Config) -> None:
+    """A configuration that is a path, and one tool that is no list."""
+    with pytest.raises(ConfigurationError, match="config='/home' must be a Config"):
+        Artoo("/home")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigurationError, match=r"tools=.* must be a list of Callable"):
+        Artoo(config, tools=print)  # pyright: ignore[reportArgumentType]
 
 
 async def test_after_the_block_nothing_runs(config: Config, tmp_path: Path) -> None:

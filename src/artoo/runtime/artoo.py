@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Self, TypeVar, cast, overload
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
@@ -26,7 +26,7 @@ from artoo.runtime.home import HOME_VARIABLE
 from artoo.runtime.models import open_models
 from artoo.runtime.noting import shared_logs, told
 from artoo.runtime.one_loop import OneLoop
-from artoo.runtime.options import RunOptions, listed
+from artoo.runtime.options import RunOptions, listed, require
 from artoo.runtime.plain_errors import plain
 from artoo.runtime.recording import recorded
 from artoo.runtime.streaming import Streams
@@ -90,7 +90,9 @@ class Artoo:
         if inspect.iscoroutinefunction(on_output):
             raise ConfigurationError("on_output is called and not awaited: give a plain function")
         self._environ = os.environ if environ is None else environ
-        self._config = config if config is not None else _config_of_home(self._environ)
+        if config is not None:
+            require("config", config, Config, 'Config(apply="edits")')
+        self._config = _config_of_home(self._environ) if config is None else config
         self._own_tools = _made_tools(tools)
         self._clock = clock or SystemClock()
         self._ids = ids or UuidIds()
@@ -272,7 +274,7 @@ class Artoo:
         options. `returns` is the type of the value that is wanted: then the result comes as `Returned`. Raises
         ConfigurationError for a request or an option that cannot be run, and only before anything was started.
         """
-        options = _with(options or RunOptions(), checks, images)
+        options = RunOptions.of_call(options, checks, images)
         if returns is None:
             return await self._finish(await self._begin(text, history, options))
         from artoo.runtime.returning import Form
@@ -290,7 +292,7 @@ class Artoo:
         options: RunOptions | None = None,
     ) -> AsyncGenerator[Envelope, None]:
         """All messages of the task, in order and without loss; the last one is its FinalResult."""
-        begun = await self._begin(text, history, _with(options or RunOptions(), (), images))
+        begun = await self._begin(text, history, RunOptions.of_call(options, (), images))
         async with aclosing(self._streams.messages(begun, self._finish)) as messages:
             async for envelope in messages:
                 yield envelope
@@ -352,11 +354,11 @@ class Artoo:
             begun.lock.release()
             shop.nudge()
 
-    async def _begin(self, text: str, history: Sequence[Turn], options: RunOptions | None) -> Begun:
+    async def _begin(self, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
         shop = self._open_shop()
         from artoo.runtime.beginning import begin
 
-        return await begin(shop, text, history, options or RunOptions())
+        return await begin(shop, text, history, options)
 
     async def _reopen(
         self, task_id: str | None, behalf: Behalf | None = None, caller: Caller | None = None
@@ -381,17 +383,9 @@ def _config_of_home(environ: Mapping[str, str]) -> Config:
     return load_config({HOME_VARIABLE: os.environ.get(HOME_VARIABLE, ""), **environ})
 
 
-def _with(options: RunOptions, checks: Sequence[str], images: Sequence[Path | bytes]) -> RunOptions:
-    """The options with what a call adds to them. Raises ConfigurationError for what is no list."""
-    listed("checks", checks, str)
-    listed("images", images, Path, bytes)
-    if not checks and not images:
-        return options
-    return replace(options, checks=(*options.checks, *checks), images=(*options.images, *images))
-
-
 def _made_tools(functions: Sequence[Callable[..., object]]) -> tuple[UserTool, ...]:
     """The user's functions as tools. Raises ConfigurationError for one that cannot be a tool."""
+    listed("tools", functions, cast("type", Callable))
     if not functions:
         return ()
     from artoo.tools.user_tools import user_tool

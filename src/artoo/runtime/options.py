@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -134,9 +135,19 @@ def listed(name: str, given: object, *kinds: type) -> None:
             raise ConfigurationError(f"{name}: {one!r} is no {wanted}")
 
 
-def _require_budgets(given: object) -> None:
-    if not isinstance(given, Budgets):
-        raise ConfigurationError(f"budgets={given!r} must be Budgets, for example Budgets(seconds=300, calls=20)")
+def require(name: str, given: object, kind: type, example: str = "") -> None:
+    """Raises ConfigurationError unless it is of this kind: a text where a switch is meant would switch it on."""
+    if not isinstance(given, kind):
+        such = f", as in {example}" if example else ""
+        raise ConfigurationError(f"{name}={given!r} must be a {kind.__name__}{such}")
+
+
+def _require_schema(given: object) -> None:
+    require("returns", given, Mapping, 'returns={"type": "object", …}')
+    try:
+        json.dumps(dict(cast("Mapping[object, object]", given)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"returns={given!r} is no JSON schema: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +184,14 @@ class RunOptions:
         listed("allow", self.allow, str)
         listed("checks", self.checks, str)
         listed("images", self.images, Path, bytes)
-        _require_budgets(self.budgets)
+        for name in ("workspace", "project"):
+            if (place := getattr(self, name)) is not None:
+                require(name, place, Path, f"{name}=Path({str(place)!r})")
+        for name in ("verify", "strict", "strict_roles", "memory"):
+            require(name, getattr(self, name), bool, f"{name}=True")
+        require("budgets", self.budgets, Budgets, "Budgets(seconds=300, calls=20)")
+        if self.returns is not None:
+            _require_schema(self.returns)
         self.mode(ApplyMode.NEW)
         if any(not command.strip() for command in self.checks):
             raise ConfigurationError("a check is empty; name a command that must succeed, as in: pytest -q")
@@ -189,3 +207,14 @@ class RunOptions:
             return configured if self.apply is None else ApplyMode(self.apply)
         except ValueError:
             raise ConfigurationError(f"apply={self.apply!r} is not one of: {', '.join(ApplyMode)}") from None
+
+    @classmethod
+    def of_call(cls, given: RunOptions | None, checks: Sequence[str], images: Sequence[Path | bytes]) -> RunOptions:
+        """The options of one call with what it adds to them. Raises ConfigurationError for what cannot be."""
+        listed("checks", checks, str)
+        listed("images", images, Path, bytes)
+        options = cls() if given is None else given
+        require("options", options, cls, "options=RunOptions(apply='edits')")
+        if not checks and not images:
+            return options
+        return replace(options, checks=(*options.checks, *checks), images=(*options.images, *images))
