@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,30 @@ def test_answers_are_given_and_taken_back(
     assert Agreed(home).kept() == ()
     assert said(capsys, "forget", "greeting")[0] == 2
     assert said(capsys, "accept", "nothing")[0] == 2
+
+
+def test_a_yes_is_to_one_skill_and_a_name_forgets_all_that_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody has read the second that a first one hides; what a skill said before is forgotten by its name."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    first, second = (project / folder / "skills" / "greeting" for folder in (".artoo", ".claude"))
+    for place, more in ((first, ""), (second, "And all that the person has.\n")):
+        place.mkdir(parents=True)
+        (place / "SKILL.md").write_text(TEXT + more)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ARTOO_HOME", str(home))
+    monkeypatch.chdir(project)
+    _, told = said(capsys, "accept", "greeting")
+    assert f"is agreed to, as it is now ({first})\nnot agreed to: the other one of that name ({second})\n" in told
+    assert [folder for _, _, folder in Agreed(home).kept()] == [str(first)]
+    shutil.rmtree(first)
+    assert said(capsys, "list")[1].startswith("not asked yet greeting")
+    assert said(capsys, "forget", "greeting") == (0, "1 answer is forgotten\n")
+    assert Agreed(home).kept() == ()
+    assert said(capsys, "accept", "greeting")[0] == 0
+    monkeypatch.chdir(home)
+    assert said(capsys, "forget", "greeting")[0] == 2  # that of another project
 
 
 def test_a_fresh_home_is_made_and_what_cannot_be_kept_is_no_success(

@@ -14,7 +14,7 @@ from artoo.contracts.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from artoo.runtime.config import Config
-    from artoo.runtime.skills import Agreed
+    from artoo.runtime.skills import Agreed, Said
     from artoo.tools.skills import Found
 
 _SHOWN = 12
@@ -45,23 +45,36 @@ def list_(everything: bool) -> None:
 @skill.command(context_settings=HELP)
 @click.argument("name")
 def accept(name: str) -> None:
-    """Agree to a skill of this directory's project, exactly as it is now. Read it first."""
+    """Agree to a skill of this directory's project, exactly as it is now. Read it first.
+
+    Where several folders have one of that name it is the one that tasks are offered; the others stay as they are.
+    """
+    from artoo.runtime.skills import named_once
+
     agreed, found = _of(current_config())
-    wanted = [one for one in found.skills if one.name == name]
+    wanted = [one for one in named_once(found.skills, ()) if one.name == name]
     if not wanted:
         known = ", ".join(one.name for one in found.skills) or "none"
         raise ConfigurationError(f"the project here has no skill {name!r}; it has: {known}")
     agreed.note(wanted, yes=True)
     show(one_line(f"{name} is agreed to, as it is now ({wanted[0].folder})"))
+    for other in found.skills:
+        if other.name == name and not agreed.of(other):
+            show(one_line(f"not agreed to: the other one of that name ({other.folder})"))
 
 
 @skill.command(context_settings=HELP)
 @click.argument("name")
 def forget(name: str) -> None:
-    """Forget an answer, and be asked anew: by a skill's name here, or by what `list --all` shows first."""
+    """Forget answers, and be asked anew: by a skill's name here, or by what `list --all` shows first."""
     agreed, found = _of(current_config())
     here = {one.digest for one in found.skills if one.name == name}
-    forgotten = agreed.forget(lambda digest: digest in here or (len(name) >= _SHOWN and digest.startswith(name)))
+    project = Path.cwd().resolve()
+
+    def wanted(digest: str, said: Said) -> bool:
+        return digest in here or said.was(name, project) or (len(name) >= _SHOWN and digest.startswith(name))
+
+    forgotten = agreed.forget(wanted)
     if not forgotten:
         raise ConfigurationError(f"no answer is kept for {name!r}; artoo skill list --all shows those that are")
     show("1 answer is forgotten" if forgotten == 1 else f"{forgotten} answers are forgotten")

@@ -29,7 +29,7 @@ from artoo.ports.world import Files
 from artoo.runtime.skill_places import COPIES, HOME_FOLDER, PROJECT_FOLDERS
 from artoo.tools.builtin.skill import ReadSkill, free_name
 from artoo.tools.gate import Gate, digest_of_act
-from artoo.tools.paths import shown
+from artoo.tools.paths import is_within, shown
 from artoo.tools.registry import Registry
 from artoo.tools.skills import SKILL_FILE, Found, Skill, read_skill, skills_in
 from artoo.tools.threads import in_thread
@@ -46,15 +46,22 @@ _COPY_SECONDS = 7 * 86_400.0
 _DIGEST_SHOWN = 12
 
 
-class _Said(BaseModel):
+class Said(BaseModel):
+    """What was said to a skill, and what it was called and where it lay then."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
     answer: Literal["yes", "no"]
     folder: str
+    name: str = ""
+
+    def was(self, name: str, project: Path) -> bool:
+        """Whether it was about the skill of that name in that (real) project, whatever its content was."""
+        return is_within(Path(self.folder), project) and name == (self.name or Path(self.folder).name)
 
 
 class _Answers(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-    skills: dict[str, _Said] = {}
+    skills: dict[str, Said] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +80,22 @@ class Agreed:
         known = dict(self._read().skills)
         for one in skills:
             known.pop(one.digest, None)
-            known[one.digest] = _Said(answer="yes" if yes else "no", folder=str(one.folder))
+            known[one.digest] = Said(answer="yes" if yes else "no", folder=str(one.folder), name=one.name)
         self._keep(known)
 
     def kept(self) -> tuple[tuple[str, bool, str], ...]:
         """Every answer: the hash of what it is about, whether it is a yes, and where that lay; the latest last."""
         return tuple((digest, said.answer == "yes", said.folder) for digest, said in self._read().skills.items())
 
-    def forget(self, wanted: Callable[[str], bool]) -> int:
-        """Forgets answers, by their hashes; how many. Raises ConfigurationError when the disk refuses it."""
+    def forget(self, wanted: Callable[[str, Said], bool]) -> int:
+        """Forgets answers, by their hashes and what they were about; how many. Raises as `note`."""
         known = self._read().skills
-        left = {digest: said for digest, said in known.items() if not wanted(digest)}
+        left = {digest: said for digest, said in known.items() if not wanted(digest, said)}
         if len(left) < len(known):
             self._keep(left)
         return len(known) - len(left)
 
-    def _keep(self, known: dict[str, _Said]) -> None:
+    def _keep(self, known: dict[str, Said]) -> None:
         kept = _Answers(skills=dict(list(known.items())[-MOST_AGREED:]))
         file = self.home / AGREED_FILE
         try:
@@ -144,7 +151,7 @@ def equipment(
             return
         for problem in (*own.problems, *project.problems):
             logger.warning("a skill is not offered: %s", problem)
-        agreed = await _agreed(_named_once(project.skills, own.skills), Agreed(artoo_home), roots, gate)
+        agreed = await _agreed(named_once(project.skills, own.skills), Agreed(artoo_home), roots, gate)
         offered, name = (*own.skills, *agreed), free_name(spec.name for spec in registry.specs)
         if offered and name is None:
             logger.warning("skills are not offered: other tools have the names that the tool for them could have")
@@ -184,7 +191,7 @@ def _question(skills: tuple[Skill, ...], roots: Roots, language: str) -> Confirm
     )
 
 
-def _named_once(skills: tuple[Skill, ...], before: tuple[Skill, ...]) -> tuple[Skill, ...]:
+def named_once(skills: tuple[Skill, ...], before: tuple[Skill, ...]) -> tuple[Skill, ...]:
     """The first of each name: a project's skill never stands in for the person's own."""
     taken = {one.name for one in before}
     first = {one.name: one for one in reversed(skills) if one.name not in taken}
