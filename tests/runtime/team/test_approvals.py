@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 from pathlib import Path
 
 import pytest
@@ -255,22 +253,3 @@ def test_code_rejects_first() -> None:
         "not met: c",
         "the evidence contradicts it: d",
     )
-
-
-async def test_who_is_called_off_while_another_process_rules_keeps_no_lock(place: Path) -> None:
-    """The next one to look has its turn as soon as the other process is done."""
-    async with crew(place, writing("new.txt", "n\n"), trust=ALONE) as team:
-        task = await team.add("write new.txt", "ada")
-        waiting = await team.until(task, REVIEW)
-        approvals = team.office.approvals
-        await approvals.look(waiting)
-        elsewhere = os.open(team.office.submissions.folder / ".ruling", os.O_RDWR)
-        fcntl.flock(elsewhere, fcntl.LOCK_EX)
-        called_off = asyncio.create_task(approvals.look(waiting))
-        await asyncio.sleep(0.2)
-        called_off.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await called_off
-        os.close(elsewhere)
-        async with asyncio.timeout(20):
-            assert await approvals.look(waiting) is not None

@@ -31,13 +31,12 @@ from artoo.contracts.settling import ApplyMode
 from artoo.runtime.answers import Answers
 from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.proposal import Proposal, carry_out, propose, took_effect
-from artoo.runtime.team.submissions import Intent, Submission, Submissions, unusable
+from artoo.runtime.team.submissions import Intent, Submission, Submissions
 from artoo.tools.policy import Policies
 from artoo.world.undo import undo
 
 logger = logging.getLogger(__name__)
 
-_ASK_AGAIN_SECONDS = 0.05
 _SHOWN = 5
 _UNCONFIRMED = "nothing has confirmed what was handed in: it is a claim"
 
@@ -322,37 +321,20 @@ class Approvals:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
-        """One ruling at a time, over all processes: they are short. A crash releases it.
-
-        The disk's errors are raised as SandboxError: they cost one ruling, and no team its process.
-        """
+        """One ruling at a time, over all processes: they are short. A crash releases it."""
         async with self._turn:
+            descriptor = await asyncio.to_thread(_locked, self._submissions.folder)
             try:
-                async with _locked(self._submissions.folder):
-                    yield
-            except OSError as error:
-                raise unusable(self._submissions.folder, error) from error
+                yield
+            finally:
+                os.close(descriptor)
 
 
-@asynccontextmanager
-async def _locked(folder: Path) -> AsyncGenerator[None]:
-    """Asks again and again: a thread that waits could not be called off, and would keep the lock for nobody."""
-    await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+def _locked(folder: Path) -> int:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder / ".ruling", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        while not _is_free(descriptor):  # noqa: ASYNC110 - another process says nothing when it lets go
-            await asyncio.sleep(_ASK_AGAIN_SECONDS)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _is_free(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
 
 
 def _listed(conflicts: Sequence[Conflict]) -> str:

@@ -86,7 +86,10 @@ def _dropped(submissions: Submissions, task: BoardTask, task_id: str) -> Settled
 
 def _taken_up(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
     """What stands in the view already. A view that the person's files have left behind is forgotten."""
-    submissions.enter(task.id, task.text)
+    try:
+        submissions.enter(task.id, task.text)
+    except OSError as error:
+        raise SandboxError(f"{submissions.folder} cannot be written ({error.strerror}); free space") from error
     place = submissions.view(task.id)
     if not place.exists:
         return ()

@@ -106,14 +106,13 @@ class Exchange:
         if work is None or not work.digest:
             await self._announce(task, work, "", "", None)
             return
-        try:
-            with tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
+        with tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
+            try:
                 review = await asyncio.to_thread(self._packed, task.id, parcel)
-                await self._announce(task, work, "", review, parcel)
-        except StaysHere as error:
-            await self._announce(task, work, str(error), "", None)
-        except OSError as error:
-            raise SandboxError(f"the submission of task {task.id} cannot be packed: {error.strerror}") from error
+            except StaysHere as error:
+                await self._announce(task, work, str(error), "", None)
+                return
+            await self._announce(task, work, "", review, parcel)
 
     async def _announce(
         self, task: BoardTask, work: SubmittedWork | None, stays: str, review: str, parcel: BinaryIO | None
@@ -132,14 +131,17 @@ class Exchange:
         await self.differences.whole(task.id, task.submission, sha256)
 
     def _packed(self, task_id: str, parcel: BinaryIO) -> str:
-        """Packs the view, and lays its difference out. Raises StaysHere, SandboxError, OSError."""
+        """Packs the view, and lays its difference out. Raises StaysHere, SandboxError."""
         place = self._submissions.view(task_id)
         if not place.exists:
             raise StaysHere("its files are not there any more: they were applied, discarded or have expired")
-        with opened_view(place, self._submissions.home) as view:
-            found = view.difference()
-            pack(place, found, parcel)
-            review = review_of(found, task_id, RealFiles(), Union(place.strata())).model_dump_json()
+        try:
+            with opened_view(place, self._submissions.home) as view:
+                found = view.difference()
+                pack(place, found, parcel)
+                review = review_of(found, task_id, RealFiles(), Union(place.strata())).model_dump_json()
+        except OSError as error:
+            raise SandboxError(f"the submission of task {task_id} cannot be packed: {error.strerror}") from error
         return review if len(review) <= LONGEST_REVIEW else ""
 
     def _send(self, task: BoardTask, parcel: BinaryIO) -> None:

@@ -19,7 +19,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.agents import SubmittedWork
 from artoo.contracts.base import Contract
-from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_durably
 from artoo.world.pending import SettledRecord
 from artoo.world.remove import remove_tree
@@ -68,6 +67,10 @@ class Submission:
         """It is not to be finished any more."""
         (self.place / "approval.json").unlink(missing_ok=True)
 
+    def forget(self) -> None:
+        """As if it had never been handed in."""
+        remove_tree(self.place)
+
     def _write(self, name: str, content: Contract) -> None:
         self.place.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(self.place / name, content.model_dump_json().encode())
@@ -98,13 +101,10 @@ class Submissions:
         return Views(self.home).place(board_task)
 
     def enter(self, board_task: str, text: str) -> None:
-        """Notes that a task has a view from now on, to be found when the task is gone. Raises SandboxError."""
+        """Notes that a task has a view from now on, so that it is found when the task is gone. Raises OSError."""
         papers = self._papers(board_task)
-        try:
-            papers.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_durably(papers / _ASKED, text.encode("utf-8", "replace"))
-        except OSError as error:
-            raise unusable(papers, error) from error
+        papers.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(papers / _ASKED, text.encode("utf-8", "replace"))
 
     def asked(self, board_task: str) -> str:
         """The text of a task that has papers here; empty when there are none. Blocks, and raises nothing."""
@@ -116,26 +116,20 @@ class Submissions:
     def discard(self, board_task: str, actor: str) -> None:
         """Forgets all papers of a task, and what is left of its view; that something handed in goes, is told.
 
-        Raises SandboxError: while somebody works in the view, and when the disk does not let go.
+        Raises OSError, and SandboxError while somebody works in the view.
         """
-        view, papers = self.view(board_task), self._papers(board_task)
-        try:
-            if view.base.is_dir():
-                with view.locked(PATIENCE_SECONDS):
-                    if self._handed_in(board_task):
-                        discard(view, self._line(board_task, actor))
-                    else:
-                        view.remove()
-            remove_tree(papers)
-        except OSError as error:
-            raise unusable(papers, error) from error
+        view = self.view(board_task)
+        if view.base.is_dir():
+            with view.locked(PATIENCE_SECONDS):
+                if self._handed_in(board_task):
+                    discard(view, self._line(board_task, actor))
+                else:
+                    view.remove()
+        remove_tree(self._papers(board_task))
 
     def listed(self) -> tuple[str, ...]:
-        """The tasks of which there are papers here. Raises SandboxError."""
-        try:
-            names = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
-        except OSError as error:
-            raise unusable(self.folder, error) from error
+        """The tasks of which there are papers here."""
+        names = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
         return tuple(name for name in names if not name.startswith("."))
 
     def _handed_in(self, board_task: str) -> bool:
@@ -151,9 +145,3 @@ class Submissions:
 
     def _papers(self, board_task: str) -> Path:
         return self.folder / quote(board_task, safe="").replace(".", "%2E")
-
-
-def unusable(place: Path, error: OSError) -> SandboxError:
-    """What a full disk, or a file of somebody else, stands in the way of."""
-    where: object = error.filename if isinstance(error.filename, str) else place
-    return SandboxError(f"{where} cannot be used ({error.strerror or error}); free space, or make its owner yours")

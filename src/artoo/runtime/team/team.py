@@ -8,7 +8,6 @@ books (Office) ─┬─ outbox ─────────────► the s
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -55,8 +54,6 @@ from artoo.runtime.team.minds import Minds
 from artoo.runtime.team.office import Office
 from artoo.runtime.team.reviewing import Reviewer
 from artoo.verdicts.checks import run_check
-
-logger = logging.getLogger(__name__)
 
 NO_TASK = ""
 """Records of the team belong to no task of the dual loop: they are on the stream, and in no task's log."""
@@ -327,13 +324,10 @@ class Team:
             await self.office.clock.sleep(UPKEEP_SECONDS)
             await self.office.board.work.recover()
             await self.office.mailbox.recover()
-            try:
-                await self.office.approvals.finish_cut()
-                if self.office.exchange is not None:
-                    await self.office.exchange.keep_up()
-                await archive_old(self.office)
-            except SandboxError as error:
-                logger.warning("what is handed in cannot be seen to now, and is seen to later: %s", error)
+            await self.office.approvals.finish_cut()
+            if self.office.exchange is not None:
+                await self.office.exchange.keep_up()
+            await archive_old(self.office)
             await self._recruit(group, beating)
 
     def _publish(self, sender: Role, subject: str, payload: Contract) -> None:
