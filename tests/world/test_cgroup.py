@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -123,6 +124,32 @@ async def test_what_a_killed_artoo_left_is_swept(parent: Path) -> None:
         sweep(parent)
         assert not left.exists()
         assert held.path.exists()
+
+
+async def test_a_group_that_nobody_waits_for_any_more_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is cancelled while the group is made leaves no directory, and no lock that keeps others from sweeping."""
+    begun, go_on = threading.Event(), threading.Event()
+    made = cgroup._made  # pyright: ignore[reportPrivateUsage]
+    locks: list[int] = []
+
+    def slowly(parent: Path) -> tuple[Group, int]:
+        begun.set()
+        assert go_on.wait(10)
+        group, lock = made(parent)
+        locks.append(lock)
+        return group, lock
+
+    monkeypatch.setattr(cgroup, "_place", [cgroup.Place(tmp_path)])
+    monkeypatch.setattr(cgroup, "_made", slowly)
+    waiting = asyncio.create_task(grouped(_LITTLE, ()).__aenter__())
+    assert await asyncio.to_thread(begun.wait, 10)
+    waiting.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert locks and not list(tmp_path.iterdir())
+    with pytest.raises(OSError):
+        os.fstat(locks[0])
 
 
 async def test_a_group_that_cannot_be_had_is_no_excuse(monkeypatch: pytest.MonkeyPatch) -> None:

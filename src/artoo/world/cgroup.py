@@ -23,6 +23,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Limits, RunStatus
 from artoo.world.cgroup_place import Place, find_place
 from artoo.world.mounts import in_memory
+from artoo.world.threads import or_undone
 
 _NAME = "artoo-command-"
 _JOIN = 'echo 0 > "$0" && exec "$@"'
@@ -106,7 +107,8 @@ async def grouped(limits: Limits, writes: tuple[Path, ...]) -> AsyncGenerator[Gr
     if found.parent is None:
         yield None
         return
-    group, lock = await asyncio.to_thread(_made, found.parent)
+    parent = found.parent
+    group, lock = await or_undone(lambda: _made(parent), _unmade)
     try:
         try:
             group.limit(limits, limits.disk_bytes if in_memory(writes) else 0)
@@ -195,6 +197,13 @@ def _made(parent: Path) -> tuple[Group, int]:
                 return Group(path), lock
             os.close(lock)
     raise SandboxError(f"groups that are made in {parent} go again: something else removes them")
+
+
+def _unmade(made: tuple[Group, int]) -> None:
+    """Nobody waits for it any more: nothing has joined it yet."""
+    group, lock = made
+    group.remove()
+    os.close(lock)
 
 
 def _held(path: Path) -> int | None:

@@ -11,9 +11,7 @@ happens once, or has happened, and the board moves once.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
-import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -29,11 +27,13 @@ from artoo.contracts.errors import ClaimLost, GovernanceRefused, SandboxError
 from artoo.contracts.execution import assurance_of
 from artoo.contracts.settling import ApplyMode
 from artoo.runtime.answers import Answers
+from artoo.runtime.team.alone import PATIENCE_SECONDS, alone
 from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.proposal import Proposal, carry_out, propose, took_effect
 from artoo.runtime.team.submissions import Intent, Submission, Submissions
 from artoo.tools.policy import Policies
 from artoo.world.undo import undo
+from artoo.world.view_place import ViewInUse
 
 logger = logging.getLogger(__name__)
 
@@ -79,14 +79,14 @@ class Approvals:
         self._submissions = submissions
         self._allow = tuple(allow)
         self._mode = mode
-        self._turn = asyncio.Lock()
 
     async def look(self, task: BoardTask) -> Proposal | None:
         """What the task's latest submission would change here; None: it has no files.
 
-        Raises SandboxError, also for what another machine made and cannot be laid over files here.
+        Raises SandboxError, also for what another machine made and cannot be laid over files here, and (as every
+        ruling) ViewInUse while somebody else looks at it or rules on it.
         """
-        async with self._alone(), self._at_hand(task):
+        async with self._alone(task.id), self._at_hand(task):
             return await self._proposal(task)
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
@@ -101,7 +101,7 @@ class Approvals:
 
         `applying`: on this machine alone from now on. Raises as `look`, and ClaimLost when another one is at it.
         """
-        async with self._alone(), self._at_hand(task):
+        async with self._alone(task.id), self._at_hand(task):
             if applying:
                 await self._take(task)
             try:
@@ -118,7 +118,7 @@ class Approvals:
         Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError when nothing can be applied.
         """
         intent = Intent(actor=actor, reason=reason, submission=submission, digest=digest or "")
-        async with self._alone(), self._at_hand(await self._board.get(task_id)):
+        async with self._alone(task_id), self._at_hand(await self._board.get(task_id)):
             claim = await self._board.reviews.take(task_id, actor)
             if claim.task.submission != submission:
                 raise ClaimLost(
@@ -132,7 +132,7 @@ class Approvals:
 
         A result that nothing has confirmed is a claim, and nobody's trust makes it more: the operator looks at it.
         """
-        async with self._alone():
+        async with self._alone(task.id):
             now = await self._board.get(task.id)
             if now.state is not BoardState.REVIEW or now.submission != task.submission:
                 return Ruling(now, completed=now.state is BoardState.COMPLETED)
@@ -146,7 +146,7 @@ class Approvals:
 
     async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
         """Rejects; the work stays in its view, for the next attempt. A cut approval is undone."""
-        async with self._alone():
+        async with self._alone(task_id):
             task = await self._board.get(task_id)
             rejected = await self._board.reviews.reject(task_id, actor, reasons, submission=submission)
             papers = self._papers(task)
@@ -165,6 +165,8 @@ class Approvals:
             try:
                 if await self._finish(task.id):
                     finished.append(task.id)
+            except ViewInUse:  # somebody looks at it, and nobody waits for them
+                continue
             except (GovernanceRefused, SandboxError) as error:
                 logger.warning("the approval of task %s is not finished yet: %s", task.id, error)
         return tuple(finished)
@@ -180,7 +182,7 @@ class Approvals:
         return list(found.values())
 
     async def _finish(self, task_id: str) -> bool:
-        async with self._alone():
+        async with self._alone(task_id, patience=0.0):
             task = await self._board.get(task_id)
             papers = self._papers(task)
             intent = await asyncio.to_thread(papers.noted)
@@ -319,22 +321,9 @@ class Approvals:
         left = await self._merges.leave_to_operator(task.id, task.submission, reasons)
         return Ruling(left, waiting=True, why=proposal.asks, proposal=proposal)
 
-    @asynccontextmanager
-    async def _alone(self) -> AsyncGenerator[None]:
-        """One ruling at a time, over all processes: they are short. A crash releases it."""
-        async with self._turn:
-            descriptor = await asyncio.to_thread(_locked, self._submissions.folder)
-            try:
-                yield
-            finally:
-                os.close(descriptor)
-
-
-def _locked(folder: Path) -> int:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(folder / ".ruling", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    return descriptor
+    def _alone(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AbstractAsyncContextManager[None]:
+        """One ruling on a task at a time, over all processes: who reads this one stops nothing else."""
+        return alone(self._submissions.lock(task_id), f"what task {task_id} handed in", patience=patience)
 
 
 def _listed(conflicts: Sequence[Conflict]) -> str:

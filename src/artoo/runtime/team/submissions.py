@@ -113,6 +113,10 @@ class Submissions:
         except OSError:
             return ""
 
+    def lock(self, board_task: str) -> Path:
+        """The file that is held while somebody rules on what the task handed in."""
+        return self.folder / f".ruling-{self._papers(board_task).name}"
+
     def discard(self, board_task: str, actor: str) -> None:
         """Forgets all papers of a task, and what is left of its view; that something handed in goes, is told.
 

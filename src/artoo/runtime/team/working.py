@@ -239,7 +239,10 @@ async def _submit(bench: Bench, claim: TaskClaim, attempt: Attempt, work: Submit
         return
     submitted, review = await bench.merges.submit(claim, work.summary)
     if not review:
-        submitted = (await bench.approvals.pass_by_policy(submitted)).task
+        try:
+            submitted = (await bench.approvals.pass_by_policy(submitted)).task
+        except SandboxError as error:  # the upkeep passes it
+            logger.warning("the approval of task %s is not finished yet: %s", submitted.id, error)
     await _sent(bench, submitted)
 
 
