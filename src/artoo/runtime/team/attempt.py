@@ -14,14 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from artoo.contracts.agents import RUNTIME, BoardTask, SubmittedWork
-from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled, counts_of
 from artoo.ports.confirm import Questions
 from artoo.ports.world import View
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.options import RunOptions
 from artoo.runtime.team.exchange import Exchange
-from artoo.runtime.team.submissions import Submissions
+from artoo.runtime.team.submissions import Submissions, writing
 from artoo.world.closing import opened
 from artoo.world.pending import DAY, PendingRecord, SettledRecord, forget_pending, note_settled
 from artoo.world.settle import discard
@@ -86,10 +85,7 @@ def _dropped(submissions: Submissions, task: BoardTask, task_id: str) -> Settled
 
 def _taken_up(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
     """What stands in the view already. A view that the person's files have left behind is forgotten."""
-    try:
-        submissions.enter(task.id, task.text)
-    except OSError as error:
-        raise SandboxError(f"{submissions.folder} cannot be written ({error.strerror}); free space") from error
+    submissions.enter(task.id, task.text)
     place = submissions.view(task.id)
     if not place.exists:
         return ()
@@ -113,14 +109,12 @@ async def hand_in(
     The dossier comes first: where it stands, the handing in is finished, whatever happens to this process.
     """
     papers = submissions.of(work.board_task, work.submission)
-    try:
-        await asyncio.to_thread(papers.keep, work)
+    await asyncio.to_thread(papers.keep, work)
+    with writing(papers.place):
         await attempt.trunk.join([attempt.name])
         await attempt.trunk.close()
         digest = await asyncio.to_thread(_kept, submissions, work.board_task, since, days)
-        await asyncio.to_thread(papers.keep, work.model_copy(update={"digest": digest}))
-    except OSError as error:
-        raise SandboxError(f"{error.strerror or error}; free space") from error
+    await asyncio.to_thread(papers.keep, work.model_copy(update={"digest": digest}))
 
 
 def _kept(submissions: Submissions, board_task: str, since: float, days: float) -> str:

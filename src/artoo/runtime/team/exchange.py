@@ -27,7 +27,7 @@ from artoo.contracts.settling import Review
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import View
 from artoo.runtime.projects import Projects
-from artoo.runtime.team.submissions import Submissions
+from artoo.runtime.team.submissions import Submissions, writing
 from artoo.store.address import StoreAddress
 from artoo.tools.review import review_of
 from artoo.world.closing import opened as opened_view
@@ -106,7 +106,7 @@ class Exchange:
         if work is None or not work.digest:
             await self._announce(task, work, "", "", None)
             return
-        with tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
+        with writing(self._submissions.folder), tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
             try:
                 review = await asyncio.to_thread(self._packed, task.id, parcel)
             except StaysHere as error:
@@ -135,13 +135,10 @@ class Exchange:
         place = self._submissions.view(task_id)
         if not place.exists:
             raise StaysHere("its files are not there any more: they were applied, discarded or have expired")
-        try:
-            with opened_view(place, self._submissions.home) as view:
-                found = view.difference()
-                pack(place, found, parcel)
-                review = review_of(found, task_id, RealFiles(), Union(place.strata())).model_dump_json()
-        except OSError as error:
-            raise SandboxError(f"the submission of task {task_id} cannot be packed: {error.strerror}") from error
+        with writing(place.base), opened_view(place, self._submissions.home) as view:
+            found = view.difference()
+            pack(place, found, parcel)
+            review = review_of(found, task_id, RealFiles(), Union(place.strata())).model_dump_json()
         return review if len(review) <= LONGEST_REVIEW else ""
 
     def _send(self, task: BoardTask, parcel: BinaryIO) -> None:
@@ -214,29 +211,27 @@ class Exchange:
         from artoo.store.parcels import receive
 
         place = self._submissions.view(task.id)
-        try:
-            self._submissions.enter(task.id, task.text)
-            with tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
-                with opened(self._address, "read", ActivityStoreError) as connection:
-                    receive(connection, task.id, task.submission, kept.sha256, parcel)
-                if place.exists:
-                    with opened_view(place, self._submissions.home):  # an apply that a crash cut is finished first
-                        pass
-                with place.locked(PATIENCE_SECONDS):
-                    unpack(parcel, place, footing, to_look=to_look)
-        except OSError as error:
-            raise SandboxError(f"the files of task {task.id} cannot be laid out: {error.strerror}") from error
+        self._submissions.enter(task.id, task.text)
+        with writing(place.base), tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
+            with opened(self._address, "read", ActivityStoreError) as connection:
+                receive(connection, task.id, task.submission, kept.sha256, parcel)
+            if place.exists:
+                with opened_view(place, self._submissions.home):  # an apply that a crash cut is finished first
+                    pass
+            with place.locked(PATIENCE_SECONDS):
+                unpack(parcel, place, footing, to_look=to_look)
 
     def _forget_earlier(self, task: BoardTask) -> None:
         """What this machine handed in before is no part of what waits now."""
         place = self._submissions.view(task.id)
         if place.exists:
-            with place.locked(PATIENCE_SECONDS):
+            with writing(place.base), place.locked(PATIENCE_SECONDS):
                 place.remove()
 
     def _roots(self, task: BoardTask) -> Roots:
         workspace = Path(os.path.realpath(self._workspace.expanduser()))
-        workspace.mkdir(parents=True, exist_ok=True)
+        with writing(workspace):
+            workspace.mkdir(parents=True, exist_ok=True)
         try:
             project = self._projects.place(task.project) if task.project else workspace
         except ConfigurationError as error:
@@ -248,7 +243,7 @@ class Exchange:
         place = self._submissions.view(task_id)
         if not is_brought(place) or self._submissions.of(task_id, submission).noted() is not None:
             return
-        with suppress(SandboxError), place.locked(PATIENCE_SECONDS):
+        with suppress(SandboxError), writing(place.base), place.locked(PATIENCE_SECONDS):
             if is_brought(place):
                 place.remove()
 
@@ -289,7 +284,7 @@ class Exchange:
         place = self._submissions.view(task.id)
         if not place.exists or self._submissions.of(task.id, task.submission).noted() is not None:
             return
-        with place.locked():
+        with writing(place.base), place.locked():
             place.remove()
 
 

@@ -9,7 +9,10 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.agents import SubmittedWork
 from artoo.contracts.base import Contract
+from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_durably
 from artoo.world.pending import SettledRecord
 from artoo.world.remove import remove_tree
@@ -41,9 +45,23 @@ class Intent(Contract):
     digest: str
 
 
+@contextmanager
+def writing(place: Path) -> Generator[None]:
+    """What the file system refuses at `place` is one of artoo's own errors, that whoever rules expects.
+
+    Raises SandboxError.
+    """
+    try:
+        yield
+    except OSError as error:
+        where, why = os.fsdecode(error.filename or place), error.strerror or error
+        raise SandboxError(f"{where} cannot be used ({why}): free space, or make it yours again") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The papers of one submission, which need not be there. Everything here blocks, and raises OSError."""
+    """The papers of one submission, which need not be there. Everything here blocks; what writes raises
+    SandboxError."""
 
     place: Path
 
@@ -65,15 +83,13 @@ class Submission:
 
     def forget_approval(self) -> None:
         """It is not to be finished any more."""
-        (self.place / "approval.json").unlink(missing_ok=True)
-
-    def forget(self) -> None:
-        """As if it had never been handed in."""
-        remove_tree(self.place)
+        with writing(self.place):
+            (self.place / "approval.json").unlink(missing_ok=True)
 
     def _write(self, name: str, content: Contract) -> None:
-        self.place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_durably(self.place / name, content.model_dump_json().encode())
+        with writing(self.place):
+            self.place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_durably(self.place / name, content.model_dump_json().encode())
 
     def _read(self, name: str, kind: type[_M]) -> _M | None:
         try:
@@ -101,10 +117,11 @@ class Submissions:
         return Views(self.home).place(board_task)
 
     def enter(self, board_task: str, text: str) -> None:
-        """Notes that a task has a view from now on, so that it is found when the task is gone. Raises OSError."""
+        """Notes that a task has a view, so that it is found when the task is gone. Raises SandboxError."""
         papers = self._papers(board_task)
-        papers.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_durably(papers / _ASKED, text.encode("utf-8", "replace"))
+        with writing(papers):
+            papers.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_durably(papers / _ASKED, text.encode("utf-8", "replace"))
 
     def asked(self, board_task: str) -> str:
         """The text of a task that has papers here; empty when there are none. Blocks, and raises nothing."""
@@ -120,20 +137,22 @@ class Submissions:
     def discard(self, board_task: str, actor: str) -> None:
         """Forgets all papers of a task, and what is left of its view; that something handed in goes, is told.
 
-        Raises OSError, and SandboxError while somebody works in the view.
+        Raises SandboxError, also while somebody works in the view.
         """
-        view = self.view(board_task)
-        if view.base.is_dir():
-            with view.locked(PATIENCE_SECONDS):
-                if self._handed_in(board_task):
-                    discard(view, self._line(board_task, actor))
-                else:
-                    view.remove()
-        remove_tree(self._papers(board_task))
+        view, papers = self.view(board_task), self._papers(board_task)
+        with writing(papers):
+            if view.base.is_dir():
+                with view.locked(PATIENCE_SECONDS):
+                    if self._handed_in(board_task):
+                        discard(view, self._line(board_task, actor))
+                    else:
+                        view.remove()
+            remove_tree(papers)
 
     def listed(self) -> tuple[str, ...]:
-        """The tasks of which there are papers here."""
-        names = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
+        """The tasks of which there are papers here. Raises SandboxError."""
+        with writing(self.folder):
+            names = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
         return tuple(name for name in names if not name.startswith("."))
 
     def _handed_in(self, board_task: str) -> bool:

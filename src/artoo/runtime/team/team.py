@@ -8,8 +8,9 @@ books (Office) ─┬─ outbox ─────────────► the s
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -54,6 +55,8 @@ from artoo.runtime.team.minds import Minds
 from artoo.runtime.team.office import Office
 from artoo.runtime.team.reviewing import Reviewer
 from artoo.verdicts.checks import run_check
+
+logger = logging.getLogger(__name__)
 
 NO_TASK = ""
 """Records of the team belong to no task of the dual loop: they are on the stream, and in no task's log."""
@@ -320,15 +323,23 @@ class Team:
                 heartbeat.wake("something came in")
 
     async def _upkeep(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
+        """What cannot be done now is tried again later, and stops nothing else. Raises ActivityStoreError."""
+        office = self.office
+        steps: tuple[Callable[[], Awaitable[object]], ...] = (
+            office.board.work.recover,
+            office.mailbox.recover,
+            office.approvals.finish_cut,
+            *(() if office.exchange is None else (office.exchange.keep_up,)),
+            partial(archive_old, office),
+            partial(self._recruit, group, beating),
+        )
         while True:
-            await self.office.clock.sleep(UPKEEP_SECONDS)
-            await self.office.board.work.recover()
-            await self.office.mailbox.recover()
-            await self.office.approvals.finish_cut()
-            if self.office.exchange is not None:
-                await self.office.exchange.keep_up()
-            await archive_old(self.office)
-            await self._recruit(group, beating)
+            await office.clock.sleep(UPKEEP_SECONDS)
+            for step in steps:
+                try:
+                    await step()
+                except (ConfigurationError, SandboxError) as error:
+                    logger.warning("the team's upkeep is not finished yet: %s", error)
 
     def _publish(self, sender: Role, subject: str, payload: Contract) -> None:
         self._port(sender).publish(payload)

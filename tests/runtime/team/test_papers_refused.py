@@ -1,0 +1,66 @@
+"""What the file system refuses of the team's papers is told, and ends nothing else of the team."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from team_world import crew, settled, writing
+
+from artoo.agents.folders import create_agent
+from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
+from artoo.contracts.errors import SandboxError
+from artoo.runtime.team import submissions
+from artoo.runtime.team import team as at_work
+from artoo.testing import FakeClock
+
+ALONE = {"ada": TrustLevel.PROBATION}
+
+
+async def test_an_approval_that_cannot_be_written_down_changes_nothing(place: Path) -> None:
+    """It is refused with the reason, the task stays in review, and it is approved once the way is free."""
+    async with crew(place, writing("new.txt", "n\n"), trust=ALONE) as team:
+        task = await team.add("write new.txt", "ada")
+        await team.until(task, BoardState.REVIEW)
+        approving = team.office.approvals.approve
+        in_the_way = team.office.submissions.of(task.id, 1).place / "approval.json"
+        in_the_way.mkdir()
+        with pytest.raises(SandboxError, match="cannot be used"):
+            await approving(task.id, OPERATOR, "", submission=1)
+        assert (await team.office.board.get(task.id)).state is BoardState.REVIEW
+        assert not (place / "project" / "new.txt").exists()
+        in_the_way.rmdir()
+        assert (await approving(task.id, OPERATOR, "", submission=1)).completed
+
+
+@pytest.mark.parametrize("refused", ["papers", "step"])
+async def test_the_upkeep_goes_on(place: Path, monkeypatch: pytest.MonkeyPatch, refused: str) -> None:
+    """Papers that cannot be removed, or a step that fails, keep no later step of it from being made."""
+    clock = FakeClock()
+    tried: list[object] = []
+
+    def not_yours(*what: object) -> None:
+        tried.append(what)
+        raise PermissionError(13, "Permission denied", str(place))
+
+    async def fails(office: object) -> None:
+        tried.append(office)
+        raise SandboxError("it cannot be archived")
+
+    if refused == "step":
+        monkeypatch.setattr(at_work, "archive_old", fails)
+    async with crew(place, writing("new.txt", "n\n"), trust=ALONE, clock=clock) as team:
+        task = await team.add("write new.txt", "ada")
+        await team.until(task, BoardState.REVIEW)
+        assert (await team.office.approvals.approve(task.id, OPERATOR, "", submission=1)).completed
+        if refused == "papers":
+            monkeypatch.setattr(submissions, "remove_tree", not_yours)
+        identity = create_agent(place / "home", "eve", role="clerk", persona="new")
+        await team.office.registry.register("eve", OPERATOR, sha256=identity.sha256)
+        clock.advance(at_work.ARCHIVE_AFTER.total_seconds() + at_work.UPKEEP_SECONDS)
+
+        async def joined() -> bool:
+            return "eve" in team.team.heartbeats
+
+        assert await settled(team, joined)
+        assert tried
