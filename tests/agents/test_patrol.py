@@ -326,6 +326,27 @@ async def test_an_item_whose_process_died_is_submitted_again_under_its_key(round
     assert await round_.beat(round_.patrol()) == []
 
 
+async def test_what_was_switched_off_before_its_turn_is_not_done(round_: Round) -> None:
+    """An item that was found due waits for its turn; the routine counts as it is then."""
+    round_.write("- every: 1d one\n- every: 1d two\n- every: 1d three")
+    patrol = round_.patrol()
+    round_.clock.advance(120)
+    assert await patrol.due()
+    await patrol.do()
+    round_.write("- every: 1d one\n- [x] every: 1d two")
+    assert await patrol.due() is None
+    assert [request.text for request in round_.requests] == ["one"]
+
+
+async def test_the_beginning_of_a_key_tells_runs_of_one_item_apart(round_: Round) -> None:
+    """A letter is named by the beginning of its id: the same for each day's report, it would name none."""
+    round_.write("- every: 1h look")
+    patrol = round_.patrol()
+    for _ in range(3):
+        await round_.beat(patrol, 3_700)
+    assert len({request.key[:20] for request in round_.requests}) == 3
+
+
 async def test_a_throttled_item_stays_open(round_: Round) -> None:
     """Backing off does not use up the day's turn."""
     round_.write("- every: 1d look")

@@ -88,7 +88,13 @@ class Patrol:
         self._next_look = 0.0
 
     async def due(self) -> str | None:
-        """See Duty. Looks at files and conditions at most every 30 s. Raises ActivityStoreError."""
+        """See Duty. Looks at files and conditions at most every 30 s. What was found due and has left the
+        routine since is not done. Raises ActivityStoreError.
+        """
+        if self._found:
+            await self._reread()
+            known = self._items | self._scripted
+            self._found = deque(one for one in self._found if one.item.key in known)
         if not self._found and self._clock.monotonic() >= self._next_look:
             self._next_look = self._clock.monotonic() + SHORTEST_LOOK
             await self._look()
@@ -98,7 +104,7 @@ class Patrol:
         """See Duty: takes up the next due item."""
         found = self._found.popleft()
         now = self._clock.now()
-        key = found.state.open_key or f"patrol-{found.item.key}-{microseconds(now)}"
+        key = found.state.open_key or f"patrol-{microseconds(now)}-{found.item.key}"  # its beginning names it
         taken = ItemState(now, found.mark, key)
         await self._store.put(found.item.key, taken)
         done = await self._submit(PatrolRequest(key, found.item.request, found.source))
