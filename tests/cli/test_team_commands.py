@@ -111,6 +111,12 @@ def test_letters(run: Run) -> None:
     assert [one["id"] for one in run("mail", "list", "--of", "ada", "--json").json] == [sent["id"]]
     assert [one["partition"] for one in run("mail", "list", "--box", "sent", "--json").json] == ["inbox"]
     assert "hello" in run("mail", "read", sent["id"][:13]).output
+    run("mail", "send", "operator", "one")
+    noted = run("mail", "send", "operator", "two", "--json").json["id"]
+    assert "2 in your archive now" in run("mail", "read", "--all").output
+    assert run("mail", "list", "--json").json == []
+    assert "archive: read" in run("mail", "read", noted).output
+    assert run("mail", "read").code == run("mail", "read", noted, "--all").code == 2
     unanswered = run("mail", "send", "ada", "and?", "--wait", "0")
     assert unanswered.code == 1 and "nobody works here: artoo serve" in unanswered.errors
 

@@ -133,6 +133,18 @@ class Mailbox:
         """Agents to whom nothing can be sent, though the books know them."""
         return () if self._missing is None else await self._missing()
 
+    async def earlier(self, mail: Mail, *, limit: int) -> tuple[Mail, ...]:
+        """The last letters that its sender and its recipient wrote each other before it, oldest first."""
+        rows = await self._database.read(
+            lambda reading: reading.all(
+                "SELECT * FROM mails WHERE (sender = :one AND recipient = :other OR sender = :other AND"
+                " recipient = :one) AND position < (SELECT position FROM mails WHERE id = :id)"
+                " ORDER BY position DESC LIMIT :limit",
+                {"one": mail.sender, "other": mail.recipient, "id": mail.id, "limit": limit},
+            )
+        )
+        return tuple(map(mail_of, reversed(rows)))
+
     async def get(self, mail_id: str) -> Kept:
         """A letter and where it lies."""
         return await self._database.read(lambda reading: kept_of(find_mail(reading, mail_id)))

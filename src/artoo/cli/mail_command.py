@@ -88,10 +88,22 @@ def list_(name: str, box: str, limit: int, as_json: bool) -> None:
 
 
 @mail.command("read")
-@click.argument("letter")
+@click.argument("letter", required=False)
+@click.option("--all", "everything", is_flag=True, help="Put all letters of your inbox into your archive, unread.")
 @as_json_option
-def read(letter: str, as_json: bool) -> None:
+def read(letter: str | None, everything: bool, as_json: bool) -> None:
     """Show a letter. LETTER is its id or the beginning of it; one of your inbox goes to your archive."""
+    if everything == (letter is not None):
+        raise click.UsageError("name one letter, or --all")
+    if letter is None:
+        from artoo.runtime.team.by_hand import put_all_away
+
+        gone = in_office(put_all_away)
+        if as_json:
+            print_json({"archived": gone})
+        else:
+            click.echo(f"{gone} in your archive now: artoo mail list --box archive")
+        return
     kept = in_office(lambda office: _read(office, letter))
     if as_json:
         print_json(_kept_object(kept))
@@ -100,7 +112,9 @@ def read(letter: str, as_json: bool) -> None:
 
     found = kept.mail
     head = f"{found.sender} to {found.recipient}, {when(found.sent_at)} UTC, {found.priority.value}"
-    show_lines([head, *([f"in reply to {found.in_reply_to}"] if found.in_reply_to else []), "", found.text])
+    about = [f"in reply to {found.in_reply_to}"] if found.in_reply_to else []
+    about += [f"{kept.partition}: {kept.note}"] if kept.note else []
+    show_lines([head, *about, "", found.text])
 
 
 async def _listed(office: Office, name: str, box: str, limit: int) -> tuple[Kept, ...]:

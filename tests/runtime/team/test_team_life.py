@@ -275,6 +275,70 @@ async def test_patrol_reports(place: Path) -> None:
         assert not any(isinstance(one.payload, ReplyMissed) for one in team.envelopes)
 
 
+async def test_a_report_that_nobody_takes_is_no_reason_to_do_it_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operator's mailbox is full: the item is done, with what it cost, and the agent is not set back."""
+    folder = place / "home" / "agents" / "cyd"
+    monkeypatch.setattr("artoo.agents.mail_rows.MOST_UNREAD", 0)
+    monkeypatch.setattr("artoo.agents.mail_rows.MOST_WAITING", 0)
+    async with crew(place, counting, trust=ONE) as team:
+        (folder / "HEARTBEAT.md").write_text("- every: 1d Count what is there.\n")
+    async with crew(place, counting, trust=ONE) as team:
+        team.team.heartbeats["cyd"].wake("test")
+
+        async def woken() -> list[AgentWoken]:
+            found = [one.payload for one in team.envelopes if isinstance(one.payload, AgentWoken)]
+            return [one for one in found if one.outcome == "run"]
+
+        record = (await settled(team, woken))[0]
+        assert "patrol ×1" in record.why and "backing off" not in record.why and record.llm_calls
+        assert not await team.office.mailbox.list(OPERATOR, "inbox")
+
+
+async def test_the_operator_is_answered_in_words(place: Path) -> None:
+    """What could not be done is said as artoo says it to a person, with no signs; what waits is named."""
+    (place / "out" / "agents" / "cyd").mkdir(parents=True)
+    (place / "out" / "agents" / "cyd" / "old.txt").write_text("mine\n")
+
+    def script(asked: Asked) -> Scripted:
+        if asked.contract == "Plan":
+            return plan("remove old.txt", {"text": "it ran", "check": {"check": "tool_succeeded"}}, tool="shell")
+        return shell("rm old.txt && echo removed")
+
+    async with crew(place, script, trust=ONE) as team:
+        await team.office.mailbox.send(OPERATOR, "cyd", "remove old.txt")
+        (letter,) = await settled(team, lambda: team.office.mailbox.list(OPERATOR, "inbox"))
+        assert "removed" in letter.mail.text and "■" not in letter.mail.text
+        assert "waits for your consent" in letter.mail.text and "artoo diff " in letter.mail.text
+
+
+async def test_an_agent_that_asks_back_knows_what_it_asked(place: Path) -> None:
+    """The next letter is shown with the last ones of the two, and of nobody else."""
+    seen: list[str] = []
+
+    def script(asked: Asked) -> Scripted:
+        if asked.contract == "Plan":
+            seen.append(asked.user)
+        return counting(asked)
+
+    async with crew(place, script, trust=TWO) as team:
+        mailbox = team.office.mailbox
+        await mailbox.send("ada", "cyd", "a letter of ada's")
+        await mailbox.send(OPERATOR, "cyd", "write the price list")
+
+        async def answered(count: int) -> bool:
+            return len(await mailbox.list(OPERATOR, "inbox")) == count
+
+        assert await settled(team, lambda: answered(1))
+        seen.clear()
+        await mailbox.send(OPERATOR, "cyd", "Swiss francs please")
+        assert await settled(team, lambda: answered(2))
+        asked = next(one for one in seen if "Swiss francs please" in one)
+        assert "operator: write the price list" in asked and "cyd: " in asked
+        assert "a letter of ada's" not in asked
+
+
 async def test_the_homes_routine_reaches_every_agent(place: Path) -> None:
     """`patrol_routine` of the seed's configuration is the patrol of each agent, beside its own HEARTBEAT.md."""
     routine = place / "home" / "config" / "heartbeat_patrol.md"

@@ -1,4 +1,5 @@
-"""A letter or a patrol item is a request like any other; the answer is the result's summary (SPEC section 11).
+"""A letter or a patrol item is a request like any other; the answer is the result's summary (SPEC section 11), and
+to the operator what they would be told of a task of their own.
 
 Nothing governs these: no review stands between them and the disk. So an agent works on them at its own desk, a
 directory of the workspace, and whatever it would do elsewhere goes through the gate with nobody to ask.
@@ -7,6 +8,7 @@ directory of the workspace, and whatever it would do elsewhere goes through the 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,8 +16,9 @@ from artoo.agents.cognition_store import Session
 from artoo.agents.duties import Done, throttled_ending
 from artoo.agents.mail_rows import MailClaim
 from artoo.agents.patrol import PatrolRequest
-from artoo.contracts.agents import OPERATOR, Priority
+from artoo.contracts.agents import OPERATOR, Mail, Priority
 from artoo.contracts.errors import ClaimLost, MailRefused
+from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.prompts.segments import Segment
 from artoo.runtime.behalf import Behalf
@@ -23,8 +26,14 @@ from artoo.runtime.options import RunOptions
 from artoo.runtime.team.bench import Bench
 from artoo.runtime.team.holding import held
 from artoo.runtime.team.member import Member
+from artoo.tools.settling_words import waiting
+from artoo.words.result import result_words
+
+logger = logging.getLogger(__name__)
 
 LONGEST_ANSWER = 20_000
+EARLIER, LONGEST_EARLIER = 4, 600
+"""Letters that are shown with one, and characters of each."""
 
 
 @dataclass(slots=True)
@@ -43,7 +52,7 @@ async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
     if mail.in_reply_to is not None:
         return await _read(bench, member, claim)
     run = _Run()
-    context = {Segment.MAIL: f"The request is a letter from {mail.sender}. Your result is the answer."}
+    context = {Segment.MAIL: await _about(bench, mail)}
     try:
         doing = _do(bench, member, mail.text, context, f"mail:{mail.id}", run)
         result = await held(doing, lambda: bench.mailbox.renew(claim), bench.clock)
@@ -59,10 +68,20 @@ async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
     session = Session(run.id, "mail", result.summary, mail=mail.id)
     await bench.remember(member.name, session, mail.text, result)
     try:
-        await bench.mailbox.answer(claim, result.summary[:LONGEST_ANSWER])
+        await bench.mailbox.answer(claim, _told(result, mail.sender, run.id))
     except MailRefused as error:
         await bench.mailbox.archive(claim, f"done, but not answered: {error}")
     return done
+
+
+async def _about(bench: Bench, mail: Mail) -> str:
+    """Who writes, and what the two wrote before: a letter may be the answer to a question, or go on from one."""
+    lines = [f"The request is a letter from {mail.sender}. Your result is the answer."]
+    earlier = await bench.mailbox.earlier(mail, limit=EARLIER)
+    if earlier:
+        lines.append("What you two wrote before, oldest first; the request may go on from it:")
+        lines += (f"{one.sender}: {shortened(one.text, LONGEST_EARLIER)}" for one in earlier)
+    return "\n".join(lines)
 
 
 async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
@@ -82,14 +101,29 @@ async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
     if done.throttled is not None or result.stopped_by is StoppedBy.INTERRUPTED:
         return Done(items=1, llm_calls=done.llm_calls, throttled=done.throttled or "stopped")
     await bench.remember(member.name, Session(run.id, "patrol", result.summary), request.text, result)
-    await bench.mailbox.send(
-        member.name,
-        OPERATOR,
-        f"Patrol: {request.text}\n\n{result.summary[:LONGEST_ANSWER]}",
-        priority=Priority.BACKGROUND,
-        mail_id=request.key,
-    )
+    try:
+        await bench.mailbox.send(
+            member.name,
+            OPERATOR,
+            f"Patrol: {request.text}\n\n{_told(result, OPERATOR, run.id)}",
+            priority=Priority.BACKGROUND,
+            mail_id=request.key,
+        )
+    except MailRefused as error:  # it is done all the same: a second time would cost as much and tell no more
+        logger.warning("what came of a patrol item of %s (task %s) is not told: %s", member.name, run.id, error)
     return done
+
+
+def _told(result: FinalResult, recipient: str, run: str) -> str:
+    """What the letter says of it. A summary's signs mean nothing to a person, who may have to agree to changes."""
+    if recipient != OPERATOR:
+        return result.summary[:LONGEST_ANSWER]
+    found = result.changes
+    lines = [result_words(result.language).plain(result, told=False)[:LONGEST_ANSWER]]
+    if found.waits:
+        lines.append(waiting(found.reason, found.counts, len(found.conflicts), result.language))
+        lines.append(f"artoo diff {run}")
+    return "\n\n".join(filter(None, lines))
 
 
 async def _do(
