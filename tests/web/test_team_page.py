@@ -74,6 +74,35 @@ async def test_a_submission_is_approved_in_the_page(place: Path) -> None:
         assert "no agent that may review it is there" not in (await page.get("/"))[1]
 
 
+async def test_what_the_team_made_leads_to_its_task(place: Path) -> None:
+    """Once on the first page, by a link that is there, also when an agent may review it."""
+    async with crew(place, writes, trust=ALONE) as team, page_of(place / "home") as page:
+        task = await team.add("write a.txt anew", "ada")
+        await team.until(task, BoardState.REVIEW)
+        _, text = await page.get("/")
+        assert text.count(task.id) == 2 and f"/tasks/{task.id}/difference" not in text  # the row, and its link
+        await hire(team.office, "cyd", TrustLevel.SENIOR)
+        _, text = await page.get("/")
+        (link,) = re.findall(rf'href="([^"]*{task.id}[^"]*)"', text)
+        assert (await page.get(link))[0] == 200
+
+
+async def test_what_was_rejected_too_often_is_approved_in_the_page(place: Path) -> None:
+    """Its difference is shown and may be approved after all, as the first page says."""
+    async with crew(place, writes, trust=ALONE) as team, page_of(place / "home") as page:
+        task = await team.add("write a.txt anew", "ada")
+        for number in range(1, 20):
+            now = await team.until(task, BoardState.REVIEW, BoardState.REJECTED)
+            if now.state is BoardState.REJECTED:
+                break
+            await team.office.approvals.reject(task.id, OPERATOR, f"no {number}", submission=now.submission)
+        _, text = await page.get(f"/team/tasks/{task.id}")
+        assert "+theirs" in text and 'value="approve"' in text and 'value="reject"' not in text
+        status, said = await review(page, task.id, "approve", text)
+        assert status == 200 and (place / "project" / "a.txt").read_text() == "theirs\n", said
+        assert (await team.office.board.get(task.id)).state is BoardState.COMPLETED
+
+
 async def test_a_rejection_needs_its_reasons(place: Path) -> None:
     """Without them it is refused; with them they are on the task, for whoever does it again."""
     async with crew(place, writes, trust=ALONE) as team, page_of(place / "home") as page:

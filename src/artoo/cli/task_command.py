@@ -232,20 +232,18 @@ async def _approve(
     office: Office, task_id: str, reason: str, digest: str | None
 ) -> tuple[BoardTask, bool, tuple[str, ...]]:
     """Approves as the operator, with their consent where Law 1 wants it. What stood in the way comes last."""
+    from artoo.runtime.team.by_hand import approve as approve_by_hand
+
     found = await office.board.get(task_id)
-    turned_down = found.state is BoardState.REJECTED  # too often; now the operator sides with its worker
-    proposal = await office.approvals.look(found) if turned_down or found.state is BoardState.REVIEW else None
+    shown = found.state in (BoardState.REVIEW, BoardState.REJECTED)
+    proposal = await office.approvals.look(found) if shown else None
     if proposal is not None and proposal.asks and digest is None:
         problems = await _disagreement(found, proposal)
         if problems:
             return found, False, problems
     if proposal is not None and digest is None:
         digest = proposal.digest
-    if turned_down:
-        await office.board.reconsider(task_id, OPERATOR, reason or "approved after all")
-    ruling = await office.approvals.approve(
-        task_id, OPERATOR, reason or "approved", submission=found.submission, digest=digest
-    )
+    ruling = await approve_by_hand(office, found, reason, submission=found.submission, digest=digest)
     return ruling.task, ruling.completed, ruling.why
 
 

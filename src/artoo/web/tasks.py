@@ -57,8 +57,10 @@ async def home(request: Request) -> Response:
     tasks = await asyncio.to_thread(list_tasks, site.home, LISTED + 1)
     asked = await asyncio.to_thread(open_questions, site.home)
     await asyncio.to_thread(settle_cut_applies, site.config)
-    pending = await asyncio.to_thread(pendings, site.config)
+    waiting = await asyncio.to_thread(pendings, site.config)
     shared = await site.others.seen(site.config, LISTED)
+    left = {one.task.id for one in shared.team.tasks}
+    pending = [one for one in waiting if one.task_id not in left]  # the board says what to do about those
     listed = [*((one, "") for one in tasks), *((one.summary, one.machine) for one in shared.tasks)]
     listed.sort(key=lambda one: one[0].started, reverse=True)
     rows = [(one, state_name(one.result, one.running), machine) for one, machine in listed[:LISTED]]

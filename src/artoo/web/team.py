@@ -11,8 +11,8 @@ from artoo.agents.additions import MOST_TASKS
 from artoo.agents.left import left_to_operator
 from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ConfigurationError, SandboxError
+from artoo.runtime.team.by_hand import approve, moves_from, read_letter
 from artoo.runtime.team.by_hand import move as move_by_hand
-from artoo.runtime.team.by_hand import moves_from, read_letter
 from artoo.runtime.team.instance import serving
 from artoo.runtime.team.office import open_office
 from artoo.web.site import form_of, number_in, page, site_of, value
@@ -52,7 +52,7 @@ async def board_task(request: Request) -> Response:
         found = await office.board.get(task_id)
         work = await office.approvals.work(found)
         proposal = None
-        if found.state is BoardState.REVIEW:
+        if found.state in (BoardState.REVIEW, BoardState.REJECTED):
             try:
                 proposal = await office.approvals.look(found)
             except SandboxError as error:  # it can still be rejected
@@ -84,13 +84,8 @@ async def review(request: Request) -> Response:
         raise ConfigurationError("say which submission this is about; use the page's own form")
     async with open_office(site_of(request).config) as office:
         if value(form, "verdict") == "approve":
-            ruling = await office.approvals.approve(
-                task_id,
-                OPERATOR,
-                why or "approved",
-                submission=submission,
-                digest=value(form, "digest") or None,
-            )
+            found, digest = await office.board.get(task_id), value(form, "digest") or None
+            ruling = await approve(office, found, why, submission=submission, digest=digest)
             if not ruling.completed:
                 raise ConfigurationError("; ".join(ruling.why) or "it was not approved")
         elif not why:
