@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from core_doubles import Stream, office
 
+from artoo.agents import embedded
 from artoo.agents.database import database_path
 from artoo.agents.embedded import EmbeddedDatabase
 from artoo.agents.holders import is_dead, this_process
@@ -154,6 +155,32 @@ async def test_a_full_disk_loses_nothing_that_was_accepted(tmp_path: Path) -> No
         assert await opened.board.list() == (kept,)
         await opened.board.add("more", OPERATOR)
         assert await opened.database.check() == ()
+
+
+async def test_who_stays_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write that finds the disk full is made when there is room, once; who waits says so, and readers go on."""
+    monkeypatch.setattr(embedded, "ROOM_SECONDS", 0.01)
+    told: list[str] = []
+    full = asyncio.Event()
+
+    def tell(sentence: str) -> None:
+        told.append(sentence)
+        full.set()
+
+    async with office(tmp_path) as opened:
+        database = opened.database
+        assert isinstance(database, EmbeddedDatabase)
+        database.wait_for_room(tell)
+        await database.read(lambda reading: reading.one("PRAGMA max_page_count = 1"))  # as many as there are
+        adding = asyncio.create_task(opened.board.add("x" * 20_000, OPERATOR))
+        async with asyncio.timeout(10):
+            await full.wait()
+        assert await opened.board.list() == () and not adding.done()
+        await database.read(lambda reading: reading.one("PRAGMA max_page_count = 1000000"))
+        async with asyncio.timeout(10):
+            added = await adding
+        assert await opened.board.list() == (added,)
+    assert len(told) == 2 and "free some room" in told[0] and "again" in told[1]
 
 
 async def test_who_holds_the_file_too_long_is_waited_for_and_then_named(tmp_path: Path) -> None:

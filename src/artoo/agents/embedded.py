@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from artoo.agents import holders, steady
 from artoo.agents.database import Database
-from artoo.agents.opening import connect, explained
+from artoo.agents.opening import connect, explained, is_full
 from artoo.agents.transaction import Hold, Parameters, Reading, Writing
 from artoo.contracts.errors import ActivityStoreError
 from artoo.ports.clock import Clock
@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 BUSY_SECONDS = 10.0
 """How long a transaction waits for those of other processes."""
+ROOM_SECONDS = 5.0
+"""Between two tries to write to a full disk, by who waits for room."""
 
 
 class EmbeddedDatabase(Database):
@@ -36,6 +38,8 @@ class EmbeddedDatabase(Database):
         self._connection = connection
         self._engine = _Engine(connection)
         self._thread: ThreadPoolExecutor | None = None
+        self._tell_no_room: Callable[[str], None] | None = None
+        self._has_room = True
 
     @classmethod
     async def open(
@@ -56,6 +60,10 @@ class EmbeddedDatabase(Database):
         opened._thread = thread
         return opened
 
+    def wait_for_room(self, tell: Callable[[str], None]) -> None:
+        """From now on a write that finds the disk full waits for room; `tell` hears so, and when there is some."""
+        self._tell_no_room = tell
+
     async def read(self, work: Callable[[Reading], T]) -> T:
         """See Database."""
         return await self._in_thread(lambda: self._read(work))
@@ -63,7 +71,21 @@ class EmbeddedDatabase(Database):
     async def write(self, work: Callable[[Writing], T]) -> T:
         """See Database."""
         loop = asyncio.get_running_loop()
-        return await self._in_thread(lambda: self._write(work, loop))
+        while True:
+            try:
+                result = await self._in_thread(lambda: self._write(work, loop))
+            except ActivityStoreError as error:
+                if self._tell_no_room is None or not is_full(error):
+                    raise
+                if self._has_room:
+                    self._has_room = False
+                    self._tell_no_room(f"{error} Nothing new is begun until then.")
+                await asyncio.sleep(ROOM_SECONDS)
+            else:
+                if self._tell_no_room is not None and not self._has_room:
+                    self._has_room = True
+                    self._tell_no_room(f"There is room for {self.place} again; what waited is being written.")
+                return result
 
     async def version(self) -> int:
         """See Database: any write of another process."""

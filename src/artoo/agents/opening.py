@@ -49,6 +49,12 @@ def explained(path: Path, doing: str) -> Generator[None]:
         raise ActivityStoreError(_explanation(path, doing, error)) from error
 
 
+def is_full(error: ActivityStoreError) -> bool:
+    """Whether it was only room that was missing: nothing was written, and trying again may help."""
+    code = getattr(error.__cause__, "sqlite_errorcode", None)
+    return isinstance(code, int) and code & 0xFF == sqlite3.SQLITE_FULL
+
+
 def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
     """Raises ActivityStoreError for another program's file, and for one of a newer artoo."""
     application, version, tables = connection.execute(_HEADER).fetchone()

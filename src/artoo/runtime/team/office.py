@@ -166,12 +166,16 @@ def complexity_rules(config: Config) -> tuple[ComplexityRule, ...]:
 async def open_books(config: Config, clock: Clock, *, lasting: Tell | None = None) -> Database:
     """The books of a home, made where there are none, or those in the store that it shares.
 
-    `lasting`: for who stays: it waits for a store that is away until that is back, and says so by this. Raises
-    ConfigurationError and ActivityStoreError, each with what to do.
+    `lasting`: for who stays: it waits for a store that is away until that is back, and for room on a full disk, and
+    says so by this. Raises ConfigurationError and ActivityStoreError, each with what to do.
     """
     home = config.home.resolve()
     if config.store is None:
-        return await EmbeddedDatabase.open(database_path(config.runtime.memory.episodic.activity_db, home), clock)
+        path = database_path(config.runtime.memory.episodic.activity_db, home)
+        embedded = await EmbeddedDatabase.open(path, clock)
+        if lasting:
+            embedded.wait_for_room(lasting)
+        return embedded
     check_installed()
     from artoo.agents.shared import PATIENCE_SECONDS, SharedDatabase  # the driver is there only with the extra
 

@@ -102,7 +102,8 @@ class Team:
         await office.sweep()
 
     async def run(self, *, ready: Callable[[], None] | None = None) -> None:
-        """Works until stopped; what was begun is ended or given back. Raises ActivityStoreError."""
+        """Works until stopped; what was begun is ended or given back. Raises ActivityStoreError, but not for
+        want of a store or of room where the office waits for them (`lasting`)."""
         async with asyncio.TaskGroup() as group:
             beating: list[asyncio.Task[None]] = []
             publishing = group.create_task(self._outbox.run(self.office.clock))
