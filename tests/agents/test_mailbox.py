@@ -10,8 +10,12 @@ from core_doubles import Office, Stream, office
 
 from artoo.agents import mail_rows
 from artoo.agents.asking import Reply
+from artoo.agents.database import Database
 from artoo.agents.mailbox import MOST_ATTEMPTS
 from artoo.agents.outbox import Outbox
+from artoo.agents.patrol_conditions import NewMail
+from artoo.agents.patrol_sights import Looking
+from artoo.agents.patrol_store import ItemState, PatrolStore
 from artoo.contracts.agents import OPERATOR, Mail, MailMoved, Priority, ReplyMissed
 from artoo.contracts.errors import ActorRefused, ClaimLost, MailRefused
 from artoo.testing import FakeClock
@@ -73,11 +77,44 @@ async def test_letters_for_the_sake_of_letters_come_to_an_end(tmp_path: Path) ->
             await opened.asking.ask(reader, writer, "and you?")
         await box.send(reader, OPERATOR, "we go round in circles")
         await box.answer(last, "that is all")
-        marks = await opened.database.read(
-            lambda reading: reading.all("SELECT name FROM marks WHERE name LIKE ?", ("depth%",))
-        )
-        assert not marks
         await box.send(reader, writer, "another matter")  # nothing in hand: a beginning
+        assert await _depths(opened.database) == mail_rows.DEEPEST
+        await opened.database.write(lambda writing: writing.run("DELETE FROM mails"))
+        await box.recover()
+        assert await _depths(opened.database) == 0
+
+
+async def _depths(database: Database) -> int:
+    return await database.read(
+        lambda reading: reading.count("SELECT count(*) FROM marks WHERE name LIKE ?", ("depth%",))
+    )
+
+
+@pytest.mark.usefixtures("engine")
+async def test_patrols_that_write_over_each_others_letters_come_to_an_end(tmp_path: Path) -> None:
+    """`when: mail` of two agents, each item a letter to the other: what a patrol writes is for a letter's sake too.
+    An answer is no new mail."""
+    async with office(tmp_path) as opened:
+        box, database = opened.mailbox, opened.database
+        ends = {name: Looking(name, tmp_path, database, _never) for name in ("ada", "bob")}
+        begun = await box.send(OPERATOR, "ada", "begin")
+        assert await ends["ada"].mark(NewMail()) == begun.id
+        rounds, writer, reader = 0, "ada", "bob"
+        with pytest.raises(MailRefused, match="in a row"):
+            while rounds < 100:
+                while (claim := await box.take(writer)) is not None:
+                    await box.answer(claim, "thank you")
+                due = await ends[writer].mark(NewMail())
+                store = PatrolStore(database, writer)
+                await store.put("item", ItemState(None, due, f"patrol-{rounds}"))
+                await box.send(writer, reader, f"there is mail ({rounds})")
+                await store.put("item", ItemState(None, due))
+                rounds, writer, reader = rounds + 1, reader, writer
+        assert rounds == mail_rows.DEEPEST
+
+
+async def _never(check: object) -> bool:
+    raise AssertionError(check)
 
 
 @pytest.mark.usefixtures("engine")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from artoo.agents.duties import Done
 from artoo.agents.patrol import Patrol, PatrolRequest
 from artoo.agents.patrol_conditions import Every, FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
 from artoo.agents.patrol_file import MOST_ITEMS, parse_patrol, patrol_problems, read_patrol
-from artoo.agents.patrol_sights import Looking, mark_of_files
+from artoo.agents.patrol_sights import Looking, files_matching, mark_of
 from artoo.agents.patrol_store import MOST_REMEMBERED, ItemState, PatrolStore, script_problems
 from artoo.contracts.agents import PatrolRefused, Recorded
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
@@ -152,6 +152,7 @@ class Round:
     runs: int = 0
     answer: Done | Exception = field(default_factory=lambda: Done(items=1, llm_calls=2))
     checks: list[bool] = field(default_factory=list[bool])
+    meanwhile: Callable[[], None] = lambda: None
 
     def write(self, text: str) -> None:
         (self.home / "HEARTBEAT.md").write_text(text)
@@ -161,6 +162,7 @@ class Round:
 
         async def submit(request: PatrolRequest) -> Done:
             self.requests.append(request)
+            self.meanwhile()
             if isinstance(self.answer, Exception):
                 raise self.answer
             return self.answer
@@ -263,6 +265,31 @@ async def test_a_changed_file_is_seen_and_its_first_look_is_not_a_change(round_:
     assert [await round_.beat(patrol), await round_.beat(patrol)] == [["sort"], []]
     path.unlink()
     assert await round_.beat(patrol) == ["sort"]
+
+
+@pytest.mark.parametrize("condition", ["file_exists", "file_changed"])
+async def test_an_item_does_not_make_itself_due(round_: Round, condition: str) -> None:
+    """What its own run wrote is nothing new to it; what somebody else put there during the run is."""
+    new = round_.home / "in.txt"
+    round_.write(f"- sum up\n  when: {condition} *.txt")
+    patrol = round_.patrol()
+    await round_.beat(patrol)
+    new.write_text("1")
+    summary = round_.home / "summary.txt"
+
+    def run(*others: Path) -> None:
+        summary.write_text(f"of {len(round_.requests)}" + "." * len(round_.requests))
+        for other in others:
+            other.write_text("put there meanwhile")
+
+    round_.answer = Done(items=1, made=(str(summary),))
+    round_.meanwhile = run
+    assert [await round_.beat(patrol), await round_.beat(patrol)] == [["sum up"], []]
+    new.write_text("another")
+    round_.meanwhile = lambda: run(round_.home / "late.txt")
+    assert await round_.beat(patrol) == ["sum up"]
+    round_.meanwhile = run
+    assert [await round_.beat(patrol), await round_.beat(patrol)] == [["sum up"], []]
 
 
 async def test_a_check_fires_when_it_begins_to_hold(round_: Round) -> None:
@@ -425,12 +452,12 @@ async def test_a_storm_of_looks_is_no_storm_of_checks(round_: Round) -> None:
 
 def test_marks_tell_files_apart(tmp_path: Path) -> None:
     """Names, sizes and times make the mark; nothing there is no mark."""
-    assert mark_of_files(tmp_path, "*.csv") == ""
+    assert mark_of(files_matching(tmp_path, "*.csv")) == ""
     (tmp_path / "a.csv").write_text("1")
-    one = mark_of_files(tmp_path, "*.csv")
+    one = mark_of(files_matching(tmp_path, "*.csv"))
     (tmp_path / "b.csv").write_text("1")
-    assert len({"", one, mark_of_files(tmp_path, "*.csv")}) == 3
-    assert mark_of_files(tmp_path, str(tmp_path / "a.csv")) == one
+    assert len({"", one, mark_of(files_matching(tmp_path, "*.csv"))}) == 3
+    assert mark_of(files_matching(tmp_path, str(tmp_path / "a.csv"))) == one
 
 
 def test_a_directory_may_have_the_signs_of_a_pattern_in_its_name(tmp_path: Path) -> None:
@@ -438,7 +465,7 @@ def test_a_directory_may_have_the_signs_of_a_pattern_in_its_name(tmp_path: Path)
     root = tmp_path / "[2026] data*"
     root.mkdir()
     (root / "a.csv").write_text("1")
-    assert mark_of_files(root, "*.csv") != ""
+    assert mark_of(files_matching(root, "*.csv")) != ""
 
 
 def test_an_items_key_follows_its_words_not_its_place() -> None:

@@ -19,6 +19,7 @@ class Done:
     `bounded` of the items are such that somebody bounds their number already: a storm of wakes is not of them.
     `throttled`: the model could not be had (rate limit, no server), and why: the heartbeat backs off.
     `trouble`: something else went wrong that trying again at once would not mend; it backs off as well.
+    `made`: paths that took effect on disk.
     """
 
     items: int = 0
@@ -26,6 +27,7 @@ class Done:
     bounded: int = 0
     throttled: str | None = None
     trouble: str | None = None
+    made: tuple[str, ...] = ()
 
 
 class Duty(Protocol):

@@ -177,15 +177,15 @@ def post(writing: Writing, mail: Mail, gone: Collection[str] = ()) -> None:
 def _note_depth(writing: Writing, mail: Mail) -> None:
     """A letter written for the sake of another is one deeper than that. Raises MailRefused below the deepest.
 
-    Whoever writes while they have a letter in hand does it for its sake: an agent does one thing at a time. Answers
-    end there, and the operator may always be written to.
+    Whoever writes while they have a letter in hand, or an item of their patrol open that a letter made due, does it
+    for its sake: an agent does one thing at a time. Answers end there, and the operator may always be written to.
     """
     if mail.in_reply_to is not None or OPERATOR in (mail.sender, mail.recipient):
         return
     held = writing.all(
-        "SELECT id FROM mails WHERE recipient = ? AND partition = 'inbox' AND claim IS NOT NULL"
-        " AND in_reply_to IS NULL",
-        (mail.sender,),
+        "SELECT id FROM mails WHERE recipient = ? AND in_reply_to IS NULL AND (partition = 'inbox' AND claim IS NOT"
+        " NULL OR id IN (SELECT seen FROM patrols WHERE agent = ? AND open_key IS NOT NULL))",
+        (mail.sender, mail.sender),
     )
     depth = max((1 + _depth(writing, str(row["id"])) for row in held), default=0)
     if depth > DEEPEST:
@@ -200,6 +200,14 @@ def _note_depth(writing: Writing, mail: Mail) -> None:
 def _depth(reading: Reading, mail_id: str) -> int:
     row = reading.one("SELECT value FROM marks WHERE name = ?", (f"{_DEPTH}{mail_id}",))
     return 0 if row is None else int(row["value"])
+
+
+def forget_depths(writing: Writing) -> None:
+    """Those of letters that are gone."""
+    writing.run(
+        "DELETE FROM marks WHERE name LIKE ? AND substr(name, ?) NOT IN (SELECT id FROM mails)",
+        (f"{_DEPTH}%", len(_DEPTH) + 1),
+    )
 
 
 def _expected(writing: Writing, mail: Mail) -> bool:
@@ -248,7 +256,6 @@ def file_away(writing: Writing, mail: Mail, note: str) -> None:
         " lease_us = NULL WHERE id = ?",
         (writing.now_us, note, mail.id),
     )
-    writing.run("DELETE FROM marks WHERE name = ?", (f"{_DEPTH}{mail.id}",))
     record_mail(writing, mail, "archive", note)
     deliver(writing, mail.recipient)
 

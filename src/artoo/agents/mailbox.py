@@ -22,6 +22,7 @@ from artoo.agents.mail_rows import (
     check_reader,
     file_away,
     find_mail,
+    forget_depths,
     hand_over,
     held_mail,
     kept_of,
@@ -302,3 +303,4 @@ def _forget_archived(writing: Writing, before_us: int) -> None:
         " ORDER BY archived_at_us LIMIT ?)",
         (before_us, FORGOTTEN_AT_ONCE),
     )
+    forget_depths(writing)

@@ -7,8 +7,9 @@ between submits it again under the same key, so that whoever receives it can tel
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from artoo.agents.duties import Done
 from artoo.agents.patrol_conditions import FilesChanged, NewMail, TasksPending
 from artoo.agents.patrol_file import PatrolItem, PatrolText, Problem, read_patrol
 from artoo.agents.patrol_script import PRINTED, RunScript, is_script, printed_by
-from artoo.agents.patrol_sights import Sights
+from artoo.agents.patrol_sights import Sights, mark_of
 from artoo.agents.patrol_store import ItemState, PatrolStore
 from artoo.agents.steady import microseconds
 from artoo.contracts.agents import PatrolRefused, Recorded
@@ -107,10 +108,27 @@ class Patrol:
         key = found.state.open_key or f"patrol-{microseconds(now)}-{found.item.key}"  # its beginning names it
         taken = ItemState(now, found.mark, key)
         await self._store.put(found.item.key, taken)
+        before = await self._files(found.item)
         done = await self._submit(PatrolRequest(key, found.item.request, found.source))
         if done.throttled is None and done.trouble is None:
-            await self._store.put(found.item.key, replace(taken, open_key=None))
+            seen = await self._seen(found, before, done.made)
+            await self._store.put(found.item.key, replace(taken, seen=seen, open_key=None))
         return done
+
+    async def _files(self, item: PatrolItem) -> Mapping[str, str]:
+        return {} if item.when is None else await self._sights.files(item.when)
+
+    async def _seen(self, found: _Due, before: Mapping[str, str], made: Collection[str]) -> str:
+        """What the run itself made is nothing new to its item; what anybody else changed meanwhile is."""
+        if not made:
+            return found.mark
+        after, own = await self._files(found.item), frozenset(map(os.path.realpath, made))
+
+        def of_others(files: Mapping[str, str]) -> dict[str, str]:
+            return {path: told for path, told in files.items() if os.path.realpath(path) not in own}
+
+        same = await asyncio.to_thread(lambda: of_others(before) == of_others(after))
+        return mark_of(after) if after and same else found.mark
 
     async def _look(self) -> None:
         await self._reread()

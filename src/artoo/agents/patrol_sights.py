@@ -6,7 +6,7 @@ import asyncio
 import glob
 import hashlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -29,6 +29,10 @@ class Sights(Protocol):
         """A text that is empty while there is nothing, and differs when there is something new. Never a model."""
         ...
 
+    async def files(self, when: When) -> Mapping[str, str]:
+        """What stands behind the mark of files: path → size and time. Empty for all other conditions."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Looking:
@@ -45,8 +49,8 @@ class Looking:
     async def mark(self, when: When) -> str:
         """See Sights. Raises ActivityStoreError."""
         match when:
-            case FilesThere(pattern) | FilesChanged(pattern):
-                return await asyncio.to_thread(mark_of_files, self.root, pattern)
+            case FilesThere() | FilesChanged():
+                return mark_of(await self.files(when))
             case Holds(check):
                 return HOLDS if await self.holds(check) else ""
             case NewMail():
@@ -54,9 +58,18 @@ class Looking:
             case TasksPending():
                 return await self.database.read(self._newest_task)
 
+    async def files(self, when: When) -> Mapping[str, str]:
+        """See Sights."""
+        match when:
+            case FilesThere(pattern) | FilesChanged(pattern):
+                return await asyncio.to_thread(files_matching, self.root, pattern)
+            case _:
+                return {}
+
     def _newest_mail(self, reading: Reading) -> str:
         row = reading.one(
-            "SELECT id FROM mails WHERE recipient = ? AND partition <> 'outbox' ORDER BY position DESC LIMIT 1",
+            "SELECT id FROM mails WHERE recipient = ? AND partition <> 'outbox' AND in_reply_to IS NULL"
+            " ORDER BY position DESC LIMIT 1",
             (self.agent,),
         )
         return "" if row is None else str(row["id"])
@@ -69,11 +82,16 @@ class Looking:
         return "" if row is None else str(row["id"])
 
 
-def mark_of_files(root: Path, pattern: str) -> str:
-    """A digest of name, size and time of every file that matches, empty when none does. Blocks."""
+def files_matching(root: Path, pattern: str) -> dict[str, str]:
+    """Size and time of every file that matches, by its path. Blocks."""
     full = os.path.join(glob.escape(str(root)), os.path.expanduser(pattern))  # noqa: PTH111, PTH118
     matches = sorted(islice(glob.iglob(full), MOST_FILES))  # noqa: PTH207
-    seen = [told for path in matches if (told := _told(path)) is not None]
+    return {path: told for path in matches if (told := _told(path)) is not None}
+
+
+def mark_of(files: Mapping[str, str]) -> str:
+    """A digest of name, size and time of all of them, empty when there is none."""
+    seen = [f"{path} {told}" for path, told in files.items()]
     return hashlib.sha256("\0".join(seen).encode("utf-8", "surrogateescape")).hexdigest()[:32] if seen else ""
 
 
@@ -82,4 +100,4 @@ def _told(path: str) -> str | None:
         status = Path(path).stat()
     except OSError:
         return None
-    return f"{path} {status.st_size} {status.st_mtime_ns}"
+    return f"{status.st_size} {status.st_mtime_ns}"

@@ -148,4 +148,7 @@ async def _do(
 
 
 def _done(result: FinalResult) -> Done:
-    return Done(items=1, llm_calls=result.cost.llm_calls, throttled=throttled_ending(result))
+    changes = result.changes
+    all_of_it = tuple(one.path for one in changes.changes) if changes.state == "applied" else ()
+    made = changes.applied or all_of_it
+    return Done(items=1, llm_calls=result.cost.llm_calls, throttled=throttled_ending(result), made=made)
