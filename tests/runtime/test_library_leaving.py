@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,25 @@ async def test_a_cancelled_run_leaves_artoo_as_it_was(config: Config, tmp_path: 
         assert artoo.bus.open_tasks == 0
         result = await artoo.run("How many lines has a.txt?", options=options(tmp_path))
     assert result.output == "2"
+
+
+async def test_cancelled_runs_leave_no_file_open(config: Config, tmp_path: Path) -> None:
+    """However many time limits end a task of a service that lives for long, its logs are closed."""
+
+    def open_logs() -> int:
+        leads_to = (os.path.realpath(each) for each in Path("/proc/self/fd").iterdir())
+        return sum(each.endswith("log.jsonl") and each.startswith(str(tmp_path)) for each in leads_to)
+
+    async with Artoo(config, environ={}, model=ScriptedModel({})) as artoo:
+        for _ in range(4):
+            async for event in artoo.stream("How many lines has a.txt?", options=options(tmp_path)):
+                if event.kind == "UserRequest":
+                    break
+        for _ in range(1_000):
+            if open_logs() <= 1:  # the last one may be written still
+                break
+            await asyncio.sleep(0.01)
+        assert open_logs() <= 1
 
 
 @pytest.mark.parametrize("kind", ["TaskOpened", "UserRequest", "SubTask"])

@@ -391,6 +391,25 @@ async def test_few_files_are_open_however_many_tasks_write(tmp_path: Path) -> No
     assert [e.kind for e in TaskLogReader(log.directory("t0")).envelopes()] == ["ModelCalled", "FinalResult"]
 
 
+async def test_the_file_of_a_task_that_was_cancelled_is_closed(tmp_path: Path) -> None:
+    """As soon as what was said of it is written; what is said of it later is in the same log."""
+    spool = ListedSpool()
+    log = TaskLog(tmp_path, spool)
+    before = len(os.listdir("/dev/fd"))  # noqa: PTH208
+    async with asyncio.TaskGroup() as group:
+        group.create_task(log.run())
+        for number in range(20):
+            spool.add(message(call("1"), task_id=f"t{number}"))
+            log.let_go(f"t{number}")
+        await log.flush()
+        log.let_go("t0")
+        assert len(os.listdir("/dev/fd")) <= before + 2  # noqa: PTH208
+        spool.add(message(call("2"), task_id="t0"))
+        await log.flush()
+        spool.finish()
+    assert [len(list(TaskLogReader(log.directory(name)).envelopes())) for name in ("t0", "t19")] == [2, 1]
+
+
 async def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
     """Shapes of secrets and known values are redacted, in lines and in blobs, and the log stays readable."""
     secret = "sk-proj-abcdefghijklmnop1234"

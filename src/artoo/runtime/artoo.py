@@ -350,6 +350,7 @@ class Artoo:
         finally:
             del self._running[task_id]
             self._bus.close_task(task_id)  # roles that were cancelled may have spoken a last time
+            shop.log.let_go(task_id)
             await begun.view.close()
             begun.lock.release()
             shop.nudge()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -65,6 +65,7 @@ class TaskLog:
         self._redactor = redactor or Redactor()
         self._limits = limits or LogLimits()
         self._files: OrderedDict[str, TaskFile] = OrderedDict()
+        self._left: deque[tuple[int, str]] = deque()
         self._writing = threading.Lock()
         self._written = 0
         self._missing = 0
@@ -130,6 +131,18 @@ class TaskLog:
                 f"{file.reason}; nothing takes effect that is not logged first"
             )
 
+    def let_go(self, task_id: str) -> None:
+        """Closes the file of a task that runs here no more, as soon as all that was said of it is written.
+
+        One that ended closed its file with its last word; one that was cancelled says none.
+        """
+        self._left.append((self._spool.accepted, task_id))
+        if self._writing.acquire(blocking=False):  # else the batch that is being written does it
+            try:
+                self._close_left()
+            finally:
+                self._writing.release()
+
     def _may_write_here(self, batch: Sequence[Envelope | Gap]) -> bool:
         few = len(batch) <= FEW and asyncio.get_running_loop().time() >= self._slow_until
         return few and LAST_KIND not in [item.kind for item in batch if isinstance(item, Envelope)]
@@ -168,6 +181,7 @@ class TaskLog:
 
     def _append(self, batch: Sequence[Envelope | Gap], turn: int = TURN) -> None:
         with self._writing:
+            self._close_left()
             run: defaultdict[str, list[Envelope]] = defaultdict(list)
             for item in batch:
                 if isinstance(item, Gap):
@@ -202,17 +216,30 @@ class TaskLog:
             file = TaskFile(self.directory(task_id), task_id, self._limits, self._redactor, self._grown)
             self._files[task_id] = file
             if len(self._files) > MOST_OPEN_FILES:
-                self._let_go()
+                self._close_oldest()
         self._files.move_to_end(task_id)
         return file
 
-    def _let_go(self) -> None:
-        """Closes the file that was written to longest ago. One that has yet to say what it lacks stays known."""
+    def _close_oldest(self) -> None:
+        """Closes the file that was written to longest ago."""
         for task_id, file in self._files.items():
-            file.close()
-            if not file.unnoted:
-                del self._files[task_id]
+            if self._closed(task_id, file):
                 return
+
+    def _close_left(self) -> None:
+        while self._left and self._left[0][0] <= self._written:
+            _, task_id = self._left.popleft()
+            file = self._files.get(task_id)
+            if file is not None:
+                self._closed(task_id, file)
+
+    def _closed(self, task_id: str, file: TaskFile) -> bool:
+        """Closes a file and forgets it. False: it has yet to say what it lacks, and stays known."""
+        file.close()
+        if file.unnoted:
+            return False
+        del self._files[task_id]
+        return True
 
     def _close_all(self) -> None:
         # Waits for a batch that a cancelled `run` left with its worker thread.
