@@ -72,6 +72,9 @@ def test_what_is_no_command_is_a_request(standin: StandIn, arguments: list[str],
         ["memroy", "query"],
         ["doctro", "--json"],
         ["agnet", "show", "bob"],
+        ["agnet", "show", "bob", "--not-of-a-request"],
+        ["--json", "statsu"],
+        ["--project", ".", "agnet", "show", "bob"],
     ],
 )
 def test_a_misspelt_command_is_a_usage_error(
@@ -81,6 +84,28 @@ def test_a_misspelt_command_is_a_usage_error(
     assert main(arguments) == 2
     assert asked(standin) == []
     assert "Did you mean" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--json", "status"], ["--json", "log", "list"], ["--project", ".", "doctor"], ["-v", "--session=s", "undo"]],
+)
+def test_an_option_before_a_commands_name_makes_no_request_of_it(
+    standin: StandIn, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scripts write `--json` first; a model that is asked for "status" answers something, with exit code 0."""
+    assert main(arguments) == 2
+    assert asked(standin) == []
+    assert "is a command; a command's options stand after its name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--json", "--", "status"], ["run", "--json", "status"], ["--session=log", "x"]]
+)
+def test_such_a_request_can_be_made_all_the_same(standin: StandIn, arguments: list[str]) -> None:
+    """After `--` or `run` everything is a request; the value of an option is no word of it."""
+    assert main(arguments) == 0
+    assert asked(standin) == [arguments[-1]]
 
 
 @pytest.mark.parametrize(

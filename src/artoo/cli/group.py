@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from typing import cast
 
 import click
 
@@ -40,25 +41,44 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Puts `run` before anything that is neither a command nor an option of artoo itself."""
         if args and args[0] not in OWN_OPTIONS and args[0] not in COMMANDS:
-            self._refuse_misspelling(ctx, args)
+            self._refuse_what_is_no_request(ctx, args)
             args = [DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
 
-    def _refuse_misspelling(self, ctx: click.Context, args: list[str]) -> None:
-        """`artoo modle`, `artoo doctro --json`, `artoo agnet show bob` are mistakes, `artoo modle the world` is a
-        request: what is alone, or goes on with a part of that command and at most one word, has a command's form.
+    def _refuse_what_is_no_request(self, ctx: click.Context, args: list[str]) -> None:
+        """`artoo --json status` has an option before its command, and `artoo modle`, `artoo doctro --json`,
+        `artoo agnet show bob` are mistakes; `artoo modle the world` is a request: what is alone, or goes on with a
+        part of that command and at most one word, has a command's form.
         """
-        word, *more = [each for each in args if not each.startswith("-")] or [""]
-        if word != args[0] or len(word.split()) != 1 or len(more) > _MOST_WORDS:
+        words = self._words(ctx, args)
+        if not words:
+            return
+        word, *more = words
+        request = " ".join(("artoo", DEFAULT_COMMAND, *args))
+        if word in COMMANDS:
+            hint = f"a command's options stand after its name: artoo {word} --help. (For a request: {request})"
+            raise click.UsageError(f"{word!r} is a command; {hint}", ctx)
+        if len(word.split()) != 1 or len(more) > _MOST_WORDS:
             return
         from difflib import get_close_matches
 
         near = get_close_matches(word.lower(), COMMANDS, n=1, cutoff=ALIKE)
         if near and (not more or self._is_part_of(ctx, near[0], more[0])):
-            request = " ".join(("artoo", DEFAULT_COMMAND, *args))
             raise click.UsageError(
                 f"There is no command {word!r}. Did you mean {near[0]!r}? (For a request: {request})", ctx
             )
+
+    def _words(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The words of a request, without its options and their values; none where `--` says that it is one."""
+        run = self.get_command(ctx, DEFAULT_COMMAND)
+        if run is None or "--" in args:
+            return []
+        parsed = run.make_context(DEFAULT_COMMAND, list(args), parent=ctx, resilient_parsing=True)
+        found: object = parsed.params["text"]
+        if isinstance(found, tuple) and found:
+            return list(map(str, cast("tuple[object, ...]", found)))
+        # An option that a request has not got: it is one of the command that was meant.
+        return [] if args[0].startswith("-") else [each for each in args if not each.startswith("-")]
 
     def _is_part_of(self, ctx: click.Context, name: str, word: str) -> bool:
         """True when `word` is a subcommand of `name`."""
