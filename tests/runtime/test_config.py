@@ -179,7 +179,7 @@ def test_secrets_are_refused_and_not_repeated(text: str, tmp_path: Path) -> None
 
 
 def test_what_is_no_configuration_is_refused(tmp_path: Path) -> None:
-    """A huge file, one that unfolds without end, one that is no text, a directory: each with a clear message."""
+    """A huge file, one that unfolds without end, one that is no text, a directory, a dead link: each is said."""
     assert "larger than" in complaint(tmp_path, "#" * (LARGEST_FILE + 1))
     bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n"
@@ -192,6 +192,10 @@ def test_what_is_no_configuration_is_refused(tmp_path: Path) -> None:
         load_config({"ARTOO_HOME": str(tmp_path)})
     with pytest.raises(ConfigurationError, match="cannot be read"):
         read_config(tmp_path, {})
+    (tmp_path / "config.yaml").unlink()
+    (tmp_path / "config.yaml").symlink_to("/not/mounted.yaml")
+    with pytest.raises(ConfigurationError, match=r"config\.yaml leads to /not/mounted\.yaml, and nothing is there"):
+        load_config({"ARTOO_HOME": str(tmp_path)})
 
 
 def test_the_environment_stands_over_the_file(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ LARGEST_FILE = 256 * 1024
 
 
 def bytes_of(path: Path) -> bytes | None:
-    """The file's content, None when there is none. Raises ConfigurationError: unreadable, too large, no file.
+    """The file's content, None when there is none. Raises ConfigurationError: unreadable, too large, no file,
+    a link that leads nowhere.
 
     Never waits: a pipe that nobody writes to would hold up whoever looks.
     """
@@ -24,6 +25,8 @@ def bytes_of(path: Path) -> bytes | None:
                 raise ConfigurationError(f"{path} is no ordinary file; put a text file there")
             raw = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
+        if path.is_symlink():  # what somebody has put there is not nothing: it may not be mounted
+            raise ConfigurationError(f"{path} leads to {path.readlink()}, and nothing is there") from None
         return None
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
