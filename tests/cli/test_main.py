@@ -117,6 +117,8 @@ def test_such_a_request_can_be_made_all_the_same(standin: StandIn, arguments: li
         ["run", "--no-such-option", "x"],
         ["run", " "],
         ["run", "--project", "/nowhere", "x"],
+        ["run", "--workspace", "", "x"],
+        ["run", "--model", "", "x"],
     ],
 )
 def test_usage_errors_end_with_2(standin: StandIn, arguments: list[str]) -> None:

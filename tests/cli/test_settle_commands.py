@@ -273,7 +273,9 @@ def test_json_of_a_diff(artoo: Run, wait: Wait, project: Path) -> None:
     assert change["diff"][-2:] == ["-old", "+new"]
 
 
-@pytest.mark.parametrize("typed", [("apply", FIRST, ""), ("apply", FIRST, "/"), ("apply", ""), ("discard", "")])
+@pytest.mark.parametrize(
+    "typed", [("apply", FIRST, ""), ("apply", FIRST, "/"), ("apply", "/"), ("apply", ""), ("discard", "")]
+)
 def test_an_empty_word_names_neither_a_task_nor_everything(
     artoo: Run, wait: Wait, project: Path, typed: tuple[str, ...]
 ) -> None:

@@ -20,7 +20,7 @@ from artoo.cli.ending import Ending
 from artoo.cli.exit_codes import INTERRUPTED
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.marks import marks_for
-from artoo.cli.options import HELP
+from artoo.cli.options import HELP, Directory
 from artoo.cli.outcome import as_json, exit_code
 from artoo.cli.outward import outward
 from artoo.cli.paint import Paint
@@ -60,7 +60,7 @@ class Output:
 @click.option("--events", is_flag=True, help="Print every message as a JSON line, then the result.")
 @click.option(
     "--workspace",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Directory(file_okay=False, path_type=Path),
     help="Where generated files go (default: ~/artoo_workspace).",
 )
 @click.option(
@@ -132,6 +132,8 @@ def run(
         context.exit(converse(name=session, latest=latest))
     if tier and not model:
         raise click.UsageError("--tier says for which tier --model is; name a model too")
+    if model is not None and not model.strip():
+        raise click.UsageError("--model is empty; name a model of the configured server, or leave the option out")
     if model:
         # The environment stands over the file: for this process it names the model.
         os.environ.update({f"{each.upper()}_MODEL": model for each in TIERS if tier in (None, each)})

@@ -119,7 +119,8 @@ async def with_the_task(
     it is to be dropped. Raises ConfigurationError as `the_task`, and for what may be a task or a path, or is an
     empty path: a variable that was not set has not named everything.
     """
-    if empty := [path for path in paths or () if not path.strip("/")]:
+    typed = () if paths is None else (*([task] if task else []), *paths)
+    if empty := [path for path in typed if not path.strip("/")]:
         raise ConfigurationError(f"{empty[0]!r} names no part of what a task would change; artoo diff lists them")
     if task and config.store is not None and not any(one.task_id.startswith(task) for one in found):
         from artoo.runtime.team.by_hand import brought
