@@ -42,7 +42,7 @@ def test_only_whole_paths_of_images_are_taken(shot: Path, tmp_path: Path, monkey
     (tmp_path / "plain.png").write_bytes(PNG)
     (tmp_path / "text.png").write_text("hello")
     assert images_in("rename plain.png to other.png") == ()
-    assert images_in(f"read {tmp_path}/text.png and {tmp_path}/gone.png and /etc") == ()
+    assert images_in(f"read {tmp_path}/text.png and {tmp_path}/gone.png and /etc and ~nobody-here/a.png") == ()
     assert images_in(f"{tmp_path}/plain.png {tmp_path}/plain.png") == (tmp_path / "plain.png",)
 
 

@@ -269,6 +269,22 @@ def test_the_home_follows_its_variable(tmp_path: Path, monkeypatch: pytest.Monke
     assert config.workspace_path == tmp_path / "artoo_workspace"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "workspace: ~nobody-here/out",
+        "memory: {path: ~nobody-here/m}",
+        "projects: [~nobody-here/p]",
+        "embedded: {model: ~nobody-here/m.gguf}",
+    ],
+)
+def test_the_home_of_an_unknown_person_is_a_mistake(text: str, tmp_path: Path) -> None:
+    """Told where it stands, and of artoo's own home too."""
+    assert "a home that nobody here has" in complaint(tmp_path, text)
+    with pytest.raises(ConfigurationError, match="a home that nobody here has"):
+        default_home({"ARTOO_HOME": "~nobody-here/x"})
+
+
 def test_hyperparameters_are_those_of_the_control_law() -> None:
     """The defaults of both are the same; `strict` is δ = 0."""
     assert Config().control.hyperparameters() == Hyperparameters()

@@ -17,6 +17,7 @@ from artoo.agents import holders
 from artoo.agents.at_once import AtOnce
 from artoo.agents.transaction import Reading, Row, Writing
 from artoo.contracts.errors import ConfigurationError
+from artoo.settings.expanded import expanded
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ def database_path(url: str, home: Path) -> Path:
 
     Raises ConfigurationError when it names no file.
     """
-    path = Path(url.removeprefix(SCHEME)).expanduser()
+    path = expanded(url.removeprefix(SCHEME))
     if not url.startswith(SCHEME) or ":memory:" in url or not path.name:
         raise ConfigurationError(
             f"runtime.memory.episodic.activity_db is {url!r}, but must name a file:"

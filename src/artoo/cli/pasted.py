@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,4 +40,4 @@ def _paths_in(line: str) -> Iterator[Path]:
 def _path(written: str) -> Path:
     if written.startswith("file://"):
         return Path(unquote(urlsplit(written).path))
-    return Path(written).expanduser()
+    return Path(os.path.expanduser(written))  # noqa: PTH111 - which leaves an unknown person's as it is

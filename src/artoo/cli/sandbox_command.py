@@ -35,6 +35,7 @@ from artoo.runtime.answers import Answers
 from artoo.runtime.config import Config
 from artoo.runtime.config_file import load_config
 from artoo.runtime.options import RunOptions, check_policy_line
+from artoo.settings.expanded import expanded
 from artoo.tools.tool import Outcome
 from artoo.tools.wanted import Wanted, wanted, wanted_by
 
@@ -160,7 +161,7 @@ class _Told:
 
 
 def _roots(config: Config, workspace: Path | None) -> Roots:
-    place = workspace.expanduser().absolute() if workspace else config.workspace_path
+    place = expanded(workspace).absolute() if workspace else config.workspace_path
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -23,6 +23,7 @@ from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.disk.whole import write_whole
 from artoo.llm.embedded_engine import check_gguf
 from artoo.llm.model_fetch_lock import try_lock
+from artoo.settings.expanded import expanded
 
 HASH_CHUNK_BYTES = 4 * 1024 * 1024
 MAX_CONTROL_FILE_BYTES = 64 * 1024
@@ -130,7 +131,7 @@ class ModelStore:
         if by_name:
             self._activate({"name": by_name[0].name})
             return by_name[0]
-        path = Path(name_or_path).expanduser()
+        path = expanded(name_or_path)
         if not path.exists() and path.name == name_or_path and path.suffix != ".gguf":
             self.find(name_or_path)
         path = path.resolve()
@@ -159,7 +160,7 @@ class ModelStore:
 
     def require_removable(self, name: str) -> KnownModel:
         """The known model of that name. Raises ConfigurationError for anything that artoo does not fetch."""
-        if all(model.name != name for model in self.known) and Path(name).expanduser().exists():
+        if all(model.name != name for model in self.known) and expanded(name).exists():
             raise ConfigurationError(
                 f"artoo did not fetch {name}, so it does not delete it; delete the file yourself if you want that"
             )

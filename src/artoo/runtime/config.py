@@ -20,6 +20,7 @@ from artoo.runtime.config_foreign import ForeignAgents
 from artoo.runtime.config_seed import AgentRuntime
 from artoo.runtime.home import default_home
 from artoo.runtime.options import check_policy_line
+from artoo.settings.expanded import HomePath, HomePathText
 from artoo.settings.sections import Number, Section, Whole
 from artoo.store.address import StoreAddress, parse
 
@@ -61,7 +62,7 @@ class Embedded(Section):
     tokens; `threads` None: one per physical core.
     """
 
-    model: str | None = Field(default=None, min_length=1)
+    model: HomePathText | None = Field(default=None, min_length=1)
     slots: Whole = Field(default=2, ge=1, le=64)
     context: Whole = Field(default=16_384, ge=2_048, le=1_048_576)
     threads: Whole | None = Field(default=None, ge=1, le=1_024)
@@ -215,7 +216,7 @@ class Memory(Section):
     """
 
     enabled: bool = True
-    path: Path | None = None
+    path: HomePath | None = None
     wording: Literal["endpoint", "any", "off"] = "endpoint"
     calls: Whole = Field(default=48, ge=0)
     tokens: Whole = Field(default=200_000, ge=0)
@@ -278,7 +279,7 @@ class Config(Section):
     control: Control = Field(default_factory=Control.model_construct)
     limits: Limits = Field(default_factory=Limits.model_construct)
     prices: Prices = Field(default_factory=Prices.model_construct)
-    workspace: Path = Path("~/artoo_workspace")
+    workspace: HomePath = Path("~/artoo_workspace")
     apply: ApplyMode = ApplyMode.NEW
     allow: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
     memory: Memory = Field(default_factory=Memory.model_construct)
@@ -289,7 +290,7 @@ class Config(Section):
     runtime: AgentRuntime = Field(default_factory=AgentRuntime.model_construct)
     a2a: ForeignAgents = Field(default_factory=ForeignAgents.model_construct)
     store: str | None = None
-    projects: Annotated[tuple[Path, ...], BeforeValidator(_lines)] = ()
+    projects: Annotated[tuple[HomePath, ...], BeforeValidator(_lines)] = ()
 
     _home: Path = PrivateAttr(default_factory=lambda: default_home(os.environ))
 

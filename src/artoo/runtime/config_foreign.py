@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from artoo.settings.expanded import HomePathText
 from artoo.settings.sections import Number, Section, Whole
 
 
@@ -21,10 +22,10 @@ class Peer(Section):
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")
     token_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    keys: str | None = None
+    keys: HomePathText | None = None
     trust: Literal["probation", "standard", "trusted", "senior"] = "probation"
     agents: tuple[str, ...] = ()
-    project: str | None = None
+    project: HomePathText | None = None
     open: Whole = Field(default=5, ge=0, le=1_000)
     day: Whole = Field(default=20, ge=0, le=100_000)
     calls: Whole | None = Field(default=None, ge=1)

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from pydantic import Field, field_validator
 
 from artoo.agents.pulse import LONGEST_PULSE, SHORTEST_PULSE
+from artoo.settings.expanded import HomePathText
 from artoo.settings.sections import Section, Whole
 
 State = Literal[
@@ -134,7 +135,7 @@ class ComplexityRule(Section):
     """
 
     complexity: Literal["simple", "complex", "critical"]
-    project: str | None = None
+    project: HomePathText | None = None
     assignee: str | None = None
     creator: Literal["operator", "agent"] | None = None
     priority: Priority | None = None

@@ -149,7 +149,7 @@ def _read(given: Path | bytes, number: int) -> tuple[AttachedImage, bytes]:
     else:
         try:
             data, size = read_limited(given.expanduser().resolve(), LARGEST_IMAGE + 1)
-        except NotPlainFile as error:
+        except (NotPlainFile, RuntimeError, ValueError) as error:  # also an unknown person's home, a ring of links
             raise ConfigurationError(f"{given} cannot be attached: {error}") from error
         except OSError as error:
             raise ConfigurationError(f"{given} cannot be attached: {error.strerror}") from error
