@@ -229,6 +229,25 @@ def test_a_full_disk_costs_counted_records_and_not_the_chain(
     assert proved(tmp_path).sound
 
 
+def test_what_was_written_before_the_disk_was_full_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a batch over two files the first may be written and the second not be made."""
+    record = encoded({"type": "message", "at": NOW, "text": "x" * 1_000})
+    trail = Trail(audit_directory(tmp_path), TrailLimits(part=3_000))
+    trail.write([record], NOW)
+    with monkeypatch.context() as full:
+        full.setattr(Trail, "_open_part", lambda _: _full(0, b""))
+        trail.write([record] * 3, NOW)
+    trail.write([record], NOW)
+    trail.close(NOW)
+    parts = [path for paths in chains_in(audit_directory(tmp_path)).values() for path in paths]
+    links = [link_of(line[:-1]) for path in parts for line in lines_of(path)]
+    fields = [link.fields() for link in links if link is not None]
+    assert sum(one["type"] == "message" for one in fields) == 5 - trail.lost
+    assert [one["count"] for one in fields if one["type"] == "lost"] == [trail.lost] and trail.lost
+
+
 def _full(descriptor: int, block: bytes) -> int:
     raise OSError(28, "No space left on device")
 

@@ -75,17 +75,22 @@ class Trail:
         """Appends records (encoded JSON objects). `anchor`: writes the head outside the chain at once."""
         if not records:
             return
+        left = len(records)
         try:
             if self._descriptor is None:
                 self._open(at)
             self._make_known(at)
             if self._unnoted:
                 lost = {"type": "lost", "at": at, "count": self._unnoted, "reason": self._fault}
-                records = [encoded(lost), *records]
-            self._append(records)
-            self._unnoted = 0
+                self._append([encoded(lost)])
+                self._unnoted = 0
+            before = self._head.count
+            try:
+                self._append(records)
+            finally:  # a part that was full may have been written, and the next one not
+                left -= self._head.count - before
         except OSError as error:
-            self._lose(len(records), error)
+            self._lose(left, error)
             return
         if anchor or self._head.count - self._anchored >= ANCHOR_EVERY:
             self._anchor(at)
