@@ -237,7 +237,7 @@ def test_what_was_written_before_the_disk_was_full_is_not_lost(
     trail = Trail(audit_directory(tmp_path), TrailLimits(part=3_000))
     trail.write([record], NOW)
     with monkeypatch.context() as full:
-        full.setattr(Trail, "_open_part", lambda _: _full(0, b""))
+        full.setattr("artoo.auditor.trail.open_for_appending", _no_room)
         trail.write([record] * 3, NOW)
     trail.write([record], NOW)
     trail.close(NOW)
@@ -246,6 +246,10 @@ def test_what_was_written_before_the_disk_was_full_is_not_lost(
     fields = [link.fields() for link in links if link is not None]
     assert sum(one["type"] == "message" for one in fields) == 5 - trail.lost
     assert [one["count"] for one in fields if one["type"] == "lost"] == [trail.lost] and trail.lost
+
+
+def _no_room(path: Path) -> int:
+    raise OSError(28, "No space left on device", str(path))
 
 
 def _full(descriptor: int, block: bytes) -> int:

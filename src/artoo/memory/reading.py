@@ -195,10 +195,11 @@ def spoken_against(transaction: Transaction, rule: Megram) -> bool:
         None,
     )
     evidence = newest(transaction, part, 1)
-    return said is not None and (not evidence or _age(said) > _age(evidence[0]))
+    return said is not None and (not evidence or age(said) > age(evidence[0]))
 
 
-def _age(megram: Megram) -> tuple[datetime, str]:
+def age(megram: Megram) -> tuple[datetime, str]:
+    """What orders megrams by when they were made."""
     return megram.created_at, megram.id  # ids sort by creation: two of one instant keep their order
 
 

@@ -41,7 +41,6 @@ class TaskSummary:
     task_id: str
     directory: Path
     started: datetime
-    last_written: float
     bytes: int
     request: str
     result: FinalResult | None
@@ -225,7 +224,6 @@ def _summary(directory: Path) -> TaskSummary | None:
         task_id=first.task_id,
         directory=directory,
         started=first.at,
-        last_written=parts[-1].stat().st_mtime,
         bytes=blobs.size() + sum(path.stat().st_size for path in parts),
         request=request,
         result=_result(parts[-1], blobs),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from artoo.contracts.criteria import Check, OutputIsJson, OutputMatches, ToolSucceeded
-from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, ToolCall
 
+_PASS = re.compile(r"\"verdict\"\s*:\s*\"pass\"")
 _SECONDS = 0.2
 _LONGEST = 2_000
 
@@ -23,6 +25,16 @@ def recheck(check: Check, output: str, calls: Sequence[ToolCall]) -> bool | None
             return _succeeded(check.tool, calls)
         case _:
             return None
+
+
+def passes_said(calls: Iterable[tuple[str, str]]) -> int:
+    """How many criteria a model's answers (each with what it was shown) pass."""
+    return sum(len(_PASS.findall(answer)) for answer, _ in calls)
+
+
+def passed_by_model(verdict: CriterionVerdict) -> bool:
+    """Whether nothing but a model's word stands behind a pass."""
+    return verdict.decided_by is DecidedBy.JUDGEMENT and verdict.verdict == "pass"
 
 
 def _matches(pattern: str, text: str) -> bool | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from artoo.auditor.law import merged
 from artoo.auditor.notes import RoundNotes, TaskNotes
-from artoo.auditor.rules.checks import recheck
+from artoo.auditor.rules.checks import passed_by_model, passes_said, recheck
 from artoo.auditor.rules.rule import Rule, on
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
@@ -16,8 +15,6 @@ from artoo.contracts.execution import CriterionJudged, CriterionVerdict, Decided
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import OutcomeSummary, ReplanRequest, StoppedBy
-
-_PASS = re.compile(r"\"verdict\"\s*:\s*\"pass\"")
 
 
 def _due(task: TaskNotes) -> list[str]:
@@ -75,11 +72,7 @@ def _covered(verdict: CriterionVerdict, outcomes: Sequence[SubTaskOutcome]) -> b
 
 
 def _passed_by_model(round_notes: RoundNotes) -> bool:
-    passed = sum(len(_PASS.findall(answer)) for answer, _ in round_notes.merge_calls)
-    by_model = [
-        each for each in round_notes.judged if each.decided_by is DecidedBy.JUDGEMENT and each.verdict == "pass"
-    ]
-    return len(by_model) < passed
+    return sum(map(passed_by_model, round_notes.judged)) < passes_said(round_notes.merge_calls)
 
 
 @on(CriterionJudged)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 
 from artoo.auditor.notes import SubTaskNotes, TaskNotes
-from artoo.auditor.rules.checks import recheck
+from artoo.auditor.rules.checks import passed_by_model, passes_said, recheck
 from artoo.auditor.rules.rule import Rule, on
 from artoo.contracts.criteria import (
     CommandSucceeds,
@@ -30,8 +29,6 @@ from artoo.contracts.execution import (
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Found
 from artoo.contracts.roles import Role
-
-_PASS = re.compile(r"\"verdict\"\s*:\s*\"pass\"")
 
 
 def _criterion(notes: SubTaskNotes, text: str) -> Criterion | None:
@@ -86,19 +83,15 @@ def agreement_without_trial(task: TaskNotes, judged: CriterionJudged, envelope: 
 def judgement_without_call(task: TaskNotes, judged: CriterionJudged, envelope: Envelope) -> Iterator[str]:
     """A criterion that passes by a model that was not asked, or that did not say so."""
     notes, verdict = _judged(task, judged, envelope)
-    if verdict.decided_by is not DecidedBy.JUDGEMENT or verdict.verdict != "pass" or notes.subtask is None:
+    if not passed_by_model(verdict) or notes.subtask is None:
         return
     said = notes.judge_said.get(judged.attempt, ())
-    passed = sum(len(_PASS.findall(answer)) for answer, _ in said)
-    before = sum(_by_model(each) for each in notes.judged.get(judged.attempt, ()))
+    passed = passes_said(said)
+    before = sum(map(passed_by_model, notes.judged.get(judged.attempt, ())))
     if not said:
         yield f"“{verdict.criterion}” passed by a model that was not asked in attempt {judged.attempt}"
     elif before + 1 > passed:
         yield f"“{verdict.criterion}” is pass {before + 1} by a model that passed {passed}"
-
-
-def _by_model(verdict: CriterionVerdict) -> bool:
-    return verdict.decided_by is DecidedBy.JUDGEMENT and verdict.verdict == "pass"
 
 
 @on(CriterionJudged)
@@ -106,7 +99,7 @@ def quote_not_in_evidence(task: TaskNotes, judged: CriterionJudged, envelope: En
     """A criterion that passes on a quote which the evidence does not contain."""
     notes, verdict = _judged(task, judged, envelope)
     said = notes.judge_said.get(judged.attempt, ())
-    if not said or not _by_model(verdict):
+    if not said or not passed_by_model(verdict):
         return
     quote = _folded(verdict.evidence)
     if not any(quote in _folded(shown) for _, shown in said):

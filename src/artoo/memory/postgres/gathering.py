@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
-from artoo.contracts.memory import Megram, MemoryAction
+from artoo.contracts.memory import MemoryAction
 from artoo.contracts.tags import Pair
 from artoo.memory.gathering import HYPOTHESES, KNOWN, NOTES, RECENT, RULES, Facts, telling
 from artoo.memory.postgres import reading, rows
+from artoo.memory.reading import age
 
 if TYPE_CHECKING:
     from artoo.memory.postgres.database import Connection
@@ -51,12 +51,8 @@ def gather(connection: Connection, macro: Pair, asked: Sequence[Pair], now_us: i
 def _noted(rules: reading.Placed, said: reading.Placed, newest: reading.Placed) -> Iterator[str]:
     """The rules against which the evidence of now was written down before."""
     for at, listed in rules.items():
-        evidence = max((_age(each) for each in newest.get(at, ())), default=None)
+        evidence = max((age(each) for each in newest.get(at, ())), default=None)
         for rule in listed:
-            against = [_age(each) for each in said.get(at, ()) if each.sigma * rule.sigma <= 0]
+            against = [age(each) for each in said.get(at, ()) if each.sigma * rule.sigma <= 0]
             if against and (evidence is None or max(against) > evidence):
                 yield rule.id
-
-
-def _age(megram: Megram) -> tuple[datetime, str]:
-    return megram.created_at, megram.id

@@ -9,7 +9,6 @@ a second one would do again. What the person has changed meanwhile cannot be gon
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -22,7 +21,7 @@ from artoo.runtime.options import RunOptions
 from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.submissions import Submissions, writing
 from artoo.world.closing import opened
-from artoo.world.pending import DAY, PendingRecord, SettledRecord, forget_pending, note_settled
+from artoo.world.pending import DAY, PendingRecord, forget_pending, note_settled
 from artoo.world.settle import discard
 from artoo.world.view_place import TRUNK, fork_name
 
@@ -75,12 +74,7 @@ async def reopened(artoo: Artoo, submissions: Submissions, task: BoardTask, plac
 def _told_dropped(submissions: Submissions, task: BoardTask, run: str) -> None:
     """What an earlier attempt made and never handed in is gone: its log says so from now on."""
     with suppress(OSError):  # a line for people; the work goes on without it
-        note_settled(submissions.view(task.id).base.parent, _dropped(submissions, task, run))
-
-
-def _dropped(submissions: Submissions, task: BoardTask, task_id: str) -> SettledRecord:
-    request = submissions.asked(task.id)
-    return SettledRecord(at=time.time(), task_id=task_id, what="discarded", by=RUNTIME, request=request)
+        note_settled(submissions.view(task.id).base.parent, submissions.discarded(task.id, RUNTIME, run))
 
 
 def _taken_up(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
@@ -96,7 +90,7 @@ def _taken_up(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
         found = view.difference()
         if found.conflicts:
             with suppress(OSError):  # it is gone all the same; there was no room to say so
-                discard(place, _dropped(submissions, task, task.id))
+                discard(place, submissions.discarded(task.id, RUNTIME))
             return ()
     return tuple(change.path for change in found.changes)
 

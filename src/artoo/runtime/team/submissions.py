@@ -144,10 +144,15 @@ class Submissions:
             if view.base.is_dir():
                 with view.locked(PATIENCE_SECONDS):
                     if self._handed_in(board_task):
-                        discard(view, self._line(board_task, actor))
+                        discard(view, self.discarded(board_task, actor))
                     else:
                         view.remove()
             remove_tree(papers)
+
+    def discarded(self, board_task: str, actor: str, run: str = "") -> SettledRecord:
+        """The line that says so, of a task or of one of its runs. Blocks."""
+        request = self.asked(board_task)
+        return SettledRecord(at=time.time(), task_id=run or board_task, what="discarded", by=actor, request=request)
 
     def listed(self) -> tuple[str, ...]:
         """The tasks of which there are papers here. Raises SandboxError."""
@@ -161,10 +166,6 @@ class Submissions:
         numbers = papers.iterdir() if papers.is_dir() else ()
         works = (Submission(place).work() for place in numbers if place.is_dir())
         return any(work is not None and bool(work.digest) for work in works)
-
-    def _line(self, board_task: str, actor: str) -> SettledRecord:
-        request = self.asked(board_task)
-        return SettledRecord(at=time.time(), task_id=board_task, what="discarded", by=actor, request=request)
 
     def _papers(self, board_task: str) -> Path:
         return self.folder / quote(board_task, safe="").replace(".", "%2E")
