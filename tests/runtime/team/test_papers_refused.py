@@ -57,7 +57,14 @@ async def test_the_upkeep_goes_on(place: Path, monkeypatch: pytest.MonkeyPatch, 
             monkeypatch.setattr(submissions, "remove_tree", not_yours)
         identity = create_agent(place / "home", "eve", role="clerk", persona="new")
         await team.office.registry.register("eve", OPERATOR, sha256=identity.sha256)
-        clock.advance(at_work.ARCHIVE_AFTER.total_seconds() + at_work.UPKEEP_SECONDS)
+        begun = len(clock.slept)
+        clock.advance(at_work.ARCHIVE_AFTER.total_seconds())
+
+        async def gave_way() -> bool:
+            return at_work.RENEW_SECONDS in clock.slept[begun:]
+
+        assert await settled(team, gave_way)
+        clock.advance(at_work.RENEW_SECONDS)
 
         async def joined() -> bool:
             return "eve" in team.team.heartbeats

@@ -9,6 +9,7 @@ import pytest
 from team_world import crew, exists, plan, settled, shell, write
 
 from artoo.agents.folders import create_agent, folder_of
+from artoo.agents.work import Work
 from artoo.contracts.agents import (
     OPERATOR,
     AgentChanged,
@@ -22,6 +23,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import ToolCalled, ToolStarted
 from artoo.runtime.resuming import log_to_resume
+from artoo.runtime.team.holding import RENEW_SECONDS
 from artoo.runtime.team.instance import only_instance, serving
 from artoo.runtime.team.team import UPKEEP_SECONDS
 from artoo.testing import Asked, FakeClock, too_many_requests
@@ -207,6 +209,34 @@ async def test_new_agents_join(place: Path) -> None:
         assert "eve" in team.team.heartbeats
         (problem,) = team.team.problems
         assert "broken" in problem
+
+
+async def test_after_a_pause_who_works_here_renews_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was stopped for long does not take its own living work for that of a dead one."""
+    clock, recovered = FakeClock(), list[object]()
+    whole = Work.recover
+
+    async def recover(work: Work) -> object:
+        recovered.append(work)
+        return await whole(work)
+
+    monkeypatch.setattr(Work, "recover", recover)
+    async with crew(place, counting, trust=ONE, clock=clock) as team:
+        recovered.clear()
+        begun = len(clock.slept)
+        clock.advance(3 * UPKEEP_SECONDS)
+
+        async def gave_way() -> bool:
+            return RENEW_SECONDS in clock.slept[begun:]
+
+        assert await settled(team, gave_way)
+        assert not recovered
+        clock.advance(RENEW_SECONDS)
+
+        async def looked() -> bool:
+            return bool(recovered)
+
+        assert await settled(team, looked)
 
 
 async def test_who_retires_stops_and_comes_back(place: Path) -> None:

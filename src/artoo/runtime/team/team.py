@@ -50,6 +50,7 @@ from artoo.runtime.team.answering import patrol
 from artoo.runtime.team.bench import Bench
 from artoo.runtime.team.borrowed import borrow, lend
 from artoo.runtime.team.duties import WorkDuty
+from artoo.runtime.team.holding import RENEW_SECONDS
 from artoo.runtime.team.member import Member
 from artoo.runtime.team.minds import Minds
 from artoo.runtime.team.office import Office
@@ -61,7 +62,7 @@ logger = logging.getLogger(__name__)
 NO_TASK = ""
 """Records of the team belong to no task of the dual loop: they are on the stream, and in no task's log."""
 
-UPKEEP_SECONDS = 60.0
+UPKEEP_SECONDS, LATE_SECONDS = 60.0, 5.0
 ARCHIVE_AFTER = timedelta(days=7)
 """How long a completed or cancelled task stands on the board before artoo archives it."""
 
@@ -335,7 +336,10 @@ class Team:
             partial(self._recruit, group, beating),
         )
         while True:
+            since = office.clock.now()
             await office.clock.sleep(UPKEEP_SECONDS)
+            if office.clock.now() - since > timedelta(seconds=UPKEEP_SECONDS + LATE_SECONDS):
+                await office.clock.sleep(RENEW_SECONDS)  # the machine slept: who works here renews its claim first
             for step in steps:
                 try:
                     await step()
