@@ -32,11 +32,11 @@ async def test_every_state_that_needs_the_operator_is_named(tmp_path: Path) -> N
         assert await named() == {
             "r": "no agent that may review it is there",
             "f": "failed: let it be tried again, or cancel it",
-            "b": "blocked: release it, or cancel it",
+            "b": "blocked: release it, or cancel it (too large)",
         }
         with pytest.raises(IdentityRefused):
             await registry.check(folder_of(tmp_path, "ada"))
-        gone = "ada is stopped (its identity file is gone): give it to another, or cancel it"
+        gone = "ada is stopped (its identity file is gone): give it to another, cancel it, or see artoo agent list"
         assert (await named())["w"] == gone
         await board.assign(waiting.id, None, OPERATOR)
         await registry.register("cyd", OPERATOR, sha256="c" * 64, trust=TrustLevel.SENIOR)
@@ -44,3 +44,19 @@ async def test_every_state_that_needs_the_operator_is_named(tmp_path: Path) -> N
         await registry.pause("cyd", OPERATOR)
         assert "r" in await named()
         assert "w" not in await named()
+
+
+@pytest.mark.usefixtures("engine")
+async def test_what_nobody_could_do_waits_for_the_operator(tmp_path: Path) -> None:
+    """Where no agent is, or all are retired or stopped, a task that anybody may do is named."""
+    async with office(tmp_path, team=False) as opened:
+        await opened.board.add("count", OPERATOR)
+
+        async def named() -> list[str]:
+            return [one.why for one in await left_to_operator(opened.database, SEED_POLICIES)]
+
+        assert [why.startswith("no agent is there") for why in await named()] == [True]
+        await opened.registry.register("ada", OPERATOR, sha256="a" * 64)
+        assert await named() == []
+        await opened.registry.retire("ada", OPERATOR)
+        assert [why.startswith("no agent is there") for why in await named()] == [True]

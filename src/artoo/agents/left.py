@@ -22,6 +22,12 @@ _ANSWERS = {
 }
 
 
+_NOBODYS = (
+    "(assignee IS NULL OR open_to_all) AND NOT EXISTS (SELECT 1 FROM agents WHERE stopped = '' AND NOT retired)"
+)
+"""Of a row of `tasks`: whoever could take it up is stopped, retired, or was never there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Left:
     """A task that waits for the operator, and for what."""
@@ -38,7 +44,7 @@ async def left_to_operator(database: Database, policies: Policies) -> tuple[Left
             "SELECT * FROM tasks WHERE state IN ('review', 'failed', 'rejected')"
             " OR (state = 'blocked' AND NOT resumable) OR (state = 'pending' AND assignee = ?)"
             " OR (state IN ('pending', 'blocked') AND assignee IN (SELECT name FROM agents WHERE stopped <> ''))"
-            " ORDER BY updated_at_us, id",
+            f" OR (state = 'pending' AND {_NOBODYS}) ORDER BY updated_at_us, id",
             (OPERATOR,),
         )
         movers = _agents(reading)
@@ -71,13 +77,23 @@ def _why(reading: Reading, row: Row, agents: list[Mover], policies: Policies) ->
         case BoardState.REJECTED:
             return "rejected too often: approve it after all, let it be tried again, or cancel it"
         case BoardState.PENDING | BoardState.BLOCKED if stopped := _stopped(reading, task.assignee):
-            return f"{task.assignee} is stopped ({stopped}): give it to another, or cancel it"
+            return f"{task.assignee} is stopped ({stopped}): give it to another, cancel it, or see artoo agent list"
         case BoardState.BLOCKED:
-            return "blocked: release it, or cancel it"
+            return f"blocked: release it, or cancel it{_stood_in_the_way(reading, task.id)}"
         case BoardState.PENDING if task.assignee == OPERATOR:
             return "is yours to do"
+        case BoardState.PENDING if reading.one(f"SELECT 1 FROM tasks WHERE id = ? AND {_NOBODYS}", (task.id,)):
+            return "no agent is there that could do it: artoo agent new NAME, or cancel it"
         case _:
             return ""
+
+
+def _stood_in_the_way(reading: Reading, task_id: str) -> str:
+    row = reading.one(
+        "SELECT reason FROM transitions WHERE board_task = ? AND reason <> '' ORDER BY position DESC LIMIT 1",
+        (task_id,),
+    )
+    return "" if row is None else f" ({shortened(' '.join(str(row['reason']).split()), LONGEST_QUESTION)})"
 
 
 def _stopped(reading: Reading, assignee: str | None) -> str:

@@ -190,7 +190,9 @@ def move(
     if as_json:
         print_json(plain_object(moved))
     else:
-        click.echo(f"task {moved.id} is {moved.state.value}")
+        released = state == BoardState.IN_PROGRESS.value and moved.state is BoardState.BLOCKED
+        stands = "released, and goes on when an agent takes it up" if released else moved.state.value
+        click.echo(f"task {moved.id} is {stands}")
 
 
 @task.command("review")
