@@ -77,6 +77,13 @@ def test_sensitive_places_and_traits() -> None:
     assert not _change("/p/a").has(Trait.DERIVED)
 
 
+@pytest.mark.parametrize(("paths", "bookkeeping"), [((), False), (("/p/a",), False), ((), True)])
+def test_a_commit_changes_something(paths: tuple[str, ...], bookkeeping: bool) -> None:
+    """Files, or git's own notes: what was seen before may be otherwise now."""
+    call = ToolCall(tool="shell", identity=("shell:git",), changes=paths, bookkeeping=bookkeeping)
+    assert call.changed_something is (bool(paths) or bookkeeping)
+
+
 def test_a_call_in_one_line() -> None:
     """The seeds' form: output when it went well, else why it did not, 200 characters of it."""
     call = ToolCall(tool="glob", identity=("glob",), input="*.py", output="x" * 300)
