@@ -7,9 +7,12 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from artoo.contracts.errors import ModelAnswerInvalid, ModelRefused, ModelUnreachable
+from artoo.llm.client import EndpointModel
+from artoo.llm.http import HttpTransport
 from artoo.llm.request import ServerTraits
 from artoo.llm.retry import RetryPolicy
 from artoo.llm.runaway import runs_away
+from artoo.llm.transport import Json, TransportReply
 from artoo.ports.model import Question, Tier
 from artoo.testing import (
     Asked,
@@ -331,6 +334,23 @@ async def test_the_window_is_the_smaller_one():
             assert (await model.known()).window == 4_096
         async with client_of(server) as model:
             assert not (await model.known()).small
+
+
+@pytest.mark.parametrize(("ids", "window"), [(["x"], 1_000), (["x", "m"], 2_000), (["x", "y"], 32_768)])
+async def test_the_window_is_that_of_the_model_that_is_asked(ids: list[str], window: int) -> None:
+    """A server that has several tells of each; the only one of another may have another name."""
+    data = [
+        {"id": each, "owned_by": "llamacpp", "meta": {"n_ctx": 1_000 * number}}
+        for number, each in enumerate(ids, 1)
+    ]
+
+    class Listing(HttpTransport):
+        async def models(self, *, timeout: float) -> TransportReply:
+            return TransportReply(200, {}, cast(Json, {"data": data}))
+
+    model = EndpointModel(Listing("http://127.0.0.1:9/v1"), "m", FakeClock(auto_advance=True))
+    assert (await model.known()).window == window
+    await model.close()
 
 
 async def test_compact_llama_answers_are_all_held_by_our_grammar():

@@ -307,8 +307,8 @@ class EndpointModel:
             self._traits = replace(
                 self._traits,
                 is_llama=_is_llama(reply),
-                model_bytes=_meta(reply, "size"),
-                window=_meta(reply, "n_ctx"),
+                model_bytes=_meta(reply, self._model, "size"),
+                window=_meta(reply, self._model, "n_ctx"),
             )
             self._identified = True
 
@@ -353,11 +353,13 @@ def _estimate(prompt: _Request) -> int:
     return words + prompt.pictures * PICTURE_TOKENS
 
 
-def _meta(reply: TransportReply, name: str) -> int | None:
-    """llama.cpp says in `meta` how large the weights (`size`) and the context (`n_ctx`) are."""
+def _meta(reply: TransportReply, model: str, name: str) -> int | None:
+    """llama.cpp says in `meta` how large the weights (`size`) and the context (`n_ctx`) of a model are: of the one
+    that is asked, or of its only one, which it may call otherwise."""
     data = reply.body.get("data") if reply.status == 200 and isinstance(reply.body, dict) else None
-    first = data[0] if isinstance(data, list) and data else None
-    meta = first.get("meta") if isinstance(first, dict) else None
+    listed = [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+    asked = listed if len(listed) == 1 else [entry for entry in listed if entry.get("id") == model]
+    meta = asked[0].get("meta") if asked else None
     value = meta.get(name) if isinstance(meta, dict) else None
     return value if isinstance(value, int) else None
 
