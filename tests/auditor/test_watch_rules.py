@@ -13,7 +13,7 @@ from artoo.auditor.rules.outcomes import correction_storm
 from artoo.auditor.window import Window
 from artoo.contracts.changes import Clash
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
-from artoo.contracts.criteria import Assurance, Criterion, OutputMatches
+from artoo.contracts.criteria import Assurance, CheckAmended, Criterion, OutputMatches
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation, Usage
 from artoo.contracts.execution import (
     CallStatus,
@@ -127,6 +127,14 @@ def law(**changes: object) -> Forge:
 def must_not(must: MustNot) -> Forge:
     """A plan and a subtask that must not do something."""
     return lambda tape: tape.edit(SubTask, must_not=must)
+
+
+def replaced_check(tape: Tape) -> Tape:
+    """The check that lets a criterion pass has taken the place of one that failed."""
+    (criterion,) = tape.get(SubTask).success_criteria
+    assert criterion.check is not None
+    amended = CheckAmended(criterion=criterion.text, before=criterion.check, after=criterion.check, reason="so")
+    return tape.edit(SubTask, success_criteria=(criterion.model_copy(update={"amended": amended}),))
 
 
 def repeated(tape: Tape) -> Tape:
@@ -299,6 +307,7 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     # judging
     ("verdict_without_result", "plain", lambda tape: tape.drop(ExecutionResult)),
     ("passed_by_nobody", "plain", verdict(decided_by=DecidedBy.FACT)),
+    ("passed_by_nobody", "plain", replaced_check),
     ("open_and_decided", "plain", verdict(verdict="open")),
     ("agreement_without_trial", "plain", verdict(decided_by=DecidedBy.AGREEMENT)),
     ("judgement_without_call", "judged", model_passes),

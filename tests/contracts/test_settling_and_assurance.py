@@ -6,7 +6,18 @@ import pytest
 
 from artoo.contracts.changes import CROWD, ChangeKind, Conflict, outermost
 from artoo.contracts.confirmation import Consent
-from artoo.contracts.criteria import Assurance, CommandSucceeds, Mode, by_command, weakest
+from artoo.contracts.criteria import (
+    Assurance,
+    CheckAmended,
+    CommandSucceeds,
+    Criterion,
+    FileMatches,
+    Mode,
+    OutputIsJson,
+    by_command,
+    in_a_line,
+    weakest,
+)
 from artoo.contracts.execution import CriterionVerdict, DecidedBy, ExecutionResult, ToolCall, assurance_of
 from artoo.contracts.plan import DispatchManifest, ManifestEntry
 from artoo.contracts.settling import (
@@ -43,6 +54,18 @@ def test_a_persons_check_is_a_verifiable_criterion_of_theirs() -> None:
     criterion = by_command("make test")
     assert criterion.check == CommandSucceeds(command="make test")
     assert (criterion.mode, criterion.by) == (Mode.VERIFIABLE, "person")
+
+
+def test_a_check_that_was_replaced_decides_nothing_alone() -> None:
+    """It may refute. Both checks are told in a line each, with what they were given."""
+    before, after = FileMatches(path="a.txt", regex="^x$"), OutputIsJson(schema={"type": "object"})
+    told = CheckAmended(criterion="c", before=before, after=after, reason="r", failed="no match")
+    criterion = Criterion(text="c", check=after)
+    assert criterion.check_decides and not Criterion(text="c").check_decides
+    assert not criterion.model_copy(update={"amended": told}).check_decides
+    assert in_a_line(before) == "file_matches a.txt ^x$" and in_a_line(OutputIsJson()) == "output_is_json"
+    assert in_a_line(after) == 'output_is_json {"type": "object"}'
+    assert "amended" not in Criterion.model_json_schema()["properties"]
 
 
 def test_what_takes_effect_unasked() -> None:

@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 from scenario import (
+    Ended,
     Json,
     Script,
     World,
@@ -24,6 +25,7 @@ from scenario import (
 )
 
 from artoo.contracts.confirmation import ConfirmationRequest
+from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.execution import CallStatus, CorrectionSignal, SubTaskOutcome, ToolCall
 from artoo.contracts.findings import FailedLast
 from artoo.contracts.memory import MemoryWritten
@@ -32,6 +34,7 @@ from artoo.contracts.solution import Directive, FinalResult, PlanDirective, Repl
 from artoo.loops.asking import Asker
 from artoo.loops.medium.endings import Endings, Standing
 from artoo.testing import Asked, Reply, with_body
+from artoo.words.result import result_words
 
 
 def again(command: str, *, final: bool = True) -> Script:
@@ -41,6 +44,11 @@ def again(command: str, *, final: bool = True) -> Script:
         "ExecutorStep": lambda _: shell(command, final=final),
         "FailureReport": lambda _: moves(),
     }
+
+
+def facts(ended: Ended) -> str:
+    """What a person is told beside the answer."""
+    return "\n".join(map(result_words("en").fact, ended.result.facts))
 
 
 CURL = "# artoo hosts: example.com\ncurl -sS https://example.com/"
@@ -133,9 +141,11 @@ async def test_a_check_that_cannot_run_blames_nobody_and_is_replaced(world: Worl
     script = {
         "Plan": [plan(subtask("make it", lint, tool="shell")), {**replan(subtask("look at it")), "amend": [amend]}],
         "ExecutorStep": [shell("echo hi > a.txt; echo made"), shell("ls a.txt"), shell("cat a.txt")],
+        "ValidationReport": judged(("pass", "hi")),
     }
     ended = await world.play("Make a.txt and lint it.", script)
     assert (ended.directive, len(ended.all(CorrectionSignal))) == ("accept", 1)
+    assert ended.result.assurance == "judged"
     directive = ended.one(PlanDirective)
     assert (directive.blocked_tools, directive.failure_class) == ((), "environmental")
     assert [verdict.blameless for verdict in ended.verdicts] == [True, False]
@@ -196,12 +206,12 @@ async def test_a_check_can_be_replaced_after_giving_up(world: World) -> None:
     script: Script = {
         "Plan": [plan(subtask("lint it", lint)), {**replan(subtask("look at it")), "amend": [amend]}],
         "ExecutorStep": [shell("ls", final=False), gives_up("no-such-linter is not installed"), shell("cat a.txt")],
-        "ValidationReport": judged(("fail", ""), what_to_do="Look again."),
+        "ValidationReport": [judged(("fail", ""), what_to_do="Look again."), judged(("pass", "x"))],
     }
     config = world.config(control={"max_retries": 0})
     ended = await world.play("Lint a.txt.", script, config=config)
     assert [each.reason for each in ended.result.amended] == ["there is no such linter here"]
-    (asked,) = ended.asked("ValidationReport")
+    asked = ended.asked("ValidationReport")[0]
     checks = asked.user.partition("\nChecks that fail:\n linted: ")[2]
     assert checks.startswith("`no-such-linter a.txt` gave no verdict")
     told = ended.asked("Plan")[1].user
@@ -230,9 +240,15 @@ async def test_a_wrong_check_takes_no_tool_away_and_is_named_as_its_own(world: W
             says("It is 920 now; no file of two lines can match that.", 1),
             shell("head -1 rent.txt"),
         ],
+        "ValidationReport": judged(("pass", "Rent 920")),
     }
     ended = await world.play("Set the rent to 920.", script, config=world.config(control={"max_retries": 0}))
     assert ended.directives == ["break_symmetry", "accept"]
+    judge = ended.asked("ValidationReport")[0].user
+    assert "1. the rent is 920\n Its check failed, and who planned the work replaced it." in judge
+    assert "\n It was: file_matches rent.txt \\ARent 920\\Z\n It found: " in judge
+    assert "\n It is: file_matches rent.txt ^Rent 920$\n Reason given: there are more lines" in judge
+    assert "Its check was replaced after it failed: the rent is 920 (was: file_matches rent.txt" in facts(ended)
     assert ended.one(PlanDirective).blocked_tools == () and not ended.all(PlanRefused)
     told = ended.asked("Plan")[1].user
     assert "Your own check, which may be what is wrong (then amend it): the rent is 920" in told
@@ -240,8 +256,33 @@ async def test_a_wrong_check_takes_no_tool_away_and_is_named_as_its_own(world: W
     assert "Must not use" not in told and [each.after.check for each in ended.result.amended] == ["file_matches"]
 
 
+@pytest.mark.parametrize("honest", [True, False])
+async def test_a_check_that_was_replaced_passes_nothing_alone(world: World, honest: bool) -> None:
+    """The work is wrong, and a check that lets it pass takes the other one's place: a judge reads the result, and
+    where a worker looked at nothing it stays open. Whoever shows it says that the check was replaced."""
+    world.file("b.cfg", "v=1\n")
+    right: Json = {"check": "file_matches", "path": "b.cfg", "regex": "^v=3$"}
+    amend: Json = {"criterion": "v is 3", "check": {**right, "regex": "^v="}, "reason": "blanks may stand there"}
+    task = {**subtask("set v to 3", tool="shell"), "success_criteria": [{"text": "v is 3", "check": right}]}
+    look = [shell("cat b.cfg", final=False), says("v is 3 now.", 1)] if honest else [says("v is 3 now.")]
+    script: Script = {
+        "Plan": [plan(task), {**replan(subtask("look at it")), "amend": [amend]}],
+        "ExecutorStep": [shell("echo v=2 > b.cfg; cat b.cfg"), *look],
+        **({"ValidationReport": judged(("fail", "v=2")), "FailureReport": moves()} if honest else {}),
+    }
+    config = world.config(control={"max_retries": 0, "max_replans": 1})
+    ended = await world.play("Set v to 3.", script, config=config)
+    assert ended.result.assurance == "unverified" and ended.directive == ("abandon" if honest else "success")
+    assert [each.criterion for each in ended.result.unmet] == (["v is 3"] if honest else [])
+    assert "v is 3" in ended.result.open or honest
+    (fact,) = [each for each in ended.result.facts if isinstance(each, CheckAmended)]
+    assert (fact,) == ended.result.amended and fact.failed == "b.cfg has no match of '^v=3$': v=2"
+    assert "(was: file_matches b.cfg ^v=3$; is: file_matches b.cfg ^v=; reason: blanks may stand" in facts(ended)
+
+
 async def test_a_check_is_amended_beside_a_reply_too(world: World) -> None:
-    """The work is right and its check was not: R2 may say so and answer at once, without work that nobody needs."""
+    """The work is right and its check was not: R2 may say so and answer at once, without work that nobody needs. A
+    reply does nothing, so nobody has looked: the criterion is open."""
     task, amend = _rent(world)
     script: Script = {
         "Plan": [
@@ -253,6 +294,9 @@ async def test_a_check_is_amended_beside_a_reply_too(world: World) -> None:
     ended = await world.play("Set the rent to 920.", script, config=world.config(control={"max_retries": 0}))
     assert [each.after.check for each in ended.result.amended] == ["file_matches"]
     assert (ended.directives, ended.result.output) == (["break_symmetry", "success"], "The rent was set to 920.")
+    assert (ended.result.assurance, ended.result.open[0]) == ("unverified", "the rent is 920")
+    assert "Verified in part" not in facts(ended) and "Not verified: the rent is 920" in facts(ended)
+    assert "Its check was replaced after it failed: the rent is 920 (was: " in facts(ended)
 
 
 async def test_an_answer_with_a_figure_from_nowhere_takes_no_tool_away(world: World) -> None:

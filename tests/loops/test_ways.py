@@ -290,6 +290,7 @@ async def test_a_check_that_cannot_hold_is_amended_once(world: World) -> None:
             {"subtasks": [subtask("write it as Markdown")], "task_criteria": [], "amend": [amend]},
         ],
         "ExecutorStep": [write("report.md", "# Report"), write("report.md", "# Report\n")],
+        "ValidationReport": judged(("pass", "# Report")),
     }
     config = world.config(control={"max_retries": 0})
     ended = await world.play("Write the report", script, config=config)

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 from artoo.cli.typed import typed
-from artoo.contracts.criteria import AGREES_WITH_EVIDENCE
+from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, CheckAmended, FileExists
 from artoo.contracts.findings import (
     FailedLast,
     Found,
@@ -39,6 +39,7 @@ FACTS: tuple[ResultFact, ...] = (
     Unread(checks=("§9",)),
     Unread(checks=("§10",), put_out=True),
     FailedLast(command="§11", said_no=True),
+    CheckAmended(criterion="§12", before=FileExists(path="a"), after=FileExists(path="b"), reason="c"),
 )
 WORDS = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from artoo.contracts.base import Contract
 
@@ -112,16 +114,44 @@ OF_THE_WORLD = (FileExists, FileMatches, CommandSucceeds)
 """Checks of what is there; the others are of an answer, and of how it came about."""
 
 
+def in_a_line(check: Check) -> str:
+    """A check as it was written: its kind, and what it was given."""
+    given = check.model_dump(mode="json", by_alias=True, exclude={"check"}, exclude_none=True).values()
+    return " ".join((check.check, *(each if isinstance(each, str) else json.dumps(each) for each in given)))
+
+
+class CheckAmended(Contract):
+    """A check that R2 wrote proved impossible and was replaced, once, with the reason. R2 → R4b, R7.
+
+    The criterion's text stays as it was frozen. `failed`: what the old check found. It is one of the facts that a
+    person is told as well (`contracts.findings`).
+    """
+
+    fact: Literal["check_amended"] = "check_amended"
+    criterion: str
+    before: Check
+    after: Check
+    reason: str
+    failed: str = ""
+
+
 class Criterion(Contract):
     """One assertion about a result. With a `check` it is decided by that alone, without a model.
 
-    `by` is whoever wrote it: a person's is never dropped and its check never amended.
+    `by` is whoever wrote it: a person's is never dropped and its check never amended. `amended`: the check stands
+    in the place of one that failed, so it can refute and not confirm: who replaced it wants the criterion met.
     """
 
     text: str
     mode: Mode = Mode.PLAUSIBLE
     check: Check | None = None
     by: Literal["person", "planner"] = "planner"
+    amended: SkipJsonSchema[CheckAmended | None] = None
+
+    @property
+    def check_decides(self) -> bool:
+        """Whether its check alone can let it pass."""
+        return self.check is not None and self.amended is None
 
 
 AGREES_WITH_EVIDENCE = "The result agrees with what the tools did"
@@ -149,15 +179,3 @@ def _from_text(value: object) -> object:
 
 CriterionLike = Annotated[Criterion, BeforeValidator(_from_text)]
 """A Criterion, also accepted as a plain string."""
-
-
-class CheckAmended(Contract):
-    """A check that R2 wrote proved impossible and was replaced, once, with the reason. R2 → R4b, R7.
-
-    The criterion's text stays as it was frozen.
-    """
-
-    criterion: str
-    before: Check
-    after: Check
-    reason: str

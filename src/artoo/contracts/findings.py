@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from artoo.contracts.base import Contract
+from artoo.contracts.criteria import CheckAmended
 
 
 class Found(StrEnum):
@@ -199,7 +200,16 @@ def _from_line(value: object) -> object:
 
 ResultFact = Annotated[
     Annotated[
-        Unconfirmed | LeftOpen | Unjudged | Unread | FailedLast | Unformed | OwnValues | NotAgreed | Remark,
+        Unconfirmed
+        | LeftOpen
+        | Unjudged
+        | Unread
+        | CheckAmended
+        | FailedLast
+        | Unformed
+        | OwnValues
+        | NotAgreed
+        | Remark,
         Field(discriminator="fact"),
     ],
     BeforeValidator(_from_line),

@@ -110,7 +110,8 @@ async def checked(
     """Those that have a check, by their text: it alone decides them. `asked`: what the work is to do.
 
     A person's own check counts whatever it writes. Commands come last: what a file's check misses was not made,
-    also where a command meets that.
+    also where a command meets that. A check in the place of one that failed can refute; that it holds decides
+    nothing.
     """
     found = dict[str, CriterionVerdict]()
     for each in sorted(criteria, key=lambda each: isinstance(each.check, CommandSucceeds)):
@@ -123,7 +124,8 @@ async def checked(
                 asked="" if each.by == "person" else asked,
                 never_made=_never_made(found.values()),
             )
-            found[each.text] = _may_be_wrong(from_check(each, result), each, output, calls)
+            if each.check_decides or not result.passed:
+                found[each.text] = _may_be_wrong(from_check(each, result), each, output, calls)
     return {each.text: found[each.text] for each in criteria if each.text in found}
 
 

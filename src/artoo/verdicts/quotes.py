@@ -8,14 +8,17 @@ from typing import Literal
 from pydantic import Field
 
 from artoo.contracts.base import Contract
-from artoo.contracts.criteria import Criterion
+from artoo.contracts.criteria import Criterion, in_a_line
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.failure import FailureClass
+from artoo.contracts.shortened import set_off, without_middle
 from artoo.verdicts.judging import left_open, verdict_on
 
 UNSAID = "judged as not met"
 """Why, of a judge that gave no reason."""
 _SHORTEST_QUOTE = 2
+_OF_A_CHECK = 600
+"""Characters of each thing that a judge is told of a check that was replaced."""
 
 
 class JudgedCriterion(Contract):
@@ -28,9 +31,24 @@ class JudgedCriterion(Contract):
     reason: str = ""
 
 
+_REPLACED = (
+    "Its check failed, and who planned the work replaced it. That the new one holds proves nothing: judge what the "
+    "criterion says, and whether the old check was wrong to ask for more."
+)
+
+
 def numbered(criteria: Sequence[Criterion]) -> str:
-    """The criteria as the judge sees them, numbered from 1."""
-    return "\n".join(f"{number}. {criterion.text}" for number, criterion in enumerate(criteria, 1))
+    """The criteria as the judge sees them, numbered from 1; of a check that was replaced both, and why."""
+    return "\n".join(f"{number}. {each.text}{_replaced(each)}" for number, each in enumerate(criteria, 1))
+
+
+def _replaced(criterion: Criterion) -> str:
+    known = criterion.amended
+    if known is None:
+        return ""
+    was, found = f"It was: {in_a_line(known.before)}", f"It found: {known.failed}"
+    told = (_REPLACED, was, found, f"It is: {in_a_line(known.after)}", f"Reason given: {known.reason}")
+    return "\n" + set_off("\n".join(without_middle(each, _OF_A_CHECK) for each in told))
 
 
 def usable_verdicts(

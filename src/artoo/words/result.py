@@ -9,7 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, NO_FILE_IN_COMMON, TWO_WAYS_AGREE
+from artoo.contracts.criteria import (
+    AGREES_WITH_EVIDENCE,
+    NO_FILE_IN_COMMON,
+    TWO_WAYS_AGREE,
+    CheckAmended,
+    in_a_line,
+)
 from artoo.contracts.findings import (
     FailedLast,
     Found,
@@ -66,6 +72,7 @@ class ResultWords:
     unjudged: str
     unread: str
     unread_output: str
+    amended: str
     failing: str
     said_no: str
     unformed: str
@@ -127,6 +134,9 @@ class ResultWords:
             case Unread(checks=checks, put_out=put_out):
                 form = self.unread_output if put_out else self.unread
                 return form.format(checks="; ".join(map(self.criterion, checks)).rstrip(".\u3002"))
+            case CheckAmended(criterion=criterion, before=before, after=after, reason=reason):
+                known = {"criterion": criterion.rstrip(".\u3002"), "reason": reason}
+                return self.amended.format(**known, before=in_a_line(before), after=in_a_line(after))
             case FailedLast(command=command, tool=tool, said=said, said_no=said_no):
                 call = f"{tool}: {command}" if tool else command
                 form = self.said_no if said_no else self.failing
@@ -219,6 +229,7 @@ ENGLISH: Final = ResultWords(
     open="Not verified: {criterion}",
     unread="Checked: {checks}. The answer's own words were checked by nobody.",
     unread_output="Checked: {checks}. What the program put out was checked no further.",
+    amended="Its check was replaced after it failed: {criterion} (was: {before}; is: {after}; reason: {reason})",
     unjudged="Not judged: {reason}",
     failing="Failed last: {call}",
     said_no="Ended with exit code 1: {call}",
@@ -279,6 +290,7 @@ CHINESE: Final = ResultWords(
     open="未验证：{criterion}",
     unread="已核验：{checks}。回答本身的文字未经核验。",
     unread_output="已核验：{checks}。程序的输出未作其他核验。",
+    amended="检查未通过后被替换：{criterion}（原为：{before}；现为：{after}；理由：{reason}）",
     unjudged="没有判定：{reason}",
     failing="最后失败：{call}",
     said_no="以退出码 1 结束：{call}",

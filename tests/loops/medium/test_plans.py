@@ -67,7 +67,7 @@ def test_a_check_that_cannot_fail_is_left_to_the_judge() -> None:
     told = Criterion(text="the total is told", mode=Mode.VERIFIABLE, check=OutputMatches(regex=r"\S"))
     assert verifiable([told, NUMBER]) == (Criterion(text=told.text), NUMBER)
     wanted = [Amendment(criterion=NUMBER.text, check=OutputMatches(regex=".*"), reason="any will do")]
-    assert amended([NUMBER], wanted, [NUMBER.text], []) == ((NUMBER,), ())
+    assert amended([NUMBER], wanted, {NUMBER.text: "no digit"}, []) == ((NUMBER,), ())
 
 
 def test_a_standing_criterion_is_never_softened() -> None:
@@ -83,11 +83,14 @@ def test_a_check_that_cannot_hold_is_replaced_once() -> None:
     wanted = [Amendment(criterion=each.text, check=new, reason="it is a csv") for each in (MADE, NUMBER, person)]
     standing = (person, MADE, NUMBER)
     texts = [each.text for each in standing]
-    criteria, replaced = amended(standing, wanted, [MADE.text, person.text], [])
+    criteria, replaced = amended(standing, wanted, {MADE.text: "not there", person.text: ""}, [])
     assert [each.text for each in criteria] == texts
     assert [each.check for each in criteria] == [person.check, new, NUMBER.check]
-    assert [(each.criterion, each.before, each.after) for each in replaced] == [(MADE.text, MADE.check, new)]
-    assert amended(standing, wanted, texts, texts) == (standing, ())
+    (only,) = replaced
+    assert (only.criterion, only.before, only.after, only.failed) == (MADE.text, MADE.check, new, "not there")
+    assert [(each.amended, each.check_decides) for each in criteria] == [(None, True), (only, False), (None, True)]
+    assert amended(standing, wanted, dict.fromkeys(texts, ""), texts) == (standing, ())
+    assert verifiable([criteria[1]])[0].amended is None
 
 
 @given(
@@ -280,7 +283,7 @@ def test_what_failed_and_what_stands_are_named_once() -> None:
     text = directive_text(given)
     for part in ("Not met: a number: no digit", "worked for this request before: glob", "- list: a.txt"):
         assert text.count(part) == 1
-    assert failed_checks(given) == ("a number",)
+    assert failed_checks(given) == {"a number": "no digit"}
 
 
 def test_an_order_is_asked_for_where_parts_clashed() -> None:

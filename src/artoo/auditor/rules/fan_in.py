@@ -49,7 +49,7 @@ def task_criterion_passed_by_nobody(task: TaskNotes, judged: CriterionJudged, en
     if criterion is None:
         yield f"“{verdict.criterion}” is no criterion of this task"
     elif verdict.decided_by in (DecidedBy.FACT, DecidedBy.NOBODY) or (
-        verdict.decided_by is DecidedBy.CHECK and criterion.check is None
+        verdict.decided_by is DecidedBy.CHECK and not criterion.check_decides
     ):
         yield f"“{verdict.criterion}” passed by {verdict.decided_by}, and no such judge can pass it"
     elif verdict.decided_by is DecidedBy.JUDGEMENT and not _passed_by_model(task.round):

@@ -104,9 +104,9 @@ def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[
     return [whose, *lines[:_MOST_FAILED]] if own else []
 
 
-def failed_checks(directive: PlanDirective) -> tuple[str, ...]:
-    """The texts of criteria that a check decided against in the last round."""
-    return tuple(verdict.criterion for verdict in _unmet(directive) if verdict.decided_by is DecidedBy.CHECK)
+def failed_checks(directive: PlanDirective) -> dict[str, str]:
+    """What checks found in the last round against criteria, by their texts."""
+    return {each.criterion: each.evidence for each in _unmet(directive) if each.decided_by is DecidedBy.CHECK}
 
 
 def _unmet(directive: PlanDirective) -> list[CriterionVerdict]:

@@ -74,15 +74,16 @@ class Endings:
         opened = open_criteria(end.outcomes, end.task_verdicts)
         assurance = assurance_of(verdicts)
         looked = not rests_on_nothing(call for one in (*end.outcomes, *standing.failed) for call in one.tool_calls)
-        told = (*_BESIDE, Found.OWN_WORDS) if looked else _BESIDE  # else it is said of the whole
+        told = (*_BESIDE, Found.OWN_WORDS) if looked else _BESIDE
         beside = {each.criterion: each.reason for each in verdicts if each.reason and each.reason.found in told}
         facts: list[ResultFact] = []
+        doubted = any(reason.found is Found.NOWHERE for reason in beside.values())
+        sure = (each for each in verdicts if not doubted or assurance_of((each,)) is not Assurance.JUDGED)
+        confirmed = tuple(dict.fromkeys(each.criterion for each in sure if each.verdict == "pass"))
         if assurance is Assurance.UNVERIFIED:
-            doubted = any(reason.found is Found.NOWHERE for reason in beside.values())
-            sure = (each for each in verdicts if not doubted or assurance_of((each,)) is not Assurance.JUDGED)
-            confirmed = tuple(dict.fromkeys(each.criterion for each in sure if each.verdict == "pass"))
             facts.append(Unconfirmed(looked=looked, images=standing.images, confirmed=confirmed[:_MOST_TRIED]))
-        facts += (LeftOpen(criterion=each, found=beside.get(each)) for each in opened if each != standing.request)
+        named = (each for each in opened if confirmed or each != standing.request)  # else it is said of the whole
+        facts += (LeftOpen(criterion=each, found=beside.get(each)) for each in named)
         facts += _without_judge(end)
         unread = _unread(end) if assurance is Assurance.CHECKED else None
         told_by_nobody = unread is not None and not unread.put_out

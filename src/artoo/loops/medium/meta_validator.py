@@ -137,11 +137,11 @@ class MetaValidator:
         if fan_in.failed or fan_in.conflicts:
             return await self._unfinished(fan_in, criteria)
         single = fan_in.matched[0] if len(fan_in.matched) == 1 else None
-        if single is None and all(each.check is not None for each in criteria):
+        if single is None and all(each.check_decides for each in criteria):
             single = concluding(fan_in)
         if single is not None:
             return single.output, await self._of_one(fan_in, single, criteria, cause)
-        asked = [each for each in criteria if each.check is None]
+        asked = [each for each in criteria if not each.check_decides]
         merged = await self._merged(fan_in, asked, cause, await self._waits(fan_in))
         return merged.answer, {**merged.verdicts, **await self._checked(criteria, {}, fan_in, merged.answer)}
 

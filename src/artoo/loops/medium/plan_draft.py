@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -120,28 +120,27 @@ def verifiable(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
 def _verifiable(criterion: Criterion) -> Criterion:
     check = None if criterion.check is None or cannot_fail(criterion.check) else criterion.check
     mode = Mode.PLAUSIBLE if check is None else Mode.VERIFIABLE
-    return criterion.model_copy(update={"by": "planner", "mode": mode, "check": check})
+    return criterion.model_copy(update={"by": "planner", "mode": mode, "check": check, "amended": None})
 
 
 def amended(
-    criteria: Sequence[Criterion], wanted: Sequence[Amendment], failed: Iterable[str], before: Iterable[str]
+    criteria: Sequence[Criterion], wanted: Sequence[Amendment], failed: Mapping[str, str], before: Iterable[str]
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
     """The criteria with those checks replaced that may be, and what was replaced.
 
-    Only R2's own check, only one that has `failed`, only if it was not replaced `before` (both are texts), and only
-    by one that can fail.
+    Only R2's own check, only one that has `failed` (what it found, by text), only if it was not replaced `before`
+    (texts), and only by one that can fail.
     """
-    open_texts = set(failed) - set(before)
+    open_texts = failed.keys() - set(before)
     made: dict[str, CheckAmended] = {}
     for criterion in criteria:
-        new = next((each for each in wanted if each.criterion == criterion.text), None)
-        if new is None or criterion.check is None or criterion.by == "person" or criterion.text not in open_texts:
+        text = criterion.text
+        new = next((each for each in wanted if each.criterion == text), None)
+        if new is None or criterion.check is None or criterion.by == "person" or text not in open_texts:
             continue
         if new.check != criterion.check and not cannot_fail(new.check):
-            made[criterion.text] = CheckAmended(
-                criterion=criterion.text, before=criterion.check, after=new.check, reason=new.reason
+            made[text] = CheckAmended(
+                criterion=text, before=criterion.check, after=new.check, reason=new.reason, failed=failed[text]
             )
-    replaced = [
-        each.model_copy(update={"check": made[each.text].after}) if each.text in made else each for each in criteria
-    ]
-    return tuple(replaced), tuple(made.values())
+    changed = {text: {"check": each.after, "amended": each} for text, each in made.items()}
+    return tuple(each.model_copy(update=changed.get(each.text)) for each in criteria), tuple(made.values())

@@ -235,7 +235,7 @@ def _criteria(task: _Task, this: _Round, draft: PlanDraft) -> _Made:
     if not task.criteria:
         several = len(draft.subtasks) > 1 and not drafted  # R4b's call, which is made anyhow, judges the whole
         return (of_person(task.spec.intent, task.spec.checks) if several else merged(task.spec.checks, drafted)), ()
-    failed = failed_checks(this.directive) if this.directive is not None else ()
+    failed = failed_checks(this.directive) if this.directive is not None else {}
     standing, replaced = amended(task.criteria, draft.amend, failed, task.amended)
     return merged(standing, drafted), replaced
 

@@ -304,7 +304,8 @@ class Solver:
         if not task.ended:
             task.ended = True
             without = (NotAgreed(what=self._not_agreed),) if self._not_agreed else ()
-            ended = {"cost": self.spent(round(self.watch.elapsed_ms())), "facts": (*result.facts, *without)}
+            facts = (*result.facts, *task.amended, *without)
+            ended = {"cost": self.spent(round(self.watch.elapsed_ms())), "facts": facts}
             result = result.model_copy(update=ended)
             task.closing = result, cause
             self.port.publish(_ending(result, task, may_ask=result.stopped_by not in _NOBODY_ASKED), cause=cause)
