@@ -23,7 +23,7 @@ from artoo.contracts.changes import (
 )
 from artoo.contracts.criteria import Criterion, CriterionLike, FileMatches
 from artoo.contracts.errors import ModelRefused
-from artoo.contracts.execution import CallStatus, CriterionVerdict, GapPoint, SubTaskOutcome, ToolCall
+from artoo.contracts.execution import CallStatus, CriterionVerdict, GapPoint, SubTaskOutcome, ToolCall, broke_off
 from artoo.contracts.memory import (
     CalibrationEntry,
     Level,
@@ -224,6 +224,31 @@ def test_a_type_of_task_has_its_own_numbers() -> None:
     )
     assert opened.for_type("count_files").hyperparameters == {"delta": 0.0, "rho": 0.5}
     assert opened.for_type("write_text") is opened
+
+
+@pytest.mark.parametrize(
+    ("later", "undone"),
+    [
+        ({}, True),
+        ({"input": "git push"}, False),
+        ({"input": "git push", "status": CallStatus.REFUSED, "withheld_by": "nobody"}, True),
+        ({"changes": ("/p/a",)}, False),
+        ({"changes": ("/p/b",)}, True),
+    ],
+)
+def test_what_was_withheld_is_undone_until_it_comes_about(later: dict[str, object], undone: bool) -> None:
+    """By the same call, or by the same change in another way; and only where the answer tells of it."""
+    dropped = ("/p/a",) if "changes" in later else ()
+    kept = ToolCall(
+        tool="shell",
+        identity=("shell:git",),
+        input="git push",
+        status=CallStatus.REFUSED,
+        withheld_by="nobody",
+        dropped=dropped,
+    )
+    after = ToolCall.model_validate({"tool": "shell", "identity": ("shell:git",), "input": "git commit"} | later)
+    assert broke_off((kept, after), (1,)) is undone and not broke_off((kept, after), ())
 
 
 @pytest.mark.parametrize(

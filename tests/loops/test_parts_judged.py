@@ -205,3 +205,18 @@ async def test_checks_do_not_vouch_for_a_last_act_that_failed_as_told(world: Wor
     lines = [result_words("en").fact(fact) for fact in ended.result.facts]
     assert (ended.directive, lines[0]) == ("success", "Verified in part: a.txt exists.")
     assert "Not verified: Write hi into a.txt and push main." in lines and len(ended.contracts) == 4
+
+
+@pytest.mark.parametrize("writes", ["a.txt", "b.txt"])
+async def test_checks_do_not_vouch_for_an_act_that_was_withheld_before_the_last(world: World, writes: str) -> None:
+    """The order of the acts decides nothing: what was withheld and not done later is still not done."""
+    both = f"# artoo hosts: git.invalid\necho hi > a.txt; {PUSHED}"
+    steps = [shell(both, final=False), write("a.txt", "hi\n", final=False), write(writes, "hi\n", final=False)]
+    script = {
+        "Plan": plan(subtask("Write hi into a.txt and push main."), criteria=[exists("a.txt")]),
+        "ExecutorStep": [*steps[: 2 if writes == "a.txt" else 3], told("Written; the push was not done.", 1)],
+    }
+    ended = await world.play("Write hi into a.txt, and push main", script)
+    lines = [result_words("en").fact(fact) for fact in ended.result.facts]
+    assert (ended.directive, lines[0]) == ("success", "Verified in part: a.txt exists.")
+    assert "Not verified: Write hi into a.txt and push main." in lines

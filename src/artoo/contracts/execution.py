@@ -146,12 +146,24 @@ class ToolCall(Contract):
 
 
 def broke_off(calls: Sequence[ToolCall], failures: Collection[int]) -> bool:
-    """Whether the last act failed, and is among the `failures` that the answer tells of. A test or a search that
-    says no may be just what was wanted.
+    """Whether an act did not come about that the answer tells of among its `failures`: the last one, if it failed, and
+    any that was withheld and was not carried out later. A test or a search that says no may be just what was wanted.
     """
     ran = [number for number, call in enumerate(calls, 1) if not call.never_ran]
     last = ran[-1] if ran else len(calls)
-    return last > 0 and last in failures and not calls[last - 1].says_no
+    kept_back = (number for number, call in enumerate(calls, 1) if _stayed_undone(call, calls[number:]))
+    return last > 0 and (
+        (last in failures and not calls[last - 1].says_no) or not frozenset(failures).isdisjoint(kept_back)
+    )
+
+
+def _stayed_undone(call: ToolCall, later: Sequence[ToolCall]) -> bool:
+    """Whether a call was withheld, or a change of its, and neither the same call nor the change came about `later`."""
+    done = [each for each in later if each.status is CallStatus.OK]
+    made = frozenset(path for each in done for path in each.changes)
+    again = any((each.tool, each.input) == (call.tool, call.input) for each in done)
+    withheld = call.withheld_by is not None or bool(call.dropped)
+    return withheld and not again and not (call.dropped and made.issuperset(call.dropped))
 
 
 def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:
