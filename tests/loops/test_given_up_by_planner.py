@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from scenario import Json, Script, World, matches, moves, plan, reply, shell, subtask, write
+from scenario import Json, Script, World, matches, merged, moves, plan, replan, reply, says, shell, subtask, write
 
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.solution import PlanDirective, StoppedBy
@@ -82,3 +82,34 @@ async def test_a_reply_that_is_refused_changes_nothing(world: World) -> None:
     ended = await world.play(_REQUEST, {**first, "Plan": plans})
     assert (ended.result.stopped_by, len(ended.asked("Plan"))) == (StoppedBy.MISSING_INPUT, 3)
     assert [each.criterion for each in ended.result.unmet] == [_PUSHED]
+
+
+async def test_a_part_that_did_nothing_is_not_told_as_done(world: World) -> None:
+    """Where something is unmet, what is nothing but its author's word may be what is missing. It is told as a
+    claim, and its words are no result of the end, where another part has done it.
+    """
+    files = {"a.cfg": "2", "b.cfg": "3"}
+    holds: list[Json] = [
+        {"text": f"{name} has v={value}", "check": {"check": "file_matches", "path": name, "regex": f"^v={value}$"}}
+        for name, value in files.items()
+    ]
+    for name in files:
+        world.file(name, "v=1\n")
+    set_a, set_b = (subtask(f"Set v to {value} in {name}.") for name, value in files.items())
+    script: Script = {
+        "Plan": [{"subtasks": [set_a, {**set_b, "sequence": 2}], "task_criteria": holds}, replan(set_b)],
+        "ExecutorStep": [
+            shell("echo v=2 > a.cfg; cat a.cfg"),
+            says("v is 3 there now."),
+            shell("echo v=3 > b.cfg; cat b.cfg"),
+        ],
+        "MergeReport": merged("v is 2 in a.cfg and 3 in b.cfg."),
+    }
+    ended = await world.play("Set v to 2 in a.cfg and to 3 in b.cfg", script)
+    assert [each.intent for each in ended.one(PlanDirective).standing] == ["Set v to 2 in a.cfg."]
+    prompt = ended.asked("Plan")[1].user
+    claimed, _, done = prompt.partition("Done already")
+    assert "Claimed without any call, plan it again if it is needed: Set v to 3 in b.cfg.: v is 3 there" in claimed
+    assert "Set v to 2 in a.cfg." in done and "Set v to 3" not in done
+    assert (ended.directive, ended.result.open, ended.result.assurance) == ("accept", (), "checked")
+    assert "v is 3 there now." not in ended.asked("MergeReport")[-1].user

@@ -146,8 +146,9 @@ class ToolCall(Contract):
 
 
 def broke_off(calls: Sequence[ToolCall], failures: Collection[int]) -> bool:
-    """Whether an act did not come about that the answer tells of among its `failures`: the last one, if it failed, and
-    any that was withheld and was not carried out later. A test or a search that says no may be just what was wanted.
+    """Whether an act did not come about that the answer tells of among its `failures`: the last one, if it failed,
+    and any that was withheld and was not carried out later. A test or a search that says no may be just what was
+    wanted.
     """
     ran = [number for number, call in enumerate(calls, 1) if not call.never_ran]
     last = ran[-1] if ran else len(calls)
@@ -158,7 +159,7 @@ def broke_off(calls: Sequence[ToolCall], failures: Collection[int]) -> bool:
 
 
 def _stayed_undone(call: ToolCall, later: Sequence[ToolCall]) -> bool:
-    """Whether a call was withheld, or a change of its, and neither the same call nor the change came about `later`."""
+    """Whether a call or a change of it was withheld, and neither the same call nor the change came about `later`."""
     done = [each for each in later if each.status is CallStatus.OK]
     made = frozenset(path for each in done for path in each.changes)
     again = any((each.tool, each.input) == (call.tool, call.input) for each in done)
@@ -372,13 +373,17 @@ class SubTaskOutcome(Contract):
         return () if self.clashed else (self.output, *calls, *reasons)
 
     @property
+    def confirmed(self) -> bool:
+        """Whether a criterion of its own has passed."""
+        return any(verdict.verdict == "pass" for verdict in self.criteria_verdicts)
+
+    @property
     def done(self) -> bool:
         """Whether what it was to do is done: not where all that stands is its own word that its last act failed.
 
         Code cannot read an honest report; the call that it names is on record.
         """
-        passed = any(verdict.verdict == "pass" for verdict in self.criteria_verdicts)
-        return self.status == "matched" and (passed or not broke_off(self.tool_calls, self.failures))
+        return self.status == "matched" and (self.confirmed or not broke_off(self.tool_calls, self.failures))
 
     @property
     def refused(self) -> bool:

@@ -22,6 +22,11 @@ _INPUT_SHOWN = 1_000
 _BELOW = "(as it stands below, in what was changed)"
 
 
+def is_word_alone(outcome: SubTaskOutcome) -> bool:
+    """Whether a result is nothing but its author's word: no call shows it, and no criterion of its own passed."""
+    return not outcome.confirmed and rests_on_nothing(outcome.tool_calls)
+
+
 def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str:
     """Calls with their numbers and ends, those that the answer rests on most fully, then what the task changed:
     before this subtask (`earlier`) by its paths, in it line by line.

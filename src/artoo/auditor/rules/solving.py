@@ -280,13 +280,16 @@ def blocks_forgotten(task: TaskNotes, directive: PlanDirective, envelope: Envelo
 
 @on(PlanDirective)
 def directive_outcomes_differ(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
-    """A directive that calls a failed subtask standing, or one with outcomes that no validator published."""
+    """A directive that calls a failed subtask standing or what was done failed, or one with outcomes that no
+    validator published. What nothing but its author's word says need not stand.
+    """
     published = task.outcomes()
     for outcome in directive.standing:
         if not outcome.done or published.get(outcome.subtask_id) != outcome:
             yield f"subtask {outcome.subtask_id} does not stand as the directive says"
     for outcome in directive.failed:
-        if outcome.done or published.get(outcome.subtask_id) != outcome:
+        shown = outcome.confirmed or any(call.changed_something for call in outcome.tool_calls)
+        if (outcome.done and shown) or published.get(outcome.subtask_id) != outcome:
             yield f"subtask {outcome.subtask_id} did not fail as the directive says"
 
 

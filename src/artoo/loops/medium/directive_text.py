@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import islice
 
-from artoo.contracts.execution import CriterionVerdict, DecidedBy
+from artoo.contracts.execution import CriterionVerdict, DecidedBy, SubTaskOutcome
 from artoo.contracts.findings import Found
 from artoo.contracts.shortened import shortened, without_middle
 from artoo.contracts.solution import Directive, PlanDirective
@@ -62,13 +62,18 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
     lost = [each.intent for each in directive.failed if each.clashed]
     lines += [f"Its work was lost, plan it after what stands: {intent}" for intent in lost[:_MOST_NAMED]]
     told = (each for each in directive.failed if each.status == "matched")
-    lines += (f"Not done: {each.intent}: {each.output[:_EXCERPT]}" for each in islice(told, _MOST_NAMED))
+    lines += (f"{_how(each)}: {each.intent}: {each.output[:_EXCERPT]}" for each in islice(told, _MOST_NAMED))
     if directive.standing:
         lines.append("Done already, plan only what is missing:")
         lines += [
             f"- {outcome.intent}: {outcome.output[:_EXCERPT]}" for outcome in directive.standing[:_MOST_NAMED]
         ]
     return "\n".join(line for line in lines if line)
+
+
+def _how(outcome: SubTaskOutcome) -> str:
+    """What a part is called that does not stand: it says that it failed, or it is done and nothing shows that."""
+    return "Claimed without any call, plan it again if it is needed" if outcome.done else "Not done"
 
 
 def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> str:

@@ -13,7 +13,6 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.shortened import set_off, without_middle
-from artoo.evidence.facts import rests_on_nothing
 from artoo.evidence.grounding import named, seen_in, ungrounded
 from artoo.evidence.tokens import Token
 from artoo.loops.asking import Asker
@@ -21,7 +20,7 @@ from artoo.loops.medium.fan_in import of_the_whole
 from artoo.prompts.segments import Segment
 from artoo.verdicts.judging import left_open, no_budget
 from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
-from artoo.verdicts.shown import FACTS_SHOWN, facts_of_all
+from artoo.verdicts.shown import FACTS_SHOWN, facts_of_all, is_word_alone
 
 _SHOWN_BYTES = 3
 """Of the window, in bytes a token: the other half is for instructions and the answer."""
@@ -133,18 +132,12 @@ def _verdicts(
         verdicts = tuple(left_open(each, "the judgement of a small model decides nothing") for each in criteria)
     else:
         verdicts = usable_verdicts(report.verdicts, criteria, shown)
-    if any(map(_unshown, outcomes)):
+    if any(map(is_word_alone, outcomes)):
         verdicts = tuple(
             left_open(each, _IN_PART) if verdict.verdict == "pass" else verdict
             for each, verdict in zip(criteria, verdicts, strict=True)
         )
     return {verdict.criterion: of_the_whole(verdict) for verdict in verdicts}
-
-
-def _unshown(outcome: SubTaskOutcome) -> bool:
-    """Whether a result is nothing but its author's word."""
-    passed = any(verdict.verdict == "pass" for verdict in outcome.criteria_verdicts)
-    return not passed and rests_on_nothing(outcome.tool_calls)
 
 
 def _results(outcomes: Sequence[SubTaskOutcome], share: int, shown: str = "") -> str:

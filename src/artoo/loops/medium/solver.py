@@ -43,6 +43,7 @@ from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.stopwatch import Stopwatch
 from artoo.ports.tools import Offered
+from artoo.verdicts.shown import is_word_alone
 from artoo.words.language import language_of
 
 _HALT_GRACE = 2.0
@@ -220,6 +221,7 @@ class Solver:
 
     async def _direct(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
         outcomes = task.last.outcomes
+        stands = [each for each in outcomes if each.done and not is_word_alone(each)]  # that may be what is missing
         alternatives = () if self.memory is None else await self.memory.alternatives(task.spec.intent, cause)
         if task.ended:  # the time ran out meanwhile
             return
@@ -247,8 +249,8 @@ class Solver:
             rationale=task.last.gap_summary,
             suggested_alternatives=still_open(alternatives, task.blocked_tools, task.blocked_targets),
             suspicious=self.trajectory.suspicious(measured),
-            standing=tuple(outcome for outcome in outcomes if outcome.done),
-            failed=tuple(outcome for outcome in outcomes if not outcome.done),
+            standing=tuple(stands),
+            failed=tuple(outcome for outcome in outcomes if outcome not in stands),
             unmet=tuple(verdict for verdict in task.last.task_verdicts if verdict.verdict == "fail"),
         )
         lessons = (*credit, *task.lessons.directed(message, intent, outcomes), *doubted(message, intent))
