@@ -20,6 +20,7 @@ from scenario import (
     write,
 )
 
+from artoo.contracts.execution import CorrectionSignal
 from artoo.contracts.findings import LeftOpen
 from artoo.testing import Reply, with_body
 from artoo.words.result import result_words
@@ -154,6 +155,52 @@ async def test_a_part_that_tells_of_a_file_has_to_look(world: World, told: str) 
     assert opened.found is not None and (opened.found.found, opened.found.said) == ("not_looked_up", "215")
     assert (ended.directive, ended.result.assurance) == ("success", "unverified")
     assert "The club has 214 members." in ended.asked("ValidationReport")[0].user
+
+
+@pytest.mark.parametrize("told", ["v is 3141 there (next to build=2718).", "v is 1234 there."])
+async def test_a_later_part_is_held_to_what_it_was_shown(world: World, told: str) -> None:
+    """Its executor sees the files as an earlier part left them, and so do those who judge it: what stood there
+    before is a fact for nobody."""
+    world.file("a.cfg", "v=1234\n")
+    now = "v=3141\nbuild=2718\n"
+    right = "3141" in told
+    script: Script = {
+        "Plan": plan(
+            subtask("Renew a.cfg."), subtask("Say what v is in a.cfg.", sequence=2), criteria=["it tells v"]
+        ),
+        "ExecutorStep": [write("a.cfg", now), *([says(told)] if right else [says(told), shell("cat a.cfg")])],
+        "MergeReport": merged("v is 3141.", ("pass", "build=2718")),
+    }
+    ended = await world.play("Renew a.cfg and say what v is", script)
+    wrong = [correction.what_was_wrong for correction in ended.all(CorrectionSignal)]
+    assert wrong == ([] if right else ["it tells of files here, and no call has looked at them: 1234"])
+    assert (ended.directive, ended.result.open) == (
+        ("success", ("Say what v is in a.cfg.", "it tells v")) if right else ("accept", ())
+    )
+    evidence = ended.asked("MergeReport")[0].user.partition("Evidence:\n")[2]
+    assert "v=1234" in evidence.partition("Shown to [1] before the first call:\n ")[2]
+    assert "build=2718" in evidence.partition("Shown to [2] before the first call:\n ")[2]
+
+
+async def test_a_writer_sees_what_parts_were_shown_and_did_not_read(world: World) -> None:
+    """A translation is made of what stands in the prompt: only beside the original can anybody say that it
+    is right."""
+    world.file("info.txt", "Am Dienstag geschlossen.\n")
+    script = {
+        "Plan": plan(
+            subtask("Translate info.txt into English, as en.txt."),
+            subtask("Translate info.txt into Polish, as pl.txt."),
+            criteria=["both say what info.txt says"],
+        ),
+        "ExecutorStep": Each.of(
+            English=write("en.txt", "Closed on Tuesday.\n"), Polish=write("pl.txt", "Zamkniete w srode.\n")
+        ),
+        "MergeReport": merged("Both are made.", ("pass", "Am Dienstag geschlossen.")),
+    }
+    ended = await world.play("Translate info.txt into English and Polish", script)
+    assert (ended.directive, ended.result.assurance) == ("accept", "judged")
+    evidence = ended.asked("MergeReport")[0].user.partition("Evidence:\n")[2]
+    assert evidence.startswith("Shown to [1], [2] before the first call:\n ") and evidence.count("Dienstag") == 1
 
 
 HI, PUSH = "Write hi into a.txt.", "Push main to origin."

@@ -159,7 +159,7 @@ def broke_off(calls: Sequence[ToolCall], failures: Collection[int]) -> bool:
 
 
 def _stayed_undone(call: ToolCall, later: Sequence[ToolCall]) -> bool:
-    """Whether a call or a change of it was withheld, and neither the same call nor the change came about `later`."""
+    """Whether a call was withheld, or a change of it, that did not come about `later` either."""
     done = [each for each in later if each.status is CallStatus.OK]
     made = frozenset(path for each in done for path in each.changes)
     again = any((each.tool, each.input) == (call.tool, call.input) for each in done)
@@ -214,6 +214,13 @@ class ToolCalled(Contract):
     act: str = ""
 
 
+class Glance(Contract):
+    """What is on disk where a subtask begins (`surroundings`), and what that shows of files (`heads`)."""
+
+    surroundings: str = ""
+    heads: str = ""
+
+
 class ExecutionResult(Contract):
     """What the executor says it has. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
 
@@ -224,7 +231,8 @@ class ExecutionResult(Contract):
     `cannot`: it says that this cannot be done; `output` is why. `uncertain`: no step led to a result; `stuck`:
     nothing new was carried out either, so that another attempt would be the same.
     `infrastructure` says that the subtask's time ran out, which no retry in the fast loop can mend.
-    `small_model`: the steps came from a model that is known to be small.
+    `small_model`: the steps came from a model that is known to be small. `glance`: what the first prompt had, where
+    that was looked at anew since the plan, because other parts may have changed it.
     """
 
     subtask_id: str
@@ -239,6 +247,7 @@ class ExecutionResult(Contract):
     stuck: bool = False
     infrastructure: str | None = None
     small_model: bool = False
+    glance: Glance | None = None
 
     @property
     def put_out_by(self) -> int | None:
@@ -347,7 +356,8 @@ class SubTaskOutcome(Contract):
 
     `assurance` is that of its weakest criterion, `open` are the criteria that nothing decided.
     `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help. `failures` as in
-    ExecutionResult, of the output that stands here.
+    ExecutionResult, of the output that stands here. `heads`: what was shown of files before the first call, where
+    no call has read one.
     """
 
     subtask_id: str
@@ -362,6 +372,7 @@ class SubTaskOutcome(Contract):
     failures: tuple[int, ...] = ()
     infrastructure: str | None = None
     hopeless: bool = False
+    heads: str = ""
     assurance: Assurance = Assurance.UNVERIFIED
     open: tuple[str, ...] = ()
 

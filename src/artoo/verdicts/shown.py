@@ -19,6 +19,8 @@ DIFFERENCE_SHOWN = 8_000
 SHORTEST_SHARE = 600
 _INPUT_SHOWN = 1_000
 """Characters of a call's input; of one that the answer rests on a quarter of its share, if that is more."""
+_FOR_HEADS = 4
+"""Of the room for the facts of several results, one part in so many for what they were shown of files."""
 _BELOW = "(as it stands below, in what was changed)"
 
 
@@ -48,14 +50,21 @@ def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str
 
 
 def facts_of_all(outcomes: Sequence[SubTaskOutcome], difference: str, room: int) -> str:
-    """The same of several results together, in about `room` characters: the last calls of each, numbered by result
-    and call, then what the task changed. A call that gave what an earlier one gave is not shown twice.
+    """The same of several results together, in about `room` characters: what they may have used of files that they
+    were shown and did not read, the last calls of each, numbered by result and call, then what the task changed.
+    What an earlier one was shown or gave is not shown twice.
     """
     seen = without_middle(difference, min(DIFFERENCE_SHOWN, room // 3))
-    most = max(1, (room - len(seen)) // max(1, len(outcomes)) // (SHORTEST_SHARE + _INPUT_SHOWN))
+    heads = dict[str, list[str]]()
+    for number, outcome in enumerate(outcomes, 1):
+        heads.setdefault(outcome.heads, []).append(f"[{number}]")
+    least = room // _FOR_HEADS // len(heads)
+    parts = [at_first(without_middle(each, least), f" to {', '.join(to)}") for each, to in heads.items() if each]
+    room -= len(seen) + sum(map(len, parts))
+    most = max(1, room // max(1, len(outcomes)) // (SHORTEST_SHARE + _INPUT_SHOWN))
     shown = [list(enumerate(outcome.tool_calls, 1))[-most:] for outcome in outcomes]
-    share = max(SHORTEST_SHARE, (room - len(seen)) // max(1, sum(map(len, shown))) - _INPUT_SHOWN)
-    parts, first = list[str](), dict[str, str]()
+    share = max(SHORTEST_SHARE, room // max(1, sum(map(len, shown))) - _INPUT_SHOWN)
+    first = dict[str, str]()
     for number, (outcome, calls) in enumerate(zip(outcomes, shown, strict=True), 1):
         if rests_on_nothing(outcome.tool_calls):
             parts.append(f"Of [{number}] no call shows anything.")
@@ -65,6 +74,11 @@ def facts_of_all(outcomes: Sequence[SubTaskOutcome], difference: str, room: int)
             same = first.setdefault(told, label)
             parts.append(f"call {label}: {told if same == label else f'as call {same}'}")
     return "\n\n".join((*parts, _changed("Changed by this task:", seen)))
+
+
+def at_first(told: str, to: str = "") -> str:
+    """What was shown before the first call, if anything was."""
+    return f"Shown{to} before the first call:\n{set_off(told)}" if told else ""
 
 
 def _changed(heading: str, seen: str) -> str:

@@ -29,7 +29,7 @@ from artoo.evidence.grounding import shown
 from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
-from artoo.loops.fast.judgement import CANNOT, Beside, judge
+from artoo.loops.fast.judgement import CANNOT, Beside, heads_used, judge
 from artoo.loops.fast.record import today_is
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
@@ -85,6 +85,7 @@ class AgentValidator:
                 return
 
     async def _judge_attempt(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> None:
+        subtask = subtask.model_copy(update=dict(result.glance or ()))  # as its executor has seen it
         judged = await self._judge(subtask, result, cause)
         verdicts = (judging.counted(verdict, result.attempt, self._trajectory) for verdict in judged.verdicts)
         judged = replace(judged, verdicts=tuple(verdicts))
@@ -315,6 +316,7 @@ def _outcome(
         failures=() if judged.output else result.failures,  # another output names nothing
         infrastructure=result.infrastructure,
         hopeless=judged.hopeless,
+        heads=heads_used(subtask, result),
         assurance=assurance_of(judged.verdicts),
         open=tuple(verdict.criterion for verdict in judged.verdicts if verdict.verdict == "open"),
     )

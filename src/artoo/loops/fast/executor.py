@@ -12,6 +12,7 @@ from artoo.contracts.execution import (
     CallStatus,
     CorrectionSignal,
     ExecutionResult,
+    Glance,
     ToolCall,
     ToolCalled,
     ToolStarted,
@@ -77,6 +78,7 @@ class _Work:
     stale: bool = False
     waits: str = ""
     small: bool = False
+    glance: Glance | None = None
 
     def result(
         self, status: Status, output: str, *, put_out_by: int | None = None, told: ExecutorStep | None = None
@@ -95,6 +97,7 @@ class _Work:
             tool_calls=tuple(self.record.calls),
             attempt_from=self.first,
             small_model=self.small,
+            glance=self.glance,
         )
 
     def goes_round(self, call: ToolCall) -> bool:
@@ -298,6 +301,8 @@ class Executor:
         if work.stale or await self.surroundings.went_on():
             work.stale = False
             seen = await self.surroundings.look(work.subtask.intent)
+            if not work.record.calls:
+                work.glance = Glance(surroundings=seen.listing, heads=seen.heads)
             here = "your subtask" if seen.earlier else "this task"
             done = {"this task before your subtask": seen.earlier, f"{here} so far": seen.changed}
             known = (f"Done in {where}:\n{what}" for where, what in done.items() if what)

@@ -16,7 +16,7 @@ from artoo.loops.asking import Asker
 from artoo.prompts.segments import Segment
 from artoo.verdicts.judging import Judged, no_budget, reason_of
 from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
-from artoo.verdicts.shown import SHORTEST_SHARE, facts_of
+from artoo.verdicts.shown import SHORTEST_SHARE, at_first, facts_of
 
 _CLAIM_SHOWN = 6_000
 _REQUEST_SHOWN = 500
@@ -62,15 +62,10 @@ async def judge(
     beside: Beside,
 ) -> Judged:
     """The judge's verdicts on these criteria, as far as their quotes are in what it was shown."""
-    facts = facts_of(result, difference, beside.earlier)
+    used = subtask.surroundings if CANNOT in criteria else heads_used(subtask, result)
     gone = _ABSENT.format(absent=beside.absent) if beside.absent else ""
-    seen = (
-        beside.today,
-        _seen_at_first(subtask, result, given_up=CANNOT in criteria),
-        facts,
-        gone,
-        _checks(beside.failed),
-    )
+    facts = facts_of(result, difference, beside.earlier)
+    seen = (beside.today, at_first(used), facts, gone, _checks(beside.failed))
     shown = "\n\n".join(filter(None, seen))
     short = not subtask.begun and 0 < len(subtask.context) <= _REQUEST_SHOWN  # and nothing but the person's words
     claimed = f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}"
@@ -104,11 +99,9 @@ def claim_of(result: ExecutionResult, shown: str) -> str:
     return without_middle(result.output, _CLAIM_SHOWN)
 
 
-def _seen_at_first(subtask: SubTask, result: ExecutionResult, *, given_up: bool) -> str:
-    """What the executor may have used: files if no call has read any, the listing for a word that it cannot be."""
-    read = any(call.tool == "read_file" for call in result.tool_calls)
-    told = subtask.surroundings if given_up else "" if read else subtask.heads
-    return f"Shown before the first call:\n{set_off(told)}" if told else ""
+def heads_used(subtask: SubTask, result: ExecutionResult) -> str:
+    """What the executor may have used of files that it was shown: nothing where a call has read one."""
+    return "" if any(call.tool == "read_file" for call in result.tool_calls) else subtask.heads
 
 
 def _checks(failed: Sequence[CriterionVerdict]) -> str:

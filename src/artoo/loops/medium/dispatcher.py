@@ -9,6 +9,7 @@ from datetime import datetime
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
 from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry, Plan, SubTask
+from artoo.contracts.shortened import without_middle
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
@@ -155,10 +156,5 @@ def _entry(subtask: SubTask) -> ManifestEntry:
 
 
 def _known(outcomes: Iterable[SubTaskOutcome]) -> str:
-    lines = [f"- {outcome.intent}: {_head_and_tail(outcome.output)}" for outcome in outcomes]
+    lines = [f"- {outcome.intent}: {without_middle(outcome.output, _FED_CHARACTERS)}" for outcome in outcomes]
     return "Known from earlier steps:\n" + "\n".join(lines) if lines else ""
-
-
-def _head_and_tail(text: str) -> str:
-    half = _FED_CHARACTERS // 2
-    return text if len(text) <= _FED_CHARACTERS else f"{text[:half]}\n[…]\n{text[-half:]}"
