@@ -487,16 +487,18 @@ async def test_a_judge_is_told_of_a_named_file_that_is_not_there(world: World) -
 
 
 async def test_what_a_call_showed_is_no_missing_file(world: World) -> None:
-    """A path in a log, a sum and "n/a" have the form of a name; nobody said that there is such a file."""
+    """A path in a log, a sum and "n/a" have the form of a name; nobody said that there is such a file. And a file
+    is named without the directory that it is in."""
     world.file("web.log", "GET /login 200\n")
+    world.file("mails/01.txt", "It is Tom.\n")
     script: Script = {
         "Plan": plan(
-            subtask("say whether web.log has /login (else n/a), and add 381.19 twice to 762.38"),
+            subtask("say if web.log has /login (else n/a), add 381.19 twice to 762.38, read mails/ (01.txt)"),
             criteria=["It is told"],
         ),
         "ExecutorStep": [
-            shell("cat web.log", final=False),
-            says("web.log has /login, not n/a; 381.19 + 381.19 = 762.38.", 1),
+            shell("tail -n +1 web.log mails/*", final=False),
+            says("web.log has /login, not n/a; 381.19 + 381.19 = 762.38; 01.txt: Tom.", 1),
         ],
         "ValidationReport": judged(("pass", "GET /login 200")),
     }

@@ -6,6 +6,7 @@ result ──► given up? ──► checks ──► facts ──► agreement 
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -268,9 +269,10 @@ class AgentValidator:
 
     async def _absent(self, asked: str, result: ExecutionResult) -> str:
         """Files that were asked about and are told of, and that are not there: the request's own words ground them,
-        so only the disk says that nobody made them. A figure, what a call showed, and words with a slash (n/a), the
-        first of which is not there, need be no file's name."""
-        known = frozenset(paths_in(asked)).difference(*(paths_in(shown(call)) for call in result.tool_calls))
+        so only the disk says that nobody made them. A figure, what a call showed, also behind its directory, and
+        words with a slash (n/a), the first of which is not there, need be no file's name."""
+        there = frozenset(path for call in result.tool_calls for path in paths_in(shown(call)))
+        known = frozenset(paths_in(asked)) - there - frozenset(map(posixpath.basename, there))
         told = (name for name in dict.fromkeys(paths_in(result.output)) if any(map(str.isalpha, name)))
         named, look = [name for name in told if name in known][:LOOKED_FOR], self.source.file
         named = [each for each in named if "." in each or (await look(each.partition("/")[0] or "/")).exists]
