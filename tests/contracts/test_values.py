@@ -249,6 +249,7 @@ def test_what_was_withheld_is_undone_until_it_comes_about(later: dict[str, objec
     )
     after = ToolCall.model_validate({"tool": "shell", "identity": ("shell:git",), "input": "git commit"} | later)
     assert broke_off((kept, after), (1,)) is undone and not broke_off((kept, after), ())
+    assert not kept.changed_something and after.changed_something is ("changes" in later)
 
 
 @pytest.mark.parametrize(
