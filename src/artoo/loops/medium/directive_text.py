@@ -34,6 +34,7 @@ _BETTER = {
 _UNCONFIRMED = "No two ways gave the same answer, so none stands. Work it out in another way, from the files."
 _CLASHED = "Keep the method, but let parts that change the same files follow one another (higher sequence)."
 _CANNOT = "If it cannot be done here, say that as the reply, with what was tried and what is missing: it ends so."
+_OWN_CHECK = "Your own check, which may be what is wrong (then amend it, and plan a look for its judge): "
 _EXCERPT, _UNMET = 300, 1_200
 _MOST_NAMED = 6
 _MOST_FAILED = 3
@@ -105,8 +106,7 @@ def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[
     known = " ".join(verdict.evidence for verdict in _unmet(directive))
     said = (each.output.strip() for each in held)
     lines = [f"Said by the worker: {shortened(each, _EXCERPT)}" for each in said if each and each not in known]
-    whose = f"Your own check, which may be what is wrong (then amend it): {'; '.join(own[:_MOST_NAMED])}"
-    return [whose, *lines[:_MOST_FAILED]] if own else []
+    return [_OWN_CHECK + "; ".join(own[:_MOST_NAMED]), *lines[:_MOST_FAILED]] if own else []
 
 
 def failed_checks(directive: PlanDirective) -> dict[str, str]:
