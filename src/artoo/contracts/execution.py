@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-import json
 from collections.abc import Collection, Iterable, KeysView, Sequence
-from contextlib import suppress
 from enum import StrEnum
-from typing import Literal, cast
+from typing import Literal
 
 from pydantic import Field
 
@@ -15,6 +12,8 @@ from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, Mode, weakest
 from artoo.contracts.failure import FailureClass, failure_class, says_absent
 from artoo.contracts.findings import Found, Reason
+from artoo.contracts.plan import Glance
+from artoo.contracts.printed import lengths_of_lists
 from artoo.contracts.roles import Role
 
 OUTPUT_KEPT = 4_000
@@ -128,16 +127,7 @@ class ToolCall(Contract):
     @property
     def list_lengths(self) -> tuple[int, ...]:
         """How many elements the lists have that lines of its output end with, as Python and JSON print them."""
-        lists: list[int] = []
-        for line in map(str.rstrip, self.output.splitlines()):
-            if not line.endswith("]") or "[" not in line or "\\" in line:  # Python warns of some escapes
-                continue
-            for read in (json.loads, ast.literal_eval):
-                with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                    value: object = read(line[line.index("[") :])
-                    lists += [len(cast("list[object]", value))] if isinstance(value, list) else []
-                    break
-        return tuple(filter(None, lists))
+        return lengths_of_lists(self.output)
 
     def line(self) -> str:
         """The seeds' one-line form: `tool: input → first 200 characters of the output`."""
@@ -212,13 +202,6 @@ class ToolCalled(Contract):
     attempt: int
     call: ToolCall
     act: str = ""
-
-
-class Glance(Contract):
-    """What is on disk where a subtask begins (`surroundings`), and what that shows of files (`heads`)."""
-
-    surroundings: str = ""
-    heads: str = ""
 
 
 class ExecutionResult(Contract):

@@ -79,6 +79,13 @@ class PlanRefused(Contract):
     round: int = Field(ge=1)
 
 
+class Glance(Contract):
+    """What is on disk where a subtask begins (`surroundings`), and what that shows of files (`heads`)."""
+
+    surroundings: str = ""
+    heads: str = ""
+
+
 class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 

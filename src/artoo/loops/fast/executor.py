@@ -12,12 +12,11 @@ from artoo.contracts.execution import (
     CallStatus,
     CorrectionSignal,
     ExecutionResult,
-    Glance,
     ToolCall,
     ToolCalled,
     ToolStarted,
 )
-from artoo.contracts.plan import SubTask
+from artoo.contracts.plan import Glance, SubTask
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.loops.asking import Asker
 from artoo.loops.fast.record import Key, Record, room_for_record, today_is
