@@ -33,6 +33,7 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import SubTask
+from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import Decided, FinalResult, Halt, RoleFailure
 from artoo.loops.fast.agent_validator import AgentValidator
 from artoo.loops.fast.executor import Executor
@@ -200,6 +201,7 @@ async def test_prompts_tell_the_time_where_the_person_is(world: World, monkeypat
     finally:
         monkeypatch.undo()
         time.tzset()
+    assert ended.one(UserRequest).east == 480
     assert "Now: 2026-03-01T06:23+08:00" in ended.asked("Plan")[0].user
     assert "Today: 2026-03-01" in ended.asked("ExecutorStep")[0].user
 

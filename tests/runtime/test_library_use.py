@@ -450,6 +450,16 @@ def test_options_of_another_kind_are_refused_in_words(more: dict[str, object], s
         RunOptions(**more)  # pyright: ignore[reportArgumentType]
 
 
+def test_what_can_be_gone_through_once_is_kept_whole() -> None:
+    """Whoever checks a generator has emptied it."""
+    given = RunOptions(checks=(each for each in ["true", "ls"]))  # pyright: ignore[reportArgumentType]
+    assert RunOptions.of_call(given, (each for each in ["pwd"]), ()).checks == (  # pyright: ignore[reportArgumentType]
+        "true",
+        "ls",
+        "pwd",
+    )
+
+
 async def test_arguments_of_another_kind_are_refused_in_words(config: Config, tmp_path: Path) -> None:
     """A request that is no text, checks that are one, and a tool that has the name of another."""
 

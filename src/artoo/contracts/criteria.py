@@ -120,6 +120,10 @@ def in_a_line(check: Check) -> str:
     return " ".join((check.check, *(each if isinstance(each, str) else json.dumps(each) for each in given)))
 
 
+def _nothing(found: object) -> bool:
+    return found is None
+
+
 class CheckAmended(Contract):
     """A check that R2 wrote proved impossible and was replaced, once, with the reason. R2 → R4b, R7.
 
@@ -146,7 +150,7 @@ class Criterion(Contract):
     mode: Mode = Mode.PLAUSIBLE
     check: Check | None = None
     by: Literal["person", "planner"] = "planner"
-    amended: SkipJsonSchema[CheckAmended | None] = None
+    amended: SkipJsonSchema[CheckAmended | None] = Field(default=None, exclude_if=_nothing)
 
     @property
     def check_decides(self) -> bool:

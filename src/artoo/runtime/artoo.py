@@ -386,9 +386,9 @@ def _config_of_home(environ: Mapping[str, str]) -> Config:
 
 def _made_tools(functions: Sequence[Callable[..., object]]) -> tuple[UserTool, ...]:
     """The user's functions as tools. Raises ConfigurationError for one that cannot be a tool."""
-    listed("tools", functions, cast("type", Callable))
-    if not functions:
+    given: tuple[Callable[..., object], ...] = listed("tools", functions, cast("type", Callable))
+    if not given:
         return ()
     from artoo.tools.user_tools import user_tool
 
-    return tuple(user_tool(function) for function in functions)
+    return tuple(user_tool(function) for function in given)

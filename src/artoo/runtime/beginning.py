@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from artoo.contracts.criteria import by_command
@@ -57,10 +58,16 @@ async def _as_it_stands(home: Path, history: Sequence[Turn], project: Path) -> t
     return await asyncio.to_thread(with_what_became, home, history, project) if history else ()
 
 
+def _minutes_east(now: datetime) -> int:
+    """Of UTC, by this machine's zone at that time."""
+    offset = now.astimezone().utcoffset()
+    return 0 if offset is None else round(offset.total_seconds() / 60)
+
+
 async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
     """A new task. Raises ConfigurationError for what cannot be run."""
     require_request(text)
-    listed("history", history, Turn)
+    history = listed("history", history, Turn)
     text, home = well_formed(text), shop.config.home
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     budget = shop.budget(options.budgets)
@@ -101,6 +108,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         checks=tuple(map(by_command, options.checks)),
         returns=dict(options.returns) if options.returns is not None else None,
         images=album.images,
+        east=_minutes_east(shop.clock.now()),
     )
     lock = TaskLock(home, task_id)
 

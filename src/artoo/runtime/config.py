@@ -62,7 +62,7 @@ class Embedded(Section):
     tokens; `threads` None: one per physical core.
     """
 
-    model: HomePathText | None = Field(default=None, min_length=1)
+    model: HomePathText | None = None
     slots: Whole = Field(default=2, ge=1, le=64)
     context: Whole = Field(default=16_384, ge=2_048, le=1_048_576)
     threads: Whole | None = Field(default=None, ge=1, le=1_024)

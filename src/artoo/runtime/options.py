@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
@@ -122,17 +122,19 @@ def check_policy_line(line: str) -> None:
     parse_policy(line)
 
 
-def listed(name: str, given: object, *kinds: type) -> None:
-    """Raises ConfigurationError unless it is a list of these kinds: callers without a type checker learn it here,
-    and not from what becomes of the single letters of a text."""
+def listed(name: str, given: object, *kinds: type) -> tuple[Any, ...]:
+    """What is given, as a tuple: it may be gone through once only. Raises ConfigurationError unless it is a list of
+    these kinds: callers without a type checker learn it here, not from what becomes of the letters of a text."""
     if given == ():  # mostly
-        return
+        return ()
     wanted = " or ".join(kind.__name__ for kind in kinds)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise ConfigurationError(f"{name}={given!r} must be a list of {wanted}: {name}=[{given!r}]")
-    for one in cast("Iterable[object]", given):
+    found = tuple(cast("Iterable[object]", given))
+    for one in found:
         if not isinstance(one, kinds):
             raise ConfigurationError(f"{name}: {one!r} is no {wanted}")
+    return found
 
 
 def require(name: str, given: object, kind: type, example: str = "") -> None:
@@ -181,9 +183,8 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         """Raises ConfigurationError for a mode that there is not, an empty check, and what is of another kind."""
-        listed("allow", self.allow, str)
-        listed("checks", self.checks, str)
-        listed("images", self.images, Path, bytes)
+        for name, kinds in (("allow", (str,)), ("checks", (str,)), ("images", (Path, bytes))):
+            object.__setattr__(self, name, listed(name, getattr(self, name), *kinds))
         for name in ("workspace", "project"):
             if (place := getattr(self, name)) is not None:
                 require(name, place, Path, f"{name}=Path({str(place)!r})")
@@ -211,8 +212,7 @@ class RunOptions:
     @classmethod
     def of_call(cls, given: RunOptions | None, checks: Sequence[str], images: Sequence[Path | bytes]) -> RunOptions:
         """The options of one call with what it adds to them. Raises ConfigurationError for what cannot be."""
-        listed("checks", checks, str)
-        listed("images", images, Path, bytes)
+        checks, images = listed("checks", checks, str), listed("images", images, Path, bytes)
         options = cls() if given is None else given
         require("options", options, cls, "options=RunOptions(apply='edits')")
         if not checks and not images:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from artoo.contracts.errors import ConfigurationError
 
@@ -31,5 +31,5 @@ def _somebodys(given: _P) -> _P:
 HomePath = Annotated[Path, AfterValidator(_somebodys)]
 """A path of the settings; that of an unknown person is a mistake where it stands."""
 
-HomePathText = Annotated[str, AfterValidator(_somebodys)]
+HomePathText = Annotated[str, Field(min_length=1), AfterValidator(_somebodys)]
 """The same, kept as it is written."""

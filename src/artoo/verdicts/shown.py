@@ -58,7 +58,7 @@ def facts_of_all(outcomes: Sequence[SubTaskOutcome], difference: str, room: int)
     heads = dict[str, list[str]]()
     for number, outcome in enumerate(outcomes, 1):
         heads.setdefault(outcome.heads, []).append(f"[{number}]")
-    least = room // _FOR_HEADS // len(heads)
+    least = room // _FOR_HEADS // max(1, len(heads))
     parts = [at_first(without_middle(each, least), f" to {', '.join(to)}") for each, to in heads.items() if each]
     room -= len(seen) + sum(map(len, parts))
     most = max(1, room // max(1, len(outcomes)) // (SHORTEST_SHARE + _INPUT_SHOWN))

@@ -65,6 +65,7 @@ class Perceiver:
             waiting=tuple(turn for turn in request.history[-SESSION_TURNS:] if turn.waits),
             last=request.history[-1] if request.history else None,
             images=request.images,
+            east=request.east,
         )
 
     async def _ask(self, envelope: Envelope, request: UserRequest) -> TaskSpecAnswer:

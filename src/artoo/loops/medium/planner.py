@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, time
+from datetime import datetime, time, timedelta, timezone
 
 from artoo.contracts.criteria import CheckAmended, Criterion
 from artoo.contracts.envelope import Envelope
@@ -100,7 +100,9 @@ class Planner:
             case TaskSpec() as spec:
                 around = await self.surroundings.look(spec.intent)
                 advice = await self.counsel.before(spec.intent, self.offered(), around.missing, envelope)
-                task = self._task = _Task(spec, envelope.at.astimezone(), advice)
+                task = self._task = _Task(
+                    spec, envelope.at.astimezone(timezone(timedelta(minutes=spec.east))), advice
+                )
                 this = _Round(1, advice.must_not, around)
                 if self.asker.known.small and self.heuristics.unplanned:  # the request is its own only subtask
                     criteria = of_person(spec.intent, spec.checks)
