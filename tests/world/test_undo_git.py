@@ -13,7 +13,7 @@ from sandbox_world import World
 
 from artoo.contracts.changes import UndoReport
 from artoo.world.closing import opened
-from artoo.world.undo import Keep, prune, undo
+from artoo.world.undo import Keep, prune, undo, undoable
 
 TASK = "echo n > n; git add n; git commit -qm task"
 
@@ -201,3 +201,18 @@ def test_the_time_of_an_object_is_nobodys_to_put_back(world: World) -> None:
     assert left(world, (report := undone(world))) == {}
     assert report.restored == (f"{world.project}/x",)
     assert touched.stat().st_mtime == 10**9
+
+
+def test_the_modes_of_objects_go_back(world: World) -> None:
+    """Those that git has, also of the directories; where somebody else set one since, it is told."""
+    told = "find .git/objects -printf '%m %P\\n' | sort"
+    before = run(world.project, told)
+    settle(world, "chmod -R go+w .git/objects")
+    assert run(world.project, told) != before
+    assert left(world, undone(world)) == {}
+    assert run(world.project, told) == before
+    assert undoable(world.artoo_home, Keep()) == ()
+    settle(world, "chmod -R a+w .git/objects", "task-2")
+    changed = next(path for path in (world.project / ".git/objects").glob("??/*"))
+    changed.chmod(0o640)
+    assert list(left(world, undone(world, "task-2"))) == [str(changed.relative_to(world.project))]

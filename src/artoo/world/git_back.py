@@ -59,11 +59,11 @@ class Repositories:
 
     def stays(self, step: Step) -> bool:
         """Whether it made an object in a repository that was there before it, which is nobody's to take away; or
-        only found it there: git sets its time then, so that it is not collected."""
+        only found it there: git sets its time then, so that it is not collected. Modes and owners go back."""
         repository = self._repository(step)
         return (
             repository is not None
-            and (step.before is None or step.in_place)
+            and (step.before is None or _only_touched(step))
             and is_object(_inner(step, repository))
             and not self._is_made(repository)
         )
@@ -148,6 +148,19 @@ class Repositories:
                 if printable_path(path) not in known and _counts(inner_path(path, repository)):
                     return True
         return False
+
+
+def _only_touched(step: Step) -> bool:
+    """Whether an act changed nothing of it but times."""
+    was, after = step.before, step.after
+    if not step.in_place or was is None or after is None:
+        return False
+    return (was.mode, was.uid, was.gid, was.attributes()) == (
+        after.mode,
+        after.uid,
+        after.gid,
+        after.attributes(),
+    )
 
 
 def _names(step: Step, repository: Path) -> bool:
