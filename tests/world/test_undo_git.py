@@ -13,6 +13,8 @@ from sandbox_world import World
 
 from artoo.contracts.changes import UndoReport
 from artoo.world.closing import opened
+from artoo.world.journal import Record
+from artoo.world.recover import recover
 from artoo.world.undo import Keep, prune, undo, undoable
 
 TASK = "echo n > n; git add n; git commit -qm task"
@@ -216,3 +218,28 @@ def test_the_modes_of_objects_go_back(world: World) -> None:
     changed = next(path for path in (world.project / ".git/objects").glob("??/*"))
     changed.chmod(0o640)
     assert list(left(world, undone(world, "task-2"))) == [str(changed.relative_to(world.project))]
+
+
+def test_names_that_a_crash_kept_from_the_journal_go_with_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loose and packed ones."""
+
+    class Crash(BaseException):
+        pass
+
+    def crash(*_: object) -> None:
+        raise Crash
+
+    for number, pack in enumerate(("true", "git pack-refs --all")):
+        task = f"task-{number}"
+        settle(world, "rm -rf .git; git init -q -b main; git add -A; git commit -qm anew", task)
+        run(world.project, "git commit -q --allow-empty -m mine")
+        with monkeypatch.context() as patched, pytest.raises(Crash):
+            patched.setattr(Record, "end_undo", crash)
+            undo(world.artoo_home, task)
+        assert run(world.project, f"{pack}; git for-each-ref refs/artoo/{task}")
+        recover(world.artoo_home)
+        later = time.time() + 40 * 86400
+        prune(world.artoo_home, Keep(), now=later)
+        assert prune(world.artoo_home, Keep(), now=later + 4 * 86400) == 1
+        assert run(world.project, "git for-each-ref refs/artoo; git status --short") == ""
+        assert not (world.project / ".git/refs/artoo").exists()

@@ -20,7 +20,7 @@ from artoo.contracts.changes import Conflict, Node, path_bytes, printable_path
 from artoo.world.files import parent_of
 from artoo.world.git_head import packed_as
 from artoo.world.git_index import INDEX
-from artoo.world.git_keep import name_lost
+from artoo.world.git_keep import lay_down, loose_names, names_place, unnamed
 from artoo.world.git_layout import Holders, Part, inner_path, part_of, read_file, without_worktree
 from artoo.world.git_shadow import CannotJudge, shadow_of
 from artoo.world.git_unit import decides, is_object, is_state, moved_entries, worktree_of
@@ -93,8 +93,12 @@ class Repositories:
             images = [
                 record.images.at(one.image) for one in members if one.image is not None and _names(one, repository)
             ]
+            place = names_place(repository, record.task_id)
             try:
-                names = name_lost(repository, record.task_id, filter(None, map(_content, images)))
+                if tips := unnamed(repository, filter(None, map(_content, images))):
+                    record.announce_names(place)
+                    lay_down(place, tips)
+                names = loose_names(place)
             except (CannotJudge, OSError) as error:
                 logger.warning("commits that came back in %s may have no name: %s", repository, error)
                 continue

@@ -48,7 +48,7 @@ def keeping_refs(
         if layer is None or not lost.tips or not (repository / "refs").is_dir():
             continue
         upper = staging / str(number)
-        _lay_down(upper / repository.relative_to(layer.root) / KEPT / _name(place.task_id), lost.tips[:_MOST])
+        lay_down(names_place(upper / repository.relative_to(layer.root), place.task_id), lost.tips[:_MOST])
         effects += [
             effect
             for effect in scan((Layer(layer.root, upper, upper),), _MOST + 100)
@@ -57,17 +57,25 @@ def keeping_refs(
     return effects
 
 
-def name_lost(repository: Path, task_id: str, told: Iterable[bytes]) -> list[str]:
-    """Gives names to what files of names and reflogs told of and is there, if nothing names it now; the paths
-    (printable) of all that there are for the task. Raises CannotJudge, OSError."""
-    place = repository / KEPT / _name(task_id)
+def names_place(repository: Path, task_id: str) -> Path:
+    """The directory of a task's names."""
+    return repository / KEPT / _name(task_id)
+
+
+def unnamed(repository: Path, told: Iterable[bytes]) -> list[str]:
+    """What files of names and reflogs told of, if it is there and nothing names it. Raises CannotJudge, OSError."""
     oids = dict.fromkeys(oid.decode() for content in told for oid in _OBJECT.findall(content))
+    if not oids:
+        return []
     with tempfile.TemporaryDirectory(prefix="artoo-git-") as scratch:
         shadow = shadow_of(repository, RealFiles(), Path(scratch) / "now")
         commits, tags = shadow.commits(oids), shadow.tags(oids)
-        unnamed = {*shadow.beyond(commits, logs=True), *(set(tags) - set(shadow.refs().values()))}
-    if tips := [oid for oid in oids if oid in unnamed][:_MOST]:
-        _lay_down(place, tips)
+        without = {*shadow.beyond(commits, logs=True), *(set(tags) - set(shadow.refs().values()))}
+    return [oid for oid in oids if oid in without][:_MOST]
+
+
+def loose_names(place: Path) -> list[str]:
+    """The paths (printable) of a task's names that git has not packed. Raises OSError."""
     return [printable_path(os.fsencode(name)) for name in sorted(place.iterdir())] if place.is_dir() else []
 
 
@@ -90,6 +98,23 @@ def forget_names(paths: Iterable[str]) -> None:
             _remove_packed(place, name)
 
 
+def forget_directory(printable: str, owned: Collection[str]) -> None:
+    """Removes all names in one of a task's directories, but those that records own."""
+    place = Path(record_bytes(printable))
+    repository = place.parents[2]
+    start = f"{KEPT}/{place.name}/"
+    listed = (line.partition(b" ")[2] for line in (read_file(repository / "packed-refs") or b"").splitlines())
+    packed = [
+        printable_path(os.fsencode(repository) + b"/" + one) for one in listed if one.startswith(start.encode())
+    ]
+    with suppress(OSError):  # what is there is removed as far as it can be
+        packed += loose_names(place)
+    forget_names(path for path in dict.fromkeys(packed) if path not in owned)
+    for directory in (place, place.parent):
+        with suppress(OSError):  # it holds more
+            directory.rmdir()
+
+
 def _remove_packed(repository: Path, name: str) -> None:
     worktree = repository.parent if repository.name == ".git" else repository
     try:
@@ -100,7 +125,8 @@ def _remove_packed(repository: Path, name: str) -> None:
         logger.warning("%s in %s could not be removed: %s", name, repository, error)
 
 
-def _lay_down(directory: Path, tips: Sequence[str]) -> None:
+def lay_down(directory: Path, tips: Sequence[str]) -> None:
+    """Makes names. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
     for tip in tips:
         (directory / tip).write_text(f"{tip}\n", encoding="ascii")

@@ -6,6 +6,7 @@ UNDO/TASK/TIME-ID/names/N        one more name of the file that was at step N, i
 UNDO/TASK/TIME-ID/done           the act took effect completely
 UNDO/TASK/TIME-ID/returning      the act is being taken back, and is never finished any more
 UNDO/TASK/TIME-ID/undoing        the paths that are being put back, a JSON list: a start goes on with a cut undo
+UNDO/TASK/TIME-ID/named          directories in which an undo gives names to commits (`git_keep`), a JSON list
 UNDO/TASK/TIME-ID/opened         see `unlocked`
 UNDO/TASK/TIME-ID/due            since when it is old enough to be forgotten
 UNDO/TASK/TIME-ID-rest           what could not be taken back of an act that failed, its place being in use
@@ -37,7 +38,7 @@ _READABLE = (1, 2, 3, 4, 5)
 in format 4 all before-images lay in one directory (`images`)."""
 
 _JOURNAL, _DONE, _NEW, _LANDINGS = "journal.json", "done", "new", "landings"
-_RETURNING, _UNDOING, _DUE, _REST = "returning", "undoing", "due", "-rest"
+_RETURNING, _UNDOING, _NAMED, _DUE, _REST = "returning", "undoing", "named", "due", "-rest"
 _PATHS = TypeAdapter(frozenset[str])
 
 
@@ -255,7 +256,20 @@ class Record:
 
     def undoing(self) -> frozenset[str]:
         """The paths of a begun undo. Raises SandboxError."""
-        path = self.place / _UNDOING
+        return self._paths(_UNDOING)
+
+    def named(self) -> frozenset[str]:
+        """The directories (printable) in which an undo made names. Raises SandboxError."""
+        return self._paths(_NAMED)
+
+    def announce_names(self, directory: Path) -> None:
+        """Notes it before names are made there: a crash cannot leave them behind unknown. Raises OSError."""
+        write_durably(
+            self.place / _NAMED, _PATHS.dump_json(self.named() | {printable_path(os.fsencode(directory))})
+        )
+
+    def _paths(self, name: str) -> frozenset[str]:
+        path = self.place / name
         try:
             return _PATHS.validate_json(path.read_bytes()) if path.exists() else frozenset()
         except (OSError, ValidationError) as error:

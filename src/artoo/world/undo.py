@@ -22,7 +22,7 @@ from artoo.world.converge import converge, end_removal
 from artoo.world.files import Reach, parent_of
 from artoo.world.git_back import Repositories, is_packed, packed_refusal
 from artoo.world.git_busy import wait_for_git
-from artoo.world.git_keep import forget_names, is_kept_name
+from artoo.world.git_keep import forget_directory, forget_names, is_kept_name
 from artoo.world.journal import (
     Record,
     StateRecord,
@@ -140,12 +140,26 @@ def _undo_one(
         if left:
             record.end_undo(left)
         else:
-            forget(record)
+            _forget(record)
     except OSError as error:
         raise SandboxError(
             f"all was put back, but not noted ({error}); repeat the undo when that is mended"
         ) from error
     return verdicts
+
+
+def _forget(record: Record) -> None:
+    """With the names that an undo made for it and a crash kept from the journal, where no other act has some."""
+    try:
+        if named := record.named():
+            task = records_of(record.place.parent.parent, record.task_id)
+            others = [one for one in task if one.place != record.place and one.committed]
+            owned = {step.path for one in others for step in one.journal().steps if is_kept_name(step.path)}
+            for directory in named.difference(*(one.named() for one in others)):
+                forget_directory(directory, owned)
+    except SandboxError as error:
+        logger.warning("names of %s may be left: %s", record.name, error)
+    forget(record)
 
 
 def _undo_opened(
@@ -363,7 +377,7 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
             if not old:
                 TaskPlace(undo_home, journal.task_id).keep_note(journal.note)
             forget_names(step.path for step in journal.steps if is_kept_name(step.path))
-            forget(record)
+            _forget(record)
             total -= size
             removed += 1
         for task in undo_home.iterdir():
