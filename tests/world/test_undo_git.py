@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from sandbox_snapshots import snapshot
 from sandbox_world import World
 
 from artoo.contracts.changes import UndoReport
+from artoo.world import git_back
 from artoo.world.closing import opened
-from artoo.world.journal import Record
+from artoo.world.journal import Record, records
 from artoo.world.recover import recover
 from artoo.world.undo import Keep, prune, undo, undoable
 
@@ -231,7 +233,7 @@ def test_names_that_a_crash_kept_from_the_journal_go_with_it(world: World, monke
 
     for number, pack in enumerate(("true", "git pack-refs --all")):
         task = f"task-{number}"
-        settle(world, "rm -rf .git; git init -q -b main; git add -A; git commit -qm anew", task)
+        settle(world, f"rm -rf .git; git init -q -b main; git add -A; git commit -qm {task}", task)
         run(world.project, "git commit -q --allow-empty -m mine")
         with monkeypatch.context() as patched, pytest.raises(Crash):
             patched.setattr(Record, "end_undo", crash)
@@ -243,3 +245,63 @@ def test_names_that_a_crash_kept_from_the_journal_go_with_it(world: World, monke
         assert prune(world.artoo_home, Keep(), now=later + 4 * 86400) == 1
         assert run(world.project, "git for-each-ref refs/artoo; git status --short") == ""
         assert not (world.project / ".git/refs/artoo").exists()
+
+
+ANEW = "rm -rf .git; git init -q -b main; git add -A; git commit -qm anew"
+SAID = "commits that came back and had no name have one in refs/artoo/task-1"
+
+
+def names_by_act(world: World) -> list[set[str]]:
+    """Of the names that keep commits those that each act made, oldest first."""
+    return [
+        {Path(one.path).name for one in record.journal().steps if one.after and "/refs/artoo/task-1/" in one.path}
+        for record in records(world.artoo_home / "undo")
+    ]
+
+
+@pytest.mark.parametrize("first", ["echo x > ../other", "echo x > f", "git config user.name z; echo 1 > f"])
+def test_an_earlier_act_beside_the_history_that_came_back(world: World, first: str) -> None:
+    """One that changed nothing there, or no names: it is undone, and the sentence is told once, every time."""
+    run(world.project, "echo s > s; git add s; git commit -qm second")
+    old = run(world.project, "git rev-parse HEAD").strip()
+    settle(world, first)
+    settle(world, ANEW)
+    run(world.project, "echo p > p; git add p; git commit -qm mine")
+    for _ in range(2):
+        assert left(world, undone(world))[".git"].count(SAID) == 1
+        assert run(world.project, f"git log --format=%s {old}").split() == ["second", "base"]
+        assert not (world.home / "other").exists()
+        run(world.project, "git pack-refs --all")
+    owned = [names for names in names_by_act(world) if names]
+    assert len(owned) == 1
+    assert old in owned[0]
+
+
+def test_names_of_two_acts_belong_to_one_each(world: World) -> None:
+    """Forgetting the older takes away none of those that the newer made."""
+    run(world.project, "echo s > s; git add s; git commit -qm second")
+    lose = "git checkout -q -b x; echo 1 > o; git add o; git commit -qm o; git checkout -q main; git branch -qD x"
+    settle(world, f"{lose}; git reset -q --hard HEAD~1; git reflog expire --expire=now --all")
+    settle(world, ANEW)
+    run(world.project, "echo p > p; git add p; git commit -qm mine")
+    assert left(world, undone(world))[".git"].count(SAID) <= 1
+    older, newer = names_by_act(world)
+    assert newer
+    assert not older & newer
+    total = sum(record.images.bytes_kept() for record in records(world.artoo_home / "undo"))
+    assert prune(world.artoo_home, Keep(total_bytes=total - 1)) == 1
+    assert newer <= set(run(world.project, "git for-each-ref --format='%(objectname)' refs/artoo").split())
+
+
+def test_names_that_cannot_be_made_do_not_end_the_undo(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are made when it is repeated."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    settle(world, ANEW)
+    run(world.project, "git commit -q --allow-empty -m mine")
+    with monkeypatch.context() as patched:
+        patched.setattr(git_back, "digest_file", refuse)
+        assert ".git" in left(world, undone(world))
+    assert SAID in left(world, undone(world))[".git"]

@@ -20,7 +20,15 @@ from artoo.contracts.changes import Conflict, Node, path_bytes, printable_path
 from artoo.world.files import parent_of
 from artoo.world.git_head import packed_as
 from artoo.world.git_index import INDEX
-from artoo.world.git_keep import lay_down, loose_names, names_place, unnamed
+from artoo.world.git_keep import (
+    KEPT,
+    forget_names,
+    is_kept_name,
+    lay_down,
+    loose_names,
+    names_place,
+    unnamed,
+)
 from artoo.world.git_layout import Holders, Part, inner_path, part_of, read_file, without_worktree
 from artoo.world.git_shadow import CannotJudge, shadow_of
 from artoo.world.git_unit import decides, is_object, is_state, moved_entries, worktree_of
@@ -42,15 +50,21 @@ _SHORT = 10
 
 @dataclass(slots=True)
 class Repositories:
-    """Those that a task's acts changed. `steps`: of all of these acts; `held`: what was left, by repository."""
+    """Those that a task's acts changed. `steps`: of all of these acts; `held`: what was left, by repository.
+
+    Names that keep commits belong to one act each (`_owned`: those of all); an undo made those in `_announced`.
+    """
 
     steps: Sequence[Step]
     held: dict[Path, tuple[str, frozenset[str]]] = field(default_factory=dict[Path, tuple[str, frozenset[str]]])
     _holders: Holders = field(default_factory=lambda: Holders(RealFiles(), RealFiles()))
     _made: frozenset[str] = field(init=False)
+    _owned: set[str] = field(init=False)
+    _announced: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
         self._made = frozenset(one.path for one in self.steps if one.before is None and _is_directory(one))
+        self._owned = {one.path for one in self.steps if one.after is not None and is_kept_name(one.path)}
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Repositories:
@@ -86,10 +100,12 @@ class Repositories:
             self.held.setdefault(repository, (said, frozenset(step.path for step in found)))
 
     def name_lost(self, record: Record, steps: Sequence[Step]) -> Iterator[Step]:
-        """Where names stay as they are, commits that came back may have none: they get some, as part of the act."""
-        known = {step.path for step in self.steps}
-        for repository, (reason, paths) in self.held.items():
+        """Where names stay as they are, commits that came back may have none: they get some, as part of this act
+        if none before it made them."""
+        for repository in self.held:
             members = [one for one in steps if self._repository(one) == repository and one.image is not None]
+            if not members:
+                continue
             images = [
                 record.images.at(one.image) for one in members if one.image is not None and _names(one, repository)
             ]
@@ -98,21 +114,30 @@ class Repositories:
                 if tips := unnamed(repository, filter(None, map(_content, images))):
                     record.announce_names(place)
                     lay_down(place, tips)
-                names = loose_names(place)
+                made = [_made(members[0].root, name) for name in loose_names(place) if name not in self._owned]
             except (CannotJudge, OSError) as error:
                 logger.warning("commits that came back in %s may have no name: %s", repository, error)
                 continue
-            if made := [_made(members[0].root, name) for name in names if name not in known]:
-                below = inner_path(path_bytes(os.path.dirname(made[0].path)), repository)
-                said = f"{reason}; commits that came back and had no name have one in {below}"
-                self.held[repository] = said, paths | {one.path for one in made}
+            self._owned |= {one.path for one in made}
             yield from made
+        self._announced |= record.named()
+
+    def forget_names(self, paths: Iterable[str]) -> None:
+        """Those at these paths go, and are no act's any more."""
+        gone = frozenset(filter(is_kept_name, paths))
+        forget_names(gone)
+        self._owned -= gone
 
     def told(self, refused: Mapping[str, Conflict]) -> Iterator[Conflict]:
         """What was left: of a repository that was, one line."""
         hidden = frozenset(path for _, paths in self.held.values() for path in paths)
+        places = sorted(self._announced & {os.path.dirname(path) for path in self._owned})
         for repository, (reason, _) in self.held.items():
-            yield Conflict(path=printable_path(os.fsencode(repository)), reason=reason)
+            shown = printable_path(os.fsencode(repository))
+            for place in (one for one in places if one.startswith(f"{shown}/{KEPT}/")):
+                below = place.removeprefix(f"{shown}/")
+                reason += f"; commits that came back and had no name have one in {below}"
+            yield Conflict(path=shown, reason=reason)
         yield from (conflict for path, conflict in refused.items() if path not in hidden)
 
     def _repository(self, step: Step) -> Path | None:

@@ -133,7 +133,7 @@ def _undo_one(
     asked = [step for step in steps if only is None or step.path in only]
     with unlocked(record, asked) as modes:
         verdicts = _undo_opened(record, asked, modes, repositories)
-    forget_names(path for path, reason in verdicts.items() if reason is None and is_kept_name(path))
+    repositories.forget_names(path for path, reason in verdicts.items() if reason is None)
     left = [step for step in steps if step.path not in verdicts or verdicts[step.path] is not None]
     left += repositories.name_lost(record, steps)
     try:
