@@ -284,7 +284,9 @@ def test_names_of_two_acts_belong_to_one_each(world: World) -> None:
     settle(world, f"{lose}; git reset -q --hard HEAD~1; git reflog expire --expire=now --all")
     settle(world, ANEW)
     run(world.project, "echo p > p; git add p; git commit -qm mine")
-    assert left(world, undone(world))[".git"].count(SAID) <= 1
+    told = left(world, undone(world))
+    assert set(told) == {".git", "s"}, "one line for what git has, of both"
+    assert told[".git"].count(SAID) == 1
     older, newer = names_by_act(world)
     assert newer
     assert not older & newer
@@ -305,3 +307,11 @@ def test_names_that_cannot_be_made_do_not_end_the_undo(world: World, monkeypatch
         patched.setattr(git_back, "digest_file", refuse)
         assert ".git" in left(world, undone(world))
     assert SAID in left(world, undone(world))[".git"]
+
+
+def test_directories_of_objects_that_are_there_again_are_not_told(world: World) -> None:
+    """The person's commits made them anew."""
+    settle(world, ANEW)
+    run(world.project, "mkdir -p .git/objects/{0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f}{0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f}")
+    run(world.project, "git commit -q --allow-empty -m mine")
+    assert set(left(world, undone(world))) == {".git"}

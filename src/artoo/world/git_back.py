@@ -97,7 +97,9 @@ class Repositories:
             files = _files(repository, record, found, steps)
             verdicts |= {step.path: verdicts[step.path] or _WITH_IT for step in (*found, *files)}
             said = f"{cause}: HEAD, branches and what is staged stay as they are{_advice(repository, found)}"
-            self.held.setdefault(repository, (said, frozenset(step.path for step in found)))
+            removed = [one for one in steps if one.after is None and self._is_directory_of_objects(one, repository)]
+            newest, paths = self.held.get(repository, (said, frozenset[str]()))
+            self.held[repository] = newest, paths.union(step.path for step in (*found, *removed))
 
     def name_lost(self, record: Record, steps: Sequence[Step]) -> Iterator[Step]:
         """Where names stay as they are, commits that came back may have none: they get some, as part of this act
@@ -145,6 +147,10 @@ class Repositories:
 
     def _is_made(self, repository: Path) -> bool:
         return printable_path(os.fsencode(repository / "objects")) in self._made
+
+    def _is_directory_of_objects(self, step: Step, repository: Path) -> bool:
+        """One that was made again since is as good; what cannot come back into it is told itself."""
+        return _is_directory(step) and self._repository(step) == repository and is_object(_inner(step, repository))
 
     def _is_member(self, step: Step, repository: Path) -> bool:
         inner = _inner(step, repository)
