@@ -17,7 +17,7 @@ from sandbox_snapshots import snapshot
 from sandbox_world import World
 
 from artoo.contracts.errors import SandboxError
-from artoo.world import converge, transaction
+from artoo.world import converge, journal, nodes, transaction
 from artoo.world.closing import opened
 from artoo.world.journal import records
 from artoo.world.pending import settled_records
@@ -181,6 +181,35 @@ def test_the_persons_mode_and_attributes_are_no_ones_to_take_back(world: World) 
     assert refused(world) == {"f": "its mode, owner or attributes were changed since"}
     assert stat.S_IMODE((world.project / "f").stat().st_mode) == 0o600
     assert os.listxattr(world.project / "f") == ["user.mine"]
+
+
+def test_an_attribute_that_only_an_earlier_version_wrote_down_was_not_changed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file server's list is of no state any more: what is on record of it stops no undo, and is no conflict."""
+    (world.project / "f").write_text("old\n")
+    real = nodes._all_xattrs  # pyright: ignore[reportPrivateUsage]
+
+    def with_list(place: int | str) -> list[tuple[str, bytes]]:
+        return [*real(place), ("system.nfs4_acl", b"list")]
+
+    def kept(name: str) -> bool:
+        return not name.startswith(nodes.OVERLAY_PREFIXES)
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(nodes, "_all_xattrs", with_list)
+        for module in (nodes, journal):
+            earlier.setattr(module, "is_kept", kept)
+        settle(world, lambda project: (project / "f").write_text("new\n"))
+        waiting = view_of(world, lambda home: (home / "project/f").write_text("newer\n"), "task-2")
+    assert "system.nfs4_acl" in waiting.base_file().read_text()
+    os.utime(world.project / "f")
+    with opened(waiting, world.artoo_home) as view:
+        found = view.difference()
+        assert ([one.relative for one in found.effects], found.conflicts) == ([b"project/f"], ())
+    os.utime(world.project / "f")
+    assert refused(world) == {}
+    assert (world.project / "f").read_text() == "old\n"
 
 
 def test_a_newer_content_keeps_its_time(world: World) -> None:

@@ -30,7 +30,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import sync_directory, write_durably
 from artoo.ports.sandbox import ActNote
 from artoo.world.images import Images
-from artoo.world.nodes import NodeState
+from artoo.world.nodes import NodeState, is_kept
 
 _FORMAT = 5
 _READABLE = (1, 2, 3, 4, 5)
@@ -81,7 +81,8 @@ class StateRecord:
         )
 
     def attributes(self) -> dict[str, bytes]:
-        return {name: base64.b64decode(value) for name, value in self.xattrs}
+        """Those that a look yields today: what an earlier version wrote down beside them is nobody's change."""
+        return {name: base64.b64decode(value) for name, value in self.xattrs if is_kept(name)}
 
 
 def _encoded(xattrs: tuple[tuple[str, bytes], ...]) -> tuple[tuple[str, str], ...]:

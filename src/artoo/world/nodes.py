@@ -151,10 +151,11 @@ def attributes_of(directory: Path) -> tuple[tuple[str, bytes], ...]:
 
 
 def _kept(xattrs: Iterable[tuple[str, bytes]]) -> tuple[tuple[str, bytes], ...]:
-    return tuple((key, value) for key, value in xattrs if _is_kept(key))
+    return tuple((key, value) for key, value in xattrs if is_kept(key))
 
 
-def _is_kept(key: str) -> bool:
+def is_kept(key: str) -> bool:
+    """Whether an attribute is part of a state. Records of earlier versions hold others too."""
     return key in _KNOWN or (key.startswith(_FREE) and not key.startswith(OVERLAY_PREFIXES))
 
 
