@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,15 @@ from layers import view_of
 from plain_world import as_plain_user, plain_world
 from sandbox_world import World
 
+from artoo.contracts.errors import SandboxError
+from artoo.world import settle
 from artoo.world.carry import OPAQUE
 from artoo.world.closing import opened
 from artoo.world.fold import fold
 from artoo.world.scan import scan
+from artoo.world.settle import is_unfinished
 from artoo.world.stage import Layer, make_upper
+from artoo.world.undo import undo
 
 
 @pytest.fixture
@@ -77,6 +82,50 @@ def test_the_rest_can_be_applied_after_a_part_out_of_a_read_only_directory(open_
         assert stat.S_IMODE((world.project / "d").stat().st_mode) == 0o555
 
     as_plain_user(act)
+
+
+@pytest.mark.parametrize("mode", [0o555, 0o355])
+def test_a_part_leaves_a_view_whose_root_is_closed(open_world: World, mode: int) -> None:
+    """The person's home, or what the task made of it: else the apply would stay unfinished, and no undo begin."""
+    world = open_world
+
+    def act() -> None:
+        world.artoo_home.mkdir(exist_ok=True)
+        for name in "ab":
+            (world.home / name).write_text("old")
+        place = view_of(world, lambda home: [(home / name).write_text("new, and longer") for name in "ab"])
+        upper = place.upper("task", 0)
+        upper.chmod(mode)
+        with opened(place, world.artoo_home) as view:
+            found = view.difference()
+            assert view.apply(found, digest=found.digest, paths=[str(world.home / "a")]).report.applied
+        assert not is_unfinished(world.artoo_home, "task-1")
+        assert (stat.S_IMODE(upper.stat().st_mode), (upper / "a").exists()) == (mode, False)
+        assert undo(world.artoo_home, "task-1").refused == ()
+        assert (world.home / "a").read_text() == "old"
+
+    as_plain_user(act)
+
+
+def test_space_is_asked_for_only_where_it_is_missing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view that cannot be put in order says what is in the way."""
+    place = view_of(world, lambda home: [(home / "project" / name).write_text(name) for name in "ab"])
+
+    def refused(number: int) -> Callable[..., None]:
+        def refuse(*_: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        return refuse
+
+    monkeypatch.setattr(settle, "take_out", refused(errno.EACCES))
+    with opened(place, world.artoo_home) as view:
+        found = view.difference()
+        view.apply(found, digest=found.digest, paths=[str(world.project / "a")])
+    with pytest.raises(SandboxError, match=r"Permission denied.*mend that first"):
+        undo(world.artoo_home, "task-1")
+    monkeypatch.setattr(settle, "take_out", refused(errno.EDQUOT))
+    with pytest.raises(SandboxError, match="free space"):
+        undo(world.artoo_home, "task-1")
 
 
 def test_an_owner_that_cannot_be_given_away_is_no_change(open_world: World) -> None:

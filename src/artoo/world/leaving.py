@@ -24,7 +24,7 @@ _APART = ".artoo-apart"
 def take_out(layer: Layer, paths: Sequence[str]) -> None:
     """Removes what was applied and is there. May be repeated. Raises OSError."""
     top, shown, inside = _in_layer(layer, paths)
-    with _workable(layer, top, inside):
+    with _workable(layer, inside):
         for relative in inside:
             now = now_at(shown, relative)
             if now is None or now.is_directory:
@@ -37,7 +37,7 @@ def part_from(layer: Layer, paths: Sequence[str]) -> None:
     """Of an act that was given up: what somebody changed by the name that the act had given it is theirs, and the
     view gets a copy. May be repeated. Raises OSError."""
     top, shown, inside = _in_layer(layer, paths)
-    with _workable(layer, top, inside):
+    with _workable(layer, inside):
         for relative in inside:
             held, now = now_at(top, relative), now_at(shown, relative)
             if held is None or now is None or (held.inode, held.device) != (now.inode, now.device):
@@ -56,13 +56,15 @@ def _in_layer(layer: Layer, paths: Iterable[str]) -> tuple[str, str, list[str]]:
 
 
 @contextmanager
-def _workable(layer: Layer, top: str, inside: Iterable[str]) -> Generator[None]:
-    """The directories of a layer in which these paths are, whatever modes the task gave them."""
+def _workable(layer: Layer, inside: Iterable[str]) -> Generator[None]:
+    """The directories of a layer in which these paths are, its uppermost too, whatever modes the task gave them."""
+    home = printable_path(os.fsencode(layer.upper.parent))
+    paths = [f"{layer.upper.name}/{path}" for path in inside]
     with ExitStack() as opened:
-        above = {path[:end] for path in inside for end, sign in enumerate(path) if sign == "/"}
+        above = {path[:end] for path in paths for end, sign in enumerate(path) if sign == "/"}
         for relative in sorted(above) if os.geteuid() != 0 else ():  # outermost first
-            now = now_at(top, relative)
+            now = now_at(home, relative)
             if now is not None and now.is_directory and now.mode & WORK != WORK:
-                place = record_bytes(f"{top}/{relative}")
+                place = record_bytes(f"{home}/{relative}")
                 opened.enter_context(with_rights(place, now.mode, WORK, layer.notes))
         yield

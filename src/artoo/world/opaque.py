@@ -41,7 +41,9 @@ def uncover(layer: Layer, paths: Iterable[bytes]) -> None:
         staying.setdefault(parent, set()).add(os.fsdecode(name))
     above = os.open(layer.upper.parent, DIRECTORY_FLAGS)
     try:
-        with below(layer.root, layer.below) as lower, opened_up(above, layer.upper.name, 0o700) as inside:
+        mode = stat.S_IMODE(os.lstat(layer.upper).st_mode)
+        opening = opened_up(above, layer.upper.name, mode, layer.notes)
+        with below(layer.root, layer.below) as lower, opening as inside:
             _Uncovering(staying, layer.notes).directory(inside, lower, b"")
     finally:
         os.close(above)

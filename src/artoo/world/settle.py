@@ -9,6 +9,7 @@ Whoever calls holds the view (`ViewPlace.locked`).
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -174,7 +175,8 @@ def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
         else:
             _give_up(place, mark)
     except OSError as error:
-        raise SandboxError(f"the view {place.base} cannot be put in order ({error}); free space") from error
+        way_out = "free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend that first"
+        raise SandboxError(f"the view {place.base} cannot be put in order ({error}); {way_out}") from error
     return took_effect
 
 
