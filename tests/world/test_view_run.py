@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,10 @@ from view_world import bash, out, place_of
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.errors import SandboxError
 from artoo.ports.world import View
+from artoo.world import settle
+from artoo.world.closing import opened
+from artoo.world.pending import SettledRecord
+from artoo.world.settle import Told
 
 
 async def test_one_command_sees_what_the_one_before_did(any_view: View, world: World) -> None:
@@ -79,9 +85,38 @@ async def test_nothing_of_a_folded_command_stays(view: View, world: World) -> No
 async def test_nobody_works_in_a_view_of_which_an_apply_is_cut(view: View, world: World) -> None:
     """Its files may be the person's until a start has finished or undone that."""
     place = view_of(world, lambda home: (home / "project" / "made").write_text("x"))
-    mark = place.base / "applying.json"
-    mark.write_text("{}")
+    mark, record = place.base / "applying.json", world.artoo_home / "undo/task-1/act"
+    mark.write_text('{"record": "act", "whole": false, "paths": []}')
+    record.mkdir(parents=True)
     with pytest.raises(SandboxError, match=r"was cut and is not recovered yet"):
         await bash(view, "echo more >> made")
-    mark.unlink()
+    record.rmdir()
     assert await out(view, "cat made") == "x"
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("whole", [False, True])
+async def test_an_apply_that_had_no_room_to_end_is_ended_before_the_next_command(
+    view: View, world: World, monkeypatch: pytest.MonkeyPatch, whole: bool
+) -> None:
+    """In the same process too: no start is needed for it. Without room the command says so."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    place = view_of(world, lambda home: [(home / "project" / name).write_text(name) for name in "ab"])
+    with monkeypatch.context() as patched:
+        patched.setattr(settle, "_rebase", full)
+        patched.setattr(settle, "_tell", full)
+        with opened(place, world.artoo_home) as closing:
+            found = closing.difference()
+            line = SettledRecord(at=1.0, task_id="task-1", what="applied", by="person", digest=found.digest)
+            paths = None if whole else [str(world.project / "a")]
+            closing.apply(found, digest=found.digest, paths=paths, told=Told(settled=line))
+        with pytest.raises(SandboxError, match=r"No space left on device.*free space"):
+            await bash(view, "true")
+    assert await out(view, "cat a b; echo more >> a") == "ab"
+    with pytest.raises(SandboxError, match="another process"), place.locked():
+        pass
+    assert (world.project / "a").read_text() == "a"
+    assert (world.project / "b").exists() is whole

@@ -16,7 +16,7 @@ from artoo.world.copied import CopyRunner
 from artoo.world.overlay import OverlaySandbox
 from artoo.world.readonly import ReadOnlyFirst
 from artoo.world.runner import Ahead, Runner
-from artoo.world.settle import require_finished
+from artoo.world.settle import finish_cut
 from artoo.world.standing import AheadOverlay
 from artoo.world.unconfined import AskForEverything
 from artoo.world.view import LayeredView, Ways
@@ -42,9 +42,13 @@ class OpenedViews:
         return LayeredView(Ways(self.runner, self.artoo_home, self.hide, self.ahead), state)
 
     def _bound(self, place: ViewPlace) -> None:
-        """While an apply is cut, files of the view are the person's: nobody works in it. Raises SandboxError."""
-        to_boundary(place)
-        require_finished(place)
+        """While an apply is cut, files of the view are the person's: it is finished before anybody works in it.
+
+        Raises SandboxError when it cannot be, and what is in its way.
+        """
+        if place.exists:
+            to_boundary(place)
+        finish_cut(place, self.artoo_home)
 
 
 def views_in(

@@ -180,12 +180,6 @@ def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
     return took_effect
 
 
-def require_finished(place: ViewPlace) -> None:
-    """Raises SandboxError while an apply of the view is cut: what a start could do about that, it has done."""
-    if (place.base / _MARK).exists():
-        raise _not_recovered(place)
-
-
 def _not_recovered(place: ViewPlace) -> SandboxError:
     return SandboxError(
         f"an apply of task {place.task_id} was cut and is not recovered yet; each start of artoo tries it, and"

@@ -23,8 +23,8 @@ from artoo.world.view_place import PATIENCE_SECONDS, TRUNK, Footing, ViewKind, V
 class ViewState:
     """One task's view as this process holds it. Methods block, and may be called from several threads.
 
-    `bound` puts a view that a crash may have left in the middle of something back to a command's boundary; it is
-    called once, with the lock held. `most` is what all its layers together may hold.
+    `bound` puts a view that may have been left in the middle of something back to a command's boundary; it is
+    called with the lock held, and may remove the view. `most` is what all its layers together may hold.
     """
 
     def __init__(
@@ -67,12 +67,11 @@ class ViewState:
 
     def _take(self) -> None:
         try:
-            self._lock = self.place.lock(PATIENCE_SECONDS)
+            self._lock = self._at_boundary()
             if not self.place.exists:
                 self.place.make(self._kind, self.roots, self._cover(), head_of(self.roots.project))
             record = self.place.record()
             self._require_kind(record)
-            self._bound(self.place)
             self._record = record
         except OSError as error:
             self._let_go()
@@ -82,6 +81,19 @@ class ViewState:
         except SandboxError:
             self._let_go()
             raise
+
+    def _at_boundary(self) -> int:
+        """A lock of the view. What ends there may remove the view, and the lock with it: then it is taken anew."""
+        while True:
+            lock = self.place.lock(PATIENCE_SECONDS)
+            try:
+                self._bound(self.place)
+                if os.fstat(lock).st_nlink:
+                    return lock
+            except BaseException:
+                os.close(lock)
+                raise
+            os.close(lock)
 
     def _require_kind(self, record: ViewRecord) -> None:
         if record.kind is not self._kind:
