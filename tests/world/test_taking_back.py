@@ -23,6 +23,7 @@ from artoo.world.journal import Record, StateRecord, records
 from artoo.world.move import Move
 from artoo.world.recover import recover
 from artoo.world.undo import undo
+from artoo.world.view_place import ViewPlace
 
 Moves = list[Move]
 
@@ -214,6 +215,30 @@ def test_what_somebody_changed_after_a_crash_is_not_the_views_own_file(
     world: World, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Its file had a name in the view again when the process died: what a command writes there stays there."""
+    place = cut_after(world, monkeypatch, name)
+    assert [one.path for one in recover(world.artoo_home).conflicts] == [f"{world.project}/{name}"]
+    (place.upper("task", 0) / "project" / name).write_text("the task goes on")
+    assert (world.project / name).read_text() == ("new a" if name == "a" else "n") + "mine"
+
+
+def test_a_copy_that_had_no_room_leaves_nothing_in_the_view(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody's file that is to become the view's own: half of it is no file that the task made."""
+    place = cut_after(world, monkeypatch, "n")
+    layer = place.upper("task", 0)
+    before = sorted(os.listdir(layer / "project"))
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "_copy_range", refusing(errno.ENOSPC))
+        recover(world.artoo_home)
+    assert sorted(os.listdir(layer / "project")) == before
+    (world.project / "saved").write_text("mine alone")
+    (world.project / "saved").rename(world.project / "n")
+    recover(world.artoo_home)
+    assert sorted(os.listdir(layer / "project")) == before
+    assert sorted(os.listdir(layer.parent)) == ["up", "work"]
+
+
+def cut_after(world: World, monkeypatch: pytest.MonkeyPatch, name: str) -> ViewPlace:
+    """A process dies when it has just given one name back to the view; then somebody writes to that file."""
     for old in ("a", "b"):
         (world.project / old).write_text(old)
     place = view_of(world, lambda home: _change(home / "project"))
@@ -231,6 +256,4 @@ def test_what_somebody_changed_after_a_crash_is_not_the_views_own_file(
             apply(world, place)
     with (world.project / name).open("a") as file:
         file.write("mine")
-    assert [one.path for one in recover(world.artoo_home).conflicts] == [f"{world.project}/{name}"]
-    (place.upper("task", 0) / "project" / name).write_text("the task goes on")
-    assert (world.project / name).read_text() == ("new a" if name == "a" else "n") + "mine"
+    return place

@@ -8,17 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 from artoo.contracts.changes import printable_path
 from artoo.world.files import copy_node, parent_of
 from artoo.world.journal import StateRecord, record_bytes
 from artoo.world.move import now_at
-from artoo.world.nodes import at
 from artoo.world.opened import WORK, with_rights
 from artoo.world.stage import Layer
 
-_APART = ".artoo-apart"
+_APART = "apart"
 
 
 def take_out(layer: Layer, paths: Sequence[str]) -> None:
@@ -37,16 +35,20 @@ def part_from(layer: Layer, paths: Sequence[str]) -> None:
     """Of an act that was given up: what somebody changed by the name that the act had given it is theirs, and the
     view gets a copy. May be repeated. Raises OSError."""
     top, shown, inside = _in_layer(layer, paths)
-    with _workable(layer, inside):
-        for relative in inside:
-            held, now = now_at(top, relative), now_at(shown, relative)
-            if held is None or now is None or (held.inode, held.device) != (now.inode, now.device):
-                continue
-            state = StateRecord.of(held)
-            assert state is not None
-            with parent_of(top, relative) as (directory, name):
-                copy_node(directory, name, state, Path(at(directory, _APART)), notes=layer.notes)
-                os.rename(_APART, name, src_dir_fd=directory, dst_dir_fd=directory)
+    apart = layer.upper.with_name(_APART)  # what a full disk or a crash cuts is nothing that the task made
+    try:
+        with _workable(layer, inside):
+            for relative in inside:
+                held, now = now_at(top, relative), now_at(shown, relative)
+                if held is None or now is None or (held.inode, held.device) != (now.inode, now.device):
+                    continue
+                state = StateRecord.of(held)
+                assert state is not None
+                with parent_of(top, relative) as (directory, name):
+                    copy_node(directory, name, state, apart, notes=layer.notes)
+                    os.rename(apart, name, dst_dir_fd=directory)
+    finally:
+        apart.unlink(missing_ok=True)
 
 
 def _in_layer(layer: Layer, paths: Iterable[str]) -> tuple[str, str, list[str]]:
