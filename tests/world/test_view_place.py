@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sandbox_world import World
@@ -14,6 +16,8 @@ from artoo.contracts.errors import SandboxError
 from artoo.world.base import Base, append_base, read_base
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import state_of
+from artoo.world.stage import make_upper
+from artoo.world.unheld import unheld
 from artoo.world.view_place import ViewKind, Views
 
 
@@ -94,3 +98,47 @@ def test_base_keeps_the_first(tmp_path: Path) -> None:
     other = first.model_copy(update={"path": "/other"})
     append_base(file, [other])
     assert read_base(file) == {str(thing): first, "/other": other}
+
+
+def test_a_layer_is_there_with_all_that_its_disk_can_hold(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk is none that cannot hold an attribute, and a note that it cut is none: it is made later."""
+    try:
+        os.setxattr(world.home, "user.note", b"x")
+    except OSError:
+        pytest.skip("the file system of the temporary directory has no user attributes")
+    upper = tmp_path / "layer" / "up"
+    upper.parent.mkdir()
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def refused(*_: object) -> None:
+        raise full
+
+    def no_blocks(_: object) -> SimpleNamespace:
+        return SimpleNamespace(f_bavail=0)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "setxattr", refused)
+        with monkeypatch.context() as no_room, pytest.raises(OSError, match="No space left"):
+            no_room.setattr(os, "statvfs", no_blocks)
+            make_upper(upper, world.home)
+        assert not upper.exists()
+        with monkeypatch.context() as no_room, pytest.raises(OSError, match="No space left"):
+            no_room.setattr(os, "fsync", refused)  # the disk is full when the note is written
+            make_upper(upper, world.home)
+        assert not upper.exists() and unheld(upper) == frozenset()
+        make_upper(upper, world.home)  # there is room, and the value does not fit, as ext4 says it
+        assert (os.listxattr(upper), unheld(upper)) == ([], {"user.note"})
+        upper.rmdir()
+    make_upper(upper, world.home)
+    assert (os.listxattr(upper), unheld(upper)) == (["user.note"], frozenset())
+    assert os.listdir(upper.parent) == ["up"]
+
+
+@pytest.mark.parametrize("content", [b"", b"null", b'["user'])
+def test_a_damaged_note_of_a_layer_is_named(tmp_path: Path, content: bytes) -> None:
+    """It decides what is a removal: nothing is guessed."""
+    (tmp_path / "unheld").write_bytes(content)
+    with pytest.raises(SandboxError, match=r"unheld cannot be read"):
+        unheld(tmp_path / "up")

@@ -1,6 +1,7 @@
 """Where changes wait: one directory a run, with an upper layer for each root.
 
 STAGE/ID/0/up    the upper layer of the first root: what the command wrote
+STAGE/ID/0/fresh    the same while it is made
 STAGE/ID/0/work  overlayfs needs it
 STAGE/ID/0/opened   see `opened`
 STAGE/ID/0/over  where bubblewrap mounts the overlay before it binds that to the root, when it lays the files itself
@@ -11,10 +12,12 @@ STAGE/ID/covers  what is laid over closed places: `file`, `directory`, and `void
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +31,8 @@ from artoo.world.opened import NOTES
 from artoo.world.remove import remove_tree
 from artoo.world.unheld import note_unheld
 from artoo.world.watch import disk_usage, machine_memory
+
+_FRESH = "fresh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,22 +219,35 @@ def _make_layer(home: Path, root: Path, below: tuple[Path, ...]) -> Layer:
 
 
 def make_upper(upper: Path, model: Path) -> None:
-    """An empty upper directory that looks like the directory below it. Raises OSError.
+    """An empty upper directory that looks like the directory below it. Raises OSError; then it is not there.
 
     An owner that the person may not give stays their own, and attributes may not fit: `scan` knows of that."""
-    upper.mkdir(mode=0o700)
+    fresh = upper.with_name(_FRESH)
+    with suppress(FileNotFoundError):
+        fresh.rmdir()  # a full disk or a crash left it
+    fresh.mkdir(mode=0o700)
     seen = model.stat()
-    mine = upper.stat()
+    mine = fresh.stat()
     if (seen.st_uid, seen.st_gid) != (mine.st_uid, mine.st_gid):
-        _give_if_allowed(upper, seen)
-    unheld: list[str] = []
-    for name, value in attributes_of(model):  # access lists too, which decide over the mode: so that comes last
-        try:
-            os.setxattr(upper, name, value)
-        except OSError:
-            unheld.append(name)
-    note_unheld(upper, unheld)
-    upper.chmod(stat.S_IMODE(seen.st_mode))
+        _give_if_allowed(fresh, seen)
+    # Access lists are among the attributes, and decide over the mode: so that comes last.
+    note_unheld(upper, [name for name, value in attributes_of(model) if not _is_held(fresh, name, value)])
+    fresh.chmod(stat.S_IMODE(seen.st_mode))
+    fresh.rename(upper)
+
+
+def _is_held(upper: Path, name: str, value: bytes) -> bool:
+    """Gives a directory an attribute, unless its file system cannot hold that. Raises OSError (disk full).
+
+    Of a value that never fits ext4 and btrfs say, too, that no space is left.
+    """
+    try:
+        os.setxattr(upper, name, value)
+    except OSError as error:
+        if error.errno == errno.EDQUOT or (error.errno == errno.ENOSPC and os.statvfs(upper).f_bavail == 0):
+            raise
+        return False
+    return True
 
 
 def _give_if_allowed(upper: Path, seen: os.stat_result) -> None:

@@ -9,23 +9,35 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
+from artoo.contracts.errors import SandboxError
+from artoo.disk.whole import write_whole
 from artoo.world.nodes import NodeState
 
 _NOTE = "unheld"
+_NAMES = TypeAdapter(frozenset[str])
 
 
 def note_unheld(upper: Path, names: Collection[str]) -> None:
-    """Raises OSError (disk full)."""
+    """Before the layer's directory has its name: without the note they would seem to be removed. Raises OSError
+    (disk full)."""
+    note = upper.with_name(_NOTE)
     if names:
-        upper.with_name(_NOTE).write_text(json.dumps(sorted(names)), encoding="utf-8")
+        write_whole(note, json.dumps(sorted(names)).encode())
+    else:
+        note.unlink(missing_ok=True)
 
 
 def unheld(upper: Path) -> frozenset[str]:
-    """The names for one layer's root. Raises OSError."""
+    """The names for one layer's root. Raises OSError, and SandboxError where the note is damaged."""
+    note = upper.with_name(_NOTE)
     try:
-        return frozenset(json.loads(upper.with_name(_NOTE).read_bytes()))
+        return _NAMES.validate_json(note.read_bytes())
     except FileNotFoundError:
         return frozenset()
+    except ValidationError as error:
+        raise SandboxError(f"{note} cannot be read: {error}; keep it and report this") from error
 
 
 def with_unheld(state: NodeState, there: NodeState, names: Collection[str]) -> NodeState:
