@@ -18,7 +18,7 @@ from artoo.world import prepare, settle, transaction
 from artoo.world.carry import OPAQUE
 from artoo.world.closing import opened
 from artoo.world.difference import Difference, difference_of
-from artoo.world.journal import Record
+from artoo.world.journal import Note, Record
 from artoo.world.kept_notes import TaskPlace, notes_of
 from artoo.world.pending import SettledRecord
 from artoo.world.recover import recover
@@ -129,6 +129,21 @@ def test_a_note_that_a_full_disk_cut_hides_no_other(world: World) -> None:
     assert [note.outcome for note in notes_of(home, "task-1")] == ["said of ['a.txt']", "said of None"]
     assert prune(world.artoo_home, Keep(total_bytes=-1)) == 2
     assert [note.outcome for note in notes_of(home, "task-1")] == ["said of ['a.txt']", "said of None"]
+
+
+@pytest.mark.parametrize(
+    "line", ['{"act": "a", "call": "c", "outcome": "o", "later": 1}', '{"act": "a", {"act": "b"}']
+)
+def test_a_kept_note_that_is_not_cut_is_never_left_out(tmp_path: Path, line: str) -> None:
+    """Of another version, or damaged: what took effect would seem not to have."""
+    kept = TaskPlace(tmp_path, "task-1")
+    kept.place.mkdir()
+    kept.place.joinpath("pruned").write_text(f"{line}\n")
+    with pytest.raises(SandboxError, match=r"pruned cannot be read"):
+        notes_of(tmp_path, "task-1")
+    kept.keep_note(Note(act="b", call="c", outcome="o"))
+    with pytest.raises(SandboxError, match=r"pruned cannot be read"):
+        notes_of(tmp_path, "task-1")
 
 
 def test_what_was_undone_did_not_take_effect(world: World) -> None:

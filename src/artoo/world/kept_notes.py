@@ -6,7 +6,6 @@ UNDO/TASK/pruned    notes of acts whose before-images are no longer kept, one JS
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -27,15 +26,15 @@ class TaskPlace:
     def keep_note(self, note: Note | None) -> None:
         """Keeps the note of an act whose record is about to be forgotten: that it took effect stays known.
 
-        On a line of its own. Raises OSError.
+        A line that a crash or a full disk cut goes first: the record of its act was not forgotten. Raises OSError.
         """
         if note is None:
             return
         descriptor = os.open(self.place / _PRUNED, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         with open(descriptor, "ab") as file:
-            size = os.fstat(descriptor).st_size
-            cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-            file.write(b"\n" * cut + note.model_dump_json().encode("utf-8") + b"\n")
+            kept = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+            os.ftruncate(descriptor, kept.rfind(b"\n") + 1)
+            file.write(note.model_dump_json().encode("utf-8") + b"\n")
             file.flush()
             os.fsync(descriptor)
         sync_directory(self.place)
@@ -43,17 +42,16 @@ class TaskPlace:
     def pruned_notes(self) -> list[Note]:
         """The notes that were kept, oldest first. Raises SandboxError when they cannot be read.
 
-        A line that a crash or a full disk cut is left out: the record of its act was not forgotten.
+        What comes after the last newline was cut, as `keep_note` says.
         """
         path = self.place / _PRUNED
-        notes: list[Note] = []
         try:
-            for line in path.read_bytes().splitlines() if path.exists() else ():
-                with suppress(ValidationError):
-                    notes.append(Note.model_validate_json(line))
-        except OSError as error:
+            lines = path.read_bytes().split(b"\n")[:-1]
+            return [Note.model_validate_json(line) for line in lines]
+        except FileNotFoundError:
+            return []
+        except (OSError, ValidationError) as error:
             raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
-        return notes
 
     def forget_if_empty(self, older_than: float) -> None:
         """Removes the directory when no act is in it and nothing in it is younger than `older_than` (epoch)."""
