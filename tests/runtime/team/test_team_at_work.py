@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from team_world import crew, exists, plan, write
 
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity
 from artoo.contracts.events import ModelCalled
+from artoo.runtime.team.approval import Approvals
 from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted
+from artoo.world.view_place import ViewInUse
 
 
 async def test_three_tasks_to_the_archive(place: Path) -> None:
@@ -64,8 +67,15 @@ async def test_three_tasks_to_the_archive(place: Path) -> None:
     assert all("You are " in system for system in systems)
 
 
-async def test_a_claim_that_nothing_confirms_is_not_passed_by_trust(place: Path) -> None:
-    """No call was made: the model says that it is done, and the operator looks at that."""
+@pytest.mark.parametrize("looked_at", [False, True])
+async def test_a_claim_that_nothing_confirms_is_not_passed_by_trust(
+    place: Path, monkeypatch: pytest.MonkeyPatch, *, looked_at: bool
+) -> None:
+    """No call was made: the model says that it is done, and the operator looks at that. `looked_at`: somebody has
+    it before them when it is handed in, and the upkeep rules on it later."""
+
+    async def in_use(*_: object) -> object:
+        raise ViewInUse("somebody looks at it")
 
     def script(asked: Asked) -> Scripted:
         match asked.contract:
@@ -78,6 +88,12 @@ async def test_a_claim_that_nothing_confirms_is_not_passed_by_trust(place: Path)
 
     (place / "project").mkdir()
     async with crew(place, script) as team:
-        left = await team.left_to_operator(await team.add("write it well", "bob", Complexity.SIMPLE))
+        if looked_at:
+            monkeypatch.setattr(Approvals, "pass_by_policy", in_use)
+        task = await team.add("write it well", "bob", Complexity.SIMPLE)
+        if looked_at:
+            await team.until(task, BoardState.REVIEW)
+            assert await team.office.approvals.finish_cut() == ()
+        left = await team.left_to_operator(task)
         assert left.state is BoardState.REVIEW
         assert "review > completed by policy" not in await team.moves(left)

@@ -128,21 +128,12 @@ class Approvals:
             return await self._rule(claim.task, intent)
 
     async def pass_by_policy(self, task: BoardTask) -> Ruling:
-        """Approves what trust leaves unreviewed, if Law 1 lets it; nothing, when that was decided meanwhile.
-
-        A result that nothing has confirmed is a claim, and nobody's trust makes it more: the operator looks at it.
-        """
+        """Approves what trust leaves unreviewed, if Law 1 lets it; nothing, when that was decided meanwhile."""
         async with self._alone(task.id):
             now = await self._board.get(task.id)
             if now.state is not BoardState.REVIEW or now.submission != task.submission:
                 return Ruling(now, completed=now.state is BoardState.COMPLETED)
-            work = await self.work(now)
-            own = not now.creator.startswith(FOREIGN)  # a foreign agent is told itself how far it was checked
-            if own and work is not None and assurance_of(work.verdicts) is Assurance.UNVERIFIED:
-                left = await self._merges.leave_to_operator(task.id, task.submission, _UNCONFIRMED)
-                return Ruling(left, waiting=True, why=(_UNCONFIRMED,))
-            intent = Intent(actor=POLICY, reason="", submission=task.submission, digest="")
-            return await self._rule(now, intent)
+            return await self._rule(now, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
 
     async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
         """Rejects; the work stays in its view, for the next attempt. A cut approval is undone."""
@@ -197,8 +188,8 @@ class Approvals:
             await self._let_go_if_untouched(task)
             if self._is_elsewhere(task) or task.reviewer == OPERATOR or not await self._merges.passes(task_id):
                 return False
-            await self._rule(task, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
-            return True
+            intent = Intent(actor=POLICY, reason="", submission=task.submission, digest="")
+            return (await self._rule(task, intent)).completed
 
     def _at_hand(self, task: BoardTask) -> AbstractAsyncContextManager[None]:
         """Another machine's submission, laid over the files here for as long as it is looked at."""
@@ -229,6 +220,9 @@ class Approvals:
         return await asyncio.to_thread(propose, self._submissions, task.id, self._mode) if task.submission else None
 
     async def _rule(self, task: BoardTask, intent: Intent) -> Ruling:
+        if intent.actor == POLICY and await self._is_claim(task):
+            left = await self._merges.leave_to_operator(task.id, task.submission, _UNCONFIRMED)
+            return Ruling(left, waiting=True, why=(_UNCONFIRMED,))
         papers, proposal = self._papers(task), await self._proposal(task)
         if proposal is None:
             try:
@@ -252,6 +246,13 @@ class Approvals:
         await self._take(task)
         await asyncio.to_thread(papers.note, intent)
         return await self._carry_out(task, papers, intent)
+
+    async def _is_claim(self, task: BoardTask) -> bool:
+        """Whether nothing has confirmed the result. Nobody's trust makes a claim more: the operator looks at it."""
+        if task.creator.startswith(FOREIGN):  # a foreign agent is told itself how far it was checked
+            return False
+        work = await self.work(task)
+        return work is not None and assurance_of(work.verdicts) is Assurance.UNVERIFIED
 
     async def _permitted(self, proposal: Proposal) -> str:
         """The standing permissions that together cover everything that needs a yes; empty when they do not."""
