@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,25 @@ async def test_an_approval_that_cannot_be_written_down_changes_nothing(place: Pa
         assert not (place / "project" / "new.txt").exists()
         in_the_way.rmdir()
         assert (await approving(task.id, OPERATOR, "", submission=1)).completed
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.ENOSPC, "No space left", "/a/b"), "/a/b cannot be used (No space left): free space"),
+        (PermissionError(errno.EACCES, "No", b"/a/b"), "/a/b cannot be used (No): make it yours again"),
+        (OSError(errno.EBADF, "Bad file", 7), "/the/place cannot be used (Bad file)"),
+        (OSError(errno.ENOENT, "None", "/proc/self/fd/3/x"), "/the/place cannot be used (None)"),
+        (OSError(errno.ENOENT, "None", "x.txt"), "/the/place cannot be used (None)"),
+        (ConnectionResetError(errno.ECONNRESET, "Reset"), "/the/place cannot be used (Reset)"),
+        (OSError("odd"), "/the/place cannot be used (odd)"),
+    ],
+)
+def test_what_is_refused_is_named_as_a_person_finds_it(error: OSError, told: str) -> None:
+    """No descriptor and no name without its directory; room is asked for only when there is none."""
+    with pytest.raises(SandboxError) as raised, submissions.writing(Path("/the/place")):
+        raise error
+    assert str(raised.value) == told
 
 
 @pytest.mark.parametrize("refused", ["papers", "step"])

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Generator
@@ -32,6 +33,10 @@ from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 _M = TypeVar("_M", bound=BaseModel)
 
 _ASKED = "asked"
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), ": free space"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), ": make it yours again"),
+}
 
 
 class Intent(Contract):
@@ -54,8 +59,17 @@ def writing(place: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        where, why = os.fsdecode(error.filename or place), error.strerror or error
-        raise SandboxError(f"{where} cannot be used ({why}): free space, or make it yours again") from error
+        remedy = _REMEDIES.get(error.errno or 0, "")
+        raise SandboxError(
+            f"{_named(error) or place} cannot be used ({error.strerror or error}){remedy}"
+        ) from error
+
+
+def _named(error: OSError) -> str:
+    """The path in the error, if it tells a person where: no descriptor, nothing below one that was open."""
+    name: object = error.filename
+    path = os.fsdecode(name) if isinstance(name, str | bytes) else ""
+    return path if path.startswith("/") and not path.startswith("/proc/self/") else ""
 
 
 @dataclass(frozen=True, slots=True)
