@@ -9,9 +9,9 @@ import pytest
 from team_world import crew, settled, writing
 
 from artoo.agents.folders import create_agent
-from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
+from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
 from artoo.contracts.errors import SandboxError
-from artoo.runtime.team import submissions
+from artoo.runtime.team import proposal, submissions
 from artoo.runtime.team import team as at_work
 from artoo.testing import FakeClock
 
@@ -32,6 +32,27 @@ async def test_an_approval_that_cannot_be_written_down_changes_nothing(place: Pa
         assert not (place / "project" / "new.txt").exists()
         in_the_way.rmdir()
         assert (await approving(task.id, OPERATOR, "", submission=1)).completed
+
+
+@pytest.mark.parametrize("at", ["review_of", "_told"])
+async def test_a_ruling_that_is_refused_ends_nothing(place: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    """While what was handed in is looked at or applied: the team goes on, and the upkeep rules on it again."""
+
+    def fails(*_: object) -> object:
+        raise OSError(errno.EIO, "Input/output error", "/some/file")
+
+    async with crew(place, writing("new.txt", "n\n"), trust={"cyd": TrustLevel.SENIOR}) as team:
+        approvals = team.office.approvals
+        with monkeypatch.context() as patch:
+            patch.setattr(proposal, at, fails)
+            task = await team.add("write new.txt", "cyd", Complexity.SIMPLE)
+            waiting = await team.until(task, BoardState.REVIEW, BoardState.COMPLETED)
+            with pytest.raises(SandboxError, match="/some/file cannot be used"):
+                await approvals.pass_by_policy(waiting)
+            assert await approvals.finish_cut() == ()
+        await approvals.finish_cut()
+        await team.until(task, BoardState.COMPLETED)
+        assert (place / "project" / "new.txt").read_text() == "n\n"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from artoo.runtime.answers import Answers
 from artoo.runtime.team.alone import PATIENCE_SECONDS, alone
 from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.proposal import Proposal, carry_out, propose, took_effect
-from artoo.runtime.team.submissions import Intent, Submission, Submissions
+from artoo.runtime.team.submissions import Intent, Submission, Submissions, writing
 from artoo.tools.policy import Policies
 from artoo.world.undo import undo
 from artoo.world.view_place import ViewInUse
@@ -86,7 +86,7 @@ class Approvals:
         Raises SandboxError, also for what another machine made and cannot be laid over files here, and (as every
         ruling) ViewInUse while somebody else looks at it or rules on it.
         """
-        async with self._alone(task.id), self._at_hand(task):
+        async with self._ruling(task.id), self._at_hand(task):
             return await self._proposal(task)
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
@@ -118,7 +118,7 @@ class Approvals:
         Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError when nothing can be applied.
         """
         intent = Intent(actor=actor, reason=reason, submission=submission, digest=digest or "")
-        async with self._alone(task_id), self._at_hand(await self._board.get(task_id)):
+        async with self._ruling(task_id), self._at_hand(await self._board.get(task_id)):
             claim = await self._board.reviews.take(task_id, actor)
             if claim.task.submission != submission:
                 raise ClaimLost(
@@ -129,7 +129,7 @@ class Approvals:
 
     async def pass_by_policy(self, task: BoardTask) -> Ruling:
         """Approves what trust leaves unreviewed, if Law 1 lets it; nothing, when that was decided meanwhile."""
-        async with self._alone(task.id):
+        async with self._ruling(task.id):
             now = await self._board.get(task.id)
             if now.state is not BoardState.REVIEW or now.submission != task.submission:
                 return Ruling(now, completed=now.state is BoardState.COMPLETED)
@@ -137,7 +137,7 @@ class Approvals:
 
     async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
         """Rejects; the work stays in its view, for the next attempt. A cut approval is undone."""
-        async with self._alone(task_id):
+        async with self._ruling(task_id):
             task = await self._board.get(task_id)
             rejected = await self._board.reviews.reject(task_id, actor, reasons, submission=submission)
             papers = self._papers(task)
@@ -173,7 +173,7 @@ class Approvals:
         return list(found.values())
 
     async def _finish(self, task_id: str) -> bool:
-        async with self._alone(task_id, patience=0.0):
+        async with self._ruling(task_id, patience=0.0):
             task = await self._board.get(task_id)
             papers = self._papers(task)
             intent = await asyncio.to_thread(papers.noted)
@@ -321,6 +321,16 @@ class Approvals:
         reasons = f"{who} would approve, but only the operator may agree to: {asked}{more}"
         left = await self._merges.leave_to_operator(task.id, task.submission, reasons)
         return Ruling(left, waiting=True, why=proposal.asks, proposal=proposal)
+
+    @asynccontextmanager
+    async def _ruling(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
+        """As `_alone`, for what artoo does by itself: what the file system refuses meanwhile is a SandboxError.
+
+        An approval that was written down stays so then, and is finished later.
+        """
+        async with self._alone(task_id, patience):
+            with writing(self._submissions.view(task_id).base):
+                yield
 
     def _alone(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AbstractAsyncContextManager[None]:
         """One ruling on a task at a time, over all processes: who reads this one stops nothing else."""
