@@ -48,17 +48,21 @@ async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
 
     Raises IdentityRefused, ActivityStoreError.
     """
-    mail = claim.mail
-    if mail.in_reply_to is not None:
-        return await _read(bench, member, claim)
-    run = _Run()
+    try:
+        return await (
+            _answer(bench, member, claim) if claim.mail.in_reply_to is None else _read(bench, member, claim)
+        )
+    except asyncio.CancelledError:
+        await asyncio.shield(bench.mailbox.release(claim))
+        raise
+
+
+async def _answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
+    mail, run = claim.mail, _Run()
     context = {Segment.MAIL: await _about(bench, mail)}
     try:
         doing = _do(bench, member, mail.text, context, f"mail:{mail.id}", run)
         result = await held(doing, lambda: bench.mailbox.renew(claim), bench.clock)
-    except asyncio.CancelledError:
-        await asyncio.shield(bench.mailbox.release(claim))
-        raise
     except ClaimLost:
         return Done(items=1)
     done = _done(result)
