@@ -292,6 +292,19 @@ async def test_an_item_does_not_make_itself_due(round_: Round, condition: str) -
     assert [await round_.beat(patrol), await round_.beat(patrol)] == [["sum up"], []]
 
 
+@pytest.mark.parametrize("condition", ["file_exists", "file_changed"])
+async def test_an_item_that_clears_its_files_away_is_done(round_: Round, condition: str) -> None:
+    """That the last one is gone is what its own run made; the next file that comes is new."""
+    path = round_.home / "in.txt"
+    round_.write(f"- sort\n  when: {condition} *.txt")
+    patrol = round_.patrol()
+    await round_.beat(patrol)
+    round_.answer, round_.meanwhile = Done(items=1, made=(str(path),)), path.unlink
+    for text in ("1", "22"):
+        path.write_text(text)
+        assert [await round_.beat(patrol) for _ in range(3)] == [["sort"], [], []]
+
+
 async def test_a_check_fires_when_it_begins_to_hold(round_: Round) -> None:
     """True, true, false, true is two requests."""
     round_.write("- pull\n  when: command_succeeds git fetch")
@@ -329,6 +342,7 @@ async def test_mail_and_tasks_are_seen_once_each(round_: Round) -> None:
         )
 
     round_.write("- tell me\n  when: mail")
+    round_.answer = Done(items=1, made=(str(round_.home / "made.txt"),))  # no letter
     patrol = round_.patrol()
     await letter("1", "ada")
     assert await round_.beat(patrol) == []

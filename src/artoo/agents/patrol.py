@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from artoo.agents.duties import Done
-from artoo.agents.patrol_conditions import FilesChanged, NewMail, TasksPending
+from artoo.agents.patrol_conditions import FilesChanged, FilesThere, NewMail, TasksPending
 from artoo.agents.patrol_file import PatrolItem, PatrolText, Problem, read_patrol
 from artoo.agents.patrol_script import PRINTED, RunScript, is_script, printed_by
 from artoo.agents.patrol_sights import Sights, mark_of
@@ -120,7 +120,8 @@ class Patrol:
 
     async def _seen(self, found: _Due, before: Mapping[str, str], made: Collection[str]) -> str:
         """What the run itself made is nothing new to its item; what anybody else changed meanwhile is."""
-        if not made:
+        when = found.item.when
+        if not made or not isinstance(when, FilesThere | FilesChanged):
             return found.mark
         after, own = await self._files(found.item), frozenset(map(os.path.realpath, made))
 
@@ -128,7 +129,9 @@ class Patrol:
             return {path: told for path, told in files.items() if os.path.realpath(path) not in own}
 
         same = await asyncio.to_thread(lambda: of_others(before) == of_others(after))
-        return mark_of(after) if after and same else found.mark
+        if not same:
+            return found.mark
+        return mark_of(after) or (_ABSENT if isinstance(when, NOTED_FIRST) else "")
 
     async def _look(self) -> None:
         await self._reread()
