@@ -183,6 +183,52 @@ async def test_who_stays_waits_for_room(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(told) == 2 and "free some room" in told[0] and "again" in told[1]
 
 
+async def test_what_fits_while_something_larger_waits_is_no_room_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told once that there is no room, and once that there is: when the last one that waited is written, or
+    somebody writes after those who waited gave up."""
+    monkeypatch.setattr(embedded, "ROOM_SECONDS", 0.01)
+    told: list[str] = []
+    full = asyncio.Event()
+
+    def tell(sentence: str) -> None:
+        told.append(sentence)
+        full.set()
+
+    def small(writing: Writing) -> None:
+        writing.run("UPDATE marks SET value = '2' WHERE name = 'x'")
+
+    def large(writing: Writing) -> None:
+        writing.run("INSERT INTO marks (name, value) VALUES ('large', ?)", ("y" * 200_000,))
+
+    async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock()) as database:
+        database.wait_for_room(tell)
+        await database.write(lambda writing: writing.run("INSERT INTO marks (name, value) VALUES ('x', '1')"))
+        for given_up in (True, False):
+            told.clear()
+            full.clear()
+            await database.read(lambda reading: reading.one("PRAGMA max_page_count = 1"))
+            waiting = asyncio.create_task(database.write(large))
+            async with asyncio.timeout(10):
+                await full.wait()
+                for _ in range(5):
+                    await database.write(small)
+                    await asyncio.sleep(0.02)
+            assert len(told) == 1 and "Nothing new is begun" in told[0] and not waiting.done()
+            if given_up:
+                waiting.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await waiting
+                assert len(told) == 1
+                await database.write(small)
+            else:
+                await database.read(lambda reading: reading.one("PRAGMA max_page_count = 1000000"))
+                async with asyncio.timeout(10):
+                    await waiting
+            assert len(told) == 2 and "There is room" in told[1]
+
+
 async def test_who_holds_the_file_too_long_is_waited_for_and_then_named(tmp_path: Path) -> None:
     """A transaction of another process that does not end gives an error after the busy timeout, not a hang."""
     async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock(), busy_seconds=0.05) as database:

@@ -40,6 +40,7 @@ class EmbeddedDatabase(Database):
         self._thread: ThreadPoolExecutor | None = None
         self._tell_no_room: Callable[[str], None] | None = None
         self._has_room = True
+        self._waiting = 0
 
     @classmethod
     async def open(
@@ -71,21 +72,29 @@ class EmbeddedDatabase(Database):
     async def write(self, work: Callable[[Writing], T]) -> T:
         """See Database."""
         loop = asyncio.get_running_loop()
-        while True:
-            try:
-                result = await self._in_thread(lambda: self._write(work, loop))
-            except ActivityStoreError as error:
-                if self._tell_no_room is None or not is_full(error):
-                    raise
-                if self._has_room:
-                    self._has_room = False
-                    self._tell_no_room(f"{error} Nothing new is begun until then.")
-                await asyncio.sleep(ROOM_SECONDS)
-            else:
-                if self._tell_no_room is not None and not self._has_room:
-                    self._has_room = True
-                    self._tell_no_room(f"There is room for {self.place} again; what waited is being written.")
-                return result
+        waits = False
+        try:
+            while True:
+                try:
+                    result = await self._in_thread(lambda: self._write(work, loop))
+                    break
+                except ActivityStoreError as error:
+                    if self._tell_no_room is None or not is_full(error):
+                        raise
+                    if not waits:
+                        waits = True
+                        self._waiting += 1
+                    if self._has_room:
+                        self._has_room = False
+                        self._tell_no_room(f"{error} Nothing new is begun until then.")
+                    await asyncio.sleep(ROOM_SECONDS)
+        finally:
+            self._waiting -= waits
+        # A small write may fit while a large one waits: that is no room yet.
+        if self._tell_no_room is not None and not self._has_room and not self._waiting:
+            self._has_room = True
+            self._tell_no_room(f"There is room for {self.place} again; what waited is written.")
+        return result
 
     async def version(self) -> int:
         """See Database: any write of another process."""
