@@ -20,7 +20,7 @@ from artoo.cli.printable import one_line, printable
 from artoo.cli.settled_since import SettledSince
 from artoo.cli.task_names import ID_SHOWN
 from artoo.cli.text import Text as Sentences
-from artoo.cli.text import count, decider_name, in_language, language_of
+from artoo.cli.text import count, decider_name, in_language
 from artoo.cli.typed import typed
 from artoo.contracts.base import Contract
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
@@ -32,6 +32,7 @@ from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Decided, FinalResult, RoleFailure, StoppedBy
 from artoo.runtime.afterwards import Afterwards
 from artoo.tasklog.reader import TaskSummary
+from artoo.words.language import language_of
 from artoo.words.result import result_words
 
 """Characters of a task's id that are shown: for a UUIDv7 its whole time stamp."""

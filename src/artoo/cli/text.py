@@ -249,11 +249,6 @@ def in_language(language: str) -> Text:
     return CHINESE if language.lower().startswith("zh") else ENGLISH
 
 
-def language_of(text: str) -> str:
-    """`zh` when the text holds a Chinese character, else `en`: good enough until the TaskSpec says better."""
-    return "zh" if any("\u4e00" <= character <= "\u9fff" for character in text) else "en"
-
-
 def directive_name(name: str, text: Text) -> str:
     """A macro-state for people."""
     return _choose(DIRECTIVES, name, text)

@@ -9,11 +9,12 @@ from enum import Enum, auto
 
 from artoo.cli.aside import Fetch
 from artoo.cli.printable import one_line
-from artoo.cli.text import ENGLISH, Text, in_language, language_of
+from artoo.cli.text import ENGLISH, Text, in_language
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.request import Turn
 from artoo.contracts.solution import Cost, Decided, FinalResult
+from artoo.words.language import language_of
 
 
 class Stage(Enum):
