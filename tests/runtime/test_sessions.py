@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -50,3 +53,62 @@ def test_a_home_that_cannot_be_written_loses_nothing_here(tmp_path: Path, monkey
     session.add("three", "3", "t3")
     assert [turn.input for turn in session.exchanges] == ["one", "two", "three"]
     assert said(tmp_path) == ["one"]
+
+
+def test_what_could_not_be_written_comes_behind_what_others_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One write that failed overwrites nothing later; what was to be forgotten meanwhile stays forgotten."""
+    first, second = open_session(tmp_path, name="x"), open_session(tmp_path, name="x")
+    first.add("one", "1", "t1")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError("no space")
+
+    with monkeypatch.context() as disk:
+        disk.setattr("artoo.runtime.sessions.write_whole", full)
+        second.add("two", "2", "t2")
+    first.add("three", "3", "t3")
+    second.add("four", "4", "t4")
+    assert said(tmp_path) == ["one", "three", "two", "four"]
+    with monkeypatch.context() as disk:
+        disk.setattr("artoo.runtime.sessions.write_whole", full)
+        second.clear()
+    assert second.exchanges == ()
+    first.add("five", "5", "t5")
+    second.add("six", "6", "t6")
+    assert said(tmp_path) == ["five", "six"]
+
+
+def test_a_file_that_cannot_be_read_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file may be left to open just then: what is in it is not lost for that."""
+    session = open_session(tmp_path, name="x")
+    session.add("one", "1", "t1")
+
+    def none_left(_: Path) -> bytes:
+        raise OSError("too many open files")
+
+    other = open_session(tmp_path, name="x")
+    other.add("two", "2", "t2")
+    with monkeypatch.context() as full:
+        full.setattr(Path, "read_bytes", none_left)
+        session.add("three", "3", "t3")
+    assert said(tmp_path) == ["one", "two"]
+    session.add("four", "4", "t4")
+    assert said(tmp_path) == ["one", "two", "three", "four"]
+
+
+def test_a_writer_that_was_stopped_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """The conversation goes on without the disk, and what was said meanwhile is written later."""
+    session = open_session(tmp_path, name="x")
+    session.add("one", "1", "t1")
+    stopped = os.open(tmp_path / "sessions" / ".writing", os.O_RDWR)
+    fcntl.flock(stopped, fcntl.LOCK_EX)
+    began = time.monotonic()
+    session.add("two", "2", "t2")
+    assert time.monotonic() - began < 2
+    assert [turn.input for turn in session.exchanges] == ["one", "two"]
+    assert said(tmp_path) == ["one"]
+    os.close(stopped)
+    session.add("three", "3", "t3")
+    assert said(tmp_path) == ["one", "two", "three"]

@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import secrets
+import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -33,6 +34,10 @@ LARGEST = 4 << 20
 """Bytes of a session's file: older exchanges go first."""
 MOST_KEPT = 100
 """Sessions that are kept: the latest."""
+PATIENCE_SECONDS = 0.5
+"""How long a writer waits for another one, on the event loop's thread. A write takes milliseconds; who has the lock
+for longer hangs or was stopped."""
+_BETWEEN_TRIES_SECONDS = 0.01
 
 _FOLDER, _ENDING = "sessions", ".jsonl"
 _NAME = re.compile(r"[\w][\w.-]{0,63}")
@@ -40,13 +45,14 @@ _NAME = re.compile(r"[\w][\w.-]{0,63}")
 
 class Session:
     """One conversation. What is added is on disk at once, behind what another process added meanwhile; a line that
-    cannot be read is left out.
+    cannot be read is left out. What cannot be written goes with the next write that succeeds.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._on_disk = True
         self._exchanges: deque[Turn] = deque(maxlen=MOST_EXCHANGES)
+        self._unwritten: deque[Turn] = deque(maxlen=MOST_EXCHANGES)
+        self._forgotten: tuple[Turn, ...] = ()
         self._read_again()
 
     @property
@@ -98,35 +104,45 @@ class Session:
         self._put(Turn(input=request, summary=said, task_id=task_id, project=where))
 
     def _put(self, turn: Turn) -> None:
-        with _alone(self._path.parent):
-            self._read_again()
-            known = self.holds(turn.task_id) if turn.task_id else None
-            if known is None:
-                self._exchanges.append(turn)
-            else:
-                self._exchanges[self._exchanges.index(known)] = turn
-            self._write()
+        with _alone(self._path.parent) as alone:
+            _place(self._unwritten, turn)
+            if self._read_again() and alone:
+                self._write()
 
     def clear(self) -> None:
         """Forgets what was said."""
-        with _alone(self._path.parent):
+        with _alone(self._path.parent) as alone:
+            self._read_again()
+            self._forgotten += tuple(self._exchanges)  # not read again, though it may have to stay on disk for now
             self._exchanges.clear()
-            self._write()
+            self._unwritten.clear()
+            if alone:
+                self._write()
 
-    def _read_again(self) -> None:
-        """Takes up what is on disk; what is here stays where that could not be written, or is gone."""
-        found = _read(self._path) if self._on_disk else None
+    def _read_again(self) -> bool:
+        """Takes up what is on disk, and behind it what could not be written yet; what is here stays where the file
+        is gone. False: it cannot be read, and nobody may write over it.
+        """
+        try:
+            found = [turn for turn in _read(self._path) if turn not in self._forgotten]
+        except FileNotFoundError:
+            found = list(self._exchanges)
+        except OSError:
+            found = None
         if found is not None:
             self._exchanges.clear()
             self._exchanges.extend(found)
+        for turn in self._unwritten:
+            _place(self._exchanges, turn)
+        return found is not None
 
     def _write(self) -> None:
         """A home that cannot be written keeps nothing: the conversation goes on all the same."""
-        self._on_disk = False
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(self._path, self._lines(), sync=False)
-            self._on_disk = True
+            self._unwritten.clear()
+            self._forgotten = ()
             _forget_old(self._path.parent)
 
     def _lines(self) -> bytes:
@@ -192,12 +208,18 @@ def tell_resumed(home: Path, result: FinalResult) -> None:
             return
 
 
-def _read(path: Path) -> list[Turn] | None:
-    """What the file holds; None where there is none that can be read."""
-    try:
-        lines = path.read_bytes().rstrip(b"\n").split(b"\n")  # a text's own line ends are not the file's
-    except OSError:
-        return None
+def _place(turns: deque[Turn], turn: Turn) -> None:
+    """Puts it in the place of its task's turn, or last."""
+    for place, known in enumerate(turns):
+        if known is turn or (turn.task_id and known.task_id == turn.task_id):
+            turns[place] = turn
+            return
+    turns.append(turn)
+
+
+def _read(path: Path) -> list[Turn]:
+    """What the file holds. Raises OSError."""
+    lines = path.read_bytes().rstrip(b"\n").split(b"\n")  # a text's own line ends are not the file's
     turns: list[Turn] = []
     for line in lines[-MOST_EXCHANGES:]:
         with suppress(MessageUnreadable, ValidationError):
@@ -206,18 +228,35 @@ def _read(path: Path) -> list[Turn] | None:
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[None]:
-    """One writer at a time over all processes; a home that cannot be written needs none."""
+def _alone(folder: Path) -> Generator[bool]:
+    """One writer at a time over all processes; a home that cannot be written needs none. False: another one has not
+    let go in time, and nothing may be written.
+    """
     descriptor = -1
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(folder / ".writing", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    alone = True
     try:
-        yield
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(folder / ".writing", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            alone = _locked(descriptor)
+        yield alone
     finally:
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    """Whether it was got within the patience. Raises OSError where files cannot be locked."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_BETWEEN_TRIES_SECONDS)
+        else:
+            return True
 
 
 def _by_age(folder: Path) -> list[Path]:
