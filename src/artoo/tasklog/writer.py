@@ -137,11 +137,7 @@ class TaskLog:
         One that ended closed its file with its last word; one that was cancelled says none.
         """
         self._left.append((self._spool.accepted, task_id))
-        if self._writing.acquire(blocking=False):  # else the batch that is being written does it
-            try:
-                self._close_left()
-            finally:
-                self._writing.release()
+        self._close_left()
 
     def _may_write_here(self, batch: Sequence[Envelope | Gap]) -> bool:
         few = len(batch) <= FEW and asyncio.get_running_loop().time() >= self._slow_until
@@ -168,6 +164,7 @@ class TaskLog:
 
     def _count(self, batch: Sequence[Envelope | Gap]) -> None:
         self._written += len(batch) + sum(item.count - 1 for item in batch if isinstance(item, Gap))
+        self._close_left()
         self._release()
 
     def _release(self) -> None:
@@ -181,7 +178,6 @@ class TaskLog:
 
     def _append(self, batch: Sequence[Envelope | Gap], turn: int = TURN) -> None:
         with self._writing:
-            self._close_left()
             run: defaultdict[str, list[Envelope]] = defaultdict(list)
             for item in batch:
                 if isinstance(item, Gap):
@@ -227,11 +223,17 @@ class TaskLog:
                 return
 
     def _close_left(self) -> None:
-        while self._left and self._left[0][0] <= self._written:
-            _, task_id = self._left.popleft()
-            file = self._files.get(task_id)
-            if file is not None:
-                self._closed(task_id, file)
+        """Closes the files of tasks that run here no more, when all that was said of them is counted as written."""
+        if not self._writing.acquire(blocking=False):
+            return  # a batch is being written: when it is counted, this is done
+        try:
+            while self._left and self._left[0][0] <= self._written:
+                _, task_id = self._left.popleft()
+                file = self._files.get(task_id)
+                if file is not None:
+                    self._closed(task_id, file)
+        finally:
+            self._writing.release()
 
     def _closed(self, task_id: str, file: TaskFile) -> bool:
         """Closes a file and forgets it. False: it has yet to say what it lacks, and stays known."""
