@@ -19,7 +19,7 @@ from artoo.contracts.errors import ConfigurationError, SandboxError, ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import ActNote
-from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.tools import Parameter, ToolSpec, own_names
 from artoo.ports.waiting import waiting_for_a_person
 from artoo.ports.world import Program, ViewRun, unnoted
 from artoo.testing.asking import AskPerson
@@ -281,6 +281,12 @@ async def test_no_alias_is_another_name(toolbox: SubTaskToolbox) -> None:
     for spec in toolbox.specs:
         names = [name for one in spec.parameters for name in (one.name, *one.aliases)]
         assert len(names) == len(set(names))
+
+
+def test_an_alias_counts_where_it_leaves_nothing_open() -> None:
+    """Not where another one has that name, nor where two have that alias."""
+    known = (("path", ("file", "content")), ("content", ("text",)), ("lines", ("text", "range")))
+    assert own_names(known) == {"file": "path", "range": "lines"}
 
 
 async def test_waiting_for_a_person_does_not_use_up_a_call() -> None:

@@ -18,7 +18,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
-from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.tools import Parameter, ToolSpec, own_names
 
 Fields = Mapping[str, object]
 
@@ -62,13 +62,12 @@ def as_call(given: Fields, specs: Mapping[str, ToolSpec], fields: Collection[str
 
 def _meant(name: str, specs: Mapping[str, ToolSpec]) -> ToolSpec | None:
     """The tool of this name, or the only one that others call so."""
-    others = [spec for spec in specs.values() if name in spec.aliases]
-    return specs.get(name) or (others[0] if len(others) == 1 else None)
+    return specs.get(name) or specs.get(own_names(spec.named for spec in specs.values()).get(name, ""))
 
 
 def _own_names(given: Fields, parameters: Sequence[Parameter]) -> dict[str, object]:
     """The arguments by the tool's own names; one that would be given twice keeps the name that it came with."""
-    own = {alias: one.name for one in parameters for alias in one.aliases}
+    own = own_names(one.named for one in parameters)
     meant = [own.get(name, name) for name in given]
     return {
         wanted if meant.count(wanted) == 1 else name: value

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from artoo.contracts.execution import CallEffects, ToolCall
 from artoo.contracts.plan import Caution, MustNot
+
+Named = tuple[str, tuple[str, ...]]
+"""A name of ours, and its aliases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,11 @@ class Parameter:
     description: str
     required: bool = True
     aliases: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> Named:
+        """The names alone."""
+        return self.name, self.aliases
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +57,22 @@ class ToolSpec:
     offers: tuple[str, ...] = field(default=())
     aliases: tuple[str, ...] = ()
 
+    @property
+    def named(self) -> Named:
+        """The names alone: what it says of itself differs from one workspace to another."""
+        return self.name, self.aliases
+
     def __hash__(self) -> int:
         # Names are unique in a task; hashing every field cost 25 µs whenever something is looked up by all specs.
         return hash(self.name)
+
+
+def own_names(named: Iterable[Named]) -> dict[str, str]:
+    """What is meant by each alias that leaves nothing open: nothing has that name, and one alone has that alias."""
+    known = dict(named)
+    having = Counter(alias for aliases in known.values() for alias in set(aliases))
+    meant = {alias: name for name, aliases in known.items() for alias in aliases}
+    return {alias: name for alias, name in meant.items() if having[alias] == 1 and alias not in known}
 
 
 @dataclass(frozen=True, slots=True)

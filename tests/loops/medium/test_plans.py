@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -110,7 +112,7 @@ def test_the_schema_names_the_tools() -> None:
     """A plan cannot name an unknown tool, more subtasks than the limit, or nothing at all; a reply is a plan."""
     edits = ToolSpec("edit", "an agent's own", (), 1)
     specs = (ToolSpec("shell", "", (), 1, aliases=("bash", "edit")), ToolSpec("read_file", "", (), 2), edits)
-    schema = plan_schema(specs, 2)
+    schema = plan_schema(tuple(spec.named for spec in specs), 2)
     for written, meant in (("bash", "shell"), ("edit", "edit"), (None, None)):
         assert schema.model_validate({"subtasks": [{"intent": "x", "tool": written}]}).subtasks[0].tool == meant
     good = {"subtasks": [{"intent": "x", "tool": "shell"}]}
@@ -128,6 +130,17 @@ def test_the_schema_names_the_tools() -> None:
             schema.model_validate(bad)
     with pytest.raises(ValidationError):
         plan_schema((), 2).model_validate(good)
+
+
+def test_an_alias_of_two_tools_means_neither() -> None:
+    """As in a call. What a tool says of itself makes no other schema: it differs with the workspace."""
+    two = tuple(ToolSpec(name, "", (), 1, aliases=("go", f"{name}_it")) for name in ("walk", "run"))
+    schema = plan_schema(tuple(spec.named for spec in two), 2)
+    assert schema.model_validate({"subtasks": [{"intent": "x", "tool": "run_it"}]}).subtasks[0].tool == "run"
+    with pytest.raises(ValidationError):
+        schema.model_validate({"subtasks": [{"intent": "x", "tool": "go"}]})
+    elsewhere = tuple(replace(spec, description="in another workspace") for spec in two)
+    assert plan_schema(tuple(spec.named for spec in elsewhere), 2) is schema
 
 
 # --- the plan validator -----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, create_model, model_validator
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Check, CheckAmended, Criterion, CriterionLike, Mode
 from artoo.contracts.plan import PlannedSubTask
-from artoo.ports.tools import ToolSpec
+from artoo.ports.tools import Named, own_names
 from artoo.verdicts.checks import cannot_fail
 
 _MOST_CRITERIA = 6
@@ -53,13 +53,13 @@ class PlanDraft(Contract):
 
 
 @lru_cache(maxsize=64)
-def plan_schema(specs: tuple[ToolSpec, ...], most_subtasks: int) -> type[PlanDraft]:
+def plan_schema(named: tuple[Named, ...], most_subtasks: int) -> type[PlanDraft]:
     """PlanDraft whose tools are these: constrained decoding then cannot invent one. Their aliases are read."""
-    tools = tuple(spec.name for spec in specs)
-    own = {alias: spec.name for spec in specs for alias in spec.aliases if alias not in tools}
+    tools = tuple(name for name, _ in named)
+    own = own_names(named)
     tool: Any = Literal[tools] if tools else type(None)  # pyright: ignore[reportInvalidTypeForm]
-    named: Any = Annotated[tool | None, BeforeValidator(lambda name: own.get(str(name), name))]
-    of_subtask: dict[str, Any] = {"tool": (named, None)}
+    given: Any = Annotated[tool | None, BeforeValidator(lambda name: own.get(str(name), name))]
+    of_subtask: dict[str, Any] = {"tool": (given, None)}
     subtask: Any = create_model("SubTaskDraft", __base__=SubTaskDraft, **of_subtask)
     fields: dict[str, Any] = {"subtasks": (tuple[subtask, ...], Field(default=(), max_length=most_subtasks))}
     return create_model("Plan", __base__=PlanDraft, **fields)

@@ -134,7 +134,7 @@ class Planner:
         try:
             draft = await self.asker.ask(
                 "Plan",
-                plan_schema(specs, self.most_subtasks),
+                plan_schema(tuple(spec.named for spec in specs), self.most_subtasks),
                 self._segments(task, this, objected, specs),
                 cause=cause,
                 max_tokens=_SMALL_PLAN_TOKENS if self.asker.known.small else _PLAN_TOKENS,
