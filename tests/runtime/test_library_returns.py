@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import pytest
 from pydantic import BaseModel, Field, field_validator
@@ -204,3 +205,26 @@ def test_references_of_a_schema_lead_into_it() -> None:
         "below": "#/properties/value",
     }
     assert (made["$defs"], value["definitions"]) == (tree["$defs"], tree["definitions"])
+
+
+def test_only_what_is_a_reference_of_a_schema_is_led_elsewhere() -> None:
+    """A name leads to its anchor wherever that stands; values and properties only look like references."""
+    looks = {"$ref": "#/x"}
+    tree: dict[str, object] = {
+        "type": "object",
+        "properties": {
+            "a": {"$ref": "#Address"},
+            "b": {"const": looks},
+            "c": {"enum": [looks, '{"$ref": "#/x"}'], "default": looks},
+            "$ref": {"type": "string"},
+            "default": {"anyOf": [{"$ref": "#/properties/a"}, {"type": "null"}]},
+        },
+        "$defs": {"A": {"$anchor": "Address", "type": "string", "not": {"$ref": "#"}}},
+    }
+    before = copy.deepcopy(tree)
+    made = _contract(tree).model_json_schema()
+    inner = cast("dict[str, object]", tree["properties"])
+    led = {"anyOf": [{"$ref": "#/properties/value/properties/a"}, {"type": "null"}]}
+    assert made["properties"]["value"]["properties"] == {**inner, "default": led}
+    assert made["$defs"]["A"]["not"] == {"$ref": "#/properties/value"}
+    assert tree == before

@@ -27,6 +27,7 @@ from artoo.evidence.tokens import folded
 from artoo.loops.asking import Asker
 from artoo.prompts.segments import Segment
 from artoo.verdicts.checks import misfit
+from artoo.verdicts.schema_references import moved
 
 Schema = Mapping[str, object]
 
@@ -85,8 +86,7 @@ def _contract(schema: Schema) -> type[StructuredResult]:
 
         @classmethod
         def model_json_schema(cls, *_: object, **__: object) -> dict[str, object]:
-            text = json.dumps(schema).replace('"$ref": "#', f'"$ref": "{_VALUE}')
-            value = json.loads(text.replace(f"{_VALUE}/$defs/", "#/$defs/"))
+            value = moved(schema, _VALUE)
             named = value.pop("$defs", {})
             properties = {"type": "object", "properties": {"value": value}, "required": ["value"]}
             return {**properties, "additionalProperties": False, "$defs": named}

@@ -1,0 +1,40 @@
+"""A JSON Schema that is put into another one: its references still lead to what they led to (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+_REFERENCES = frozenset({"$ref", "$dynamicRef"})
+_VALUES = frozenset({"const", "enum", "default", "examples"})
+"""Keywords below which values stand, not schemas: whatever they look like."""
+_BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+"""Keywords below which schemas stand by names, of which any may be a keyword, too."""
+
+
+def moved(schema: Mapping[str, object], place: str) -> dict[str, object]:
+    """The schema as it reads at `place` (`#/properties/value`), with its `$defs` taken along to the root.
+
+    JSON pointers (RFC 6901) from its root are led there; names (`#Anchor`) and other addresses mean the same
+    anywhere.
+    """
+    return {name: _moved_part(name, part, place) for name, part in schema.items()}
+
+
+def _moved_part(keyword: str, part: object, place: str) -> object:
+    if keyword in _VALUES:
+        return part
+    if keyword in _REFERENCES and isinstance(part, str):
+        inside = part == "#" or (part.startswith("#/") and not part.startswith("#/$defs/"))
+        return place + part[1:] if inside else part
+    if keyword in _BY_NAME and isinstance(part, dict):
+        return {name: _moved(one, place) for name, one in cast("dict[str, object]", part).items()}
+    return _moved(part, place)
+
+
+def _moved(part: object, place: str) -> object:
+    if isinstance(part, dict):
+        return moved(cast("dict[str, object]", part), place)
+    if isinstance(part, list):
+        return [_moved(one, place) for one in cast("list[object]", part)]
+    return part
