@@ -71,6 +71,23 @@ def test_a_yes_is_to_one_skill_and_a_name_forgets_all_that_it_was(
     assert said(capsys, "forget", "greeting")[0] == 2  # that of another project
 
 
+def test_a_skill_that_the_persons_own_hides_is_not_agreed_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No task would be offered it; a yes that nobody needs would count when the own one is gone."""
+    home = tmp_path / "home"
+    for folder in (home / "skills" / "greeting", tmp_path / "project" / ".artoo" / "skills" / "greeting"):
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(TEXT)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ARTOO_HOME", str(home))
+    monkeypatch.chdir(tmp_path / "project")
+    code, told = said(capsys, "accept", "greeting")
+    assert code == 2
+    assert "your own skill 'greeting'" in told
+    assert Agreed(home).kept() == ()
+
+
 def test_a_fresh_home_is_made_and_what_cannot_be_kept_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

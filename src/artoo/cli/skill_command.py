@@ -48,11 +48,18 @@ def accept(name: str) -> None:
     """Agree to a skill of this directory's project, exactly as it is now. Read it first.
 
     Where several folders have one of that name it is the one that tasks are offered; the others stay as they are.
+    Where you have one of that name yourself, tasks are offered yours, and there is nothing to agree to.
     """
     from artoo.runtime.skills import named_once
 
-    agreed, found = _of(current_config())
-    wanted = [one for one in named_once(found.skills, ()) if one.name == name]
+    config = current_config()
+    agreed, found = _of(config)
+    own = _own(config).skills
+    wanted = [one for one in named_once(found.skills, own) if one.name == name]
+    if not wanted and any(one.name == name for one in found.skills):
+        raise ConfigurationError(
+            f"tasks are offered your own skill {name!r} in place of the one of the project here"
+        )
     if not wanted:
         known = ", ".join(one.name for one in found.skills) or "none"
         raise ConfigurationError(f"the project here has no skill {name!r}; it has: {known}")
