@@ -73,6 +73,40 @@ async def test_an_artoo_belongs_to_the_loop_that_opened_it(config: Config, tmp_p
             assert (await artoo.run("How many lines has a.txt?", options=options(tmp_path))).output == "2"
 
 
+def test_an_artoo_left_open_in_a_loop_that_died_is_opened_again(config: Config, tmp_path: Path) -> None:
+    """Nobody can leave it there any more. What that opening held is closed first: nothing is recorded twice."""
+    step = with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt")
+    artoo = Artoo(config, environ={}, model=ScriptedModel({"Plan": PLAN, "ExecutorStep": step}))
+
+    async def left_open() -> None:
+        await artoo.__aenter__()
+
+    async def again() -> None:
+        async with artoo:
+            assert (await artoo.run("How many lines has a.txt?", options=options(tmp_path))).output == "2"
+
+    asyncio.run(left_open())
+    asyncio.run(again())
+    assert verify(audit_directory(config.home), tasks_directory(config.home)).sound
+
+
+def test_an_artoo_whose_loop_was_closed_over_its_tasks_stays_there(config: Config) -> None:
+    """They never ended, and closing what they held would wait for them for ever."""
+    artoo = Artoo(config, environ={}, model=ScriptedModel({}))
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(artoo.__aenter__())
+    tasks = asyncio.all_tasks(loop)
+    loop.close()
+
+    async def again() -> None:
+        async with artoo:
+            pass
+
+    assert tasks
+    with pytest.raises(ConfigurationError, match="open already"):
+        asyncio.run(again())
+
+
 @pytest.mark.parametrize("text", ["", "  \n"])
 async def test_an_empty_request_is_refused(config: Config, tmp_path: Path, text: str) -> None:
     """Nothing was asked, so nothing is started."""

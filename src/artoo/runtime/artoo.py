@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -111,7 +111,10 @@ class Artoo:
 
     async def __aenter__(self) -> Self:
         """Raises ConfigurationError: it is open, model settings or a home that cannot work, altered texts."""
-        self._loop.open()
+        if self._loop.open():
+            with suppress(Exception):  # of connections that ended with their loop
+                await self.__aexit__(None, None, None)
+            self._loop.open()
         try:
             await self._open()
         except BaseException as error:

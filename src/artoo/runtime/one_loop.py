@@ -13,14 +13,20 @@ class OneLoop:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def open(self) -> None:
-        """Raises ConfigurationError where it is open: a second opening would audit and log everything twice, and
-        its end would close the first."""
-        if self._loop is not None:
+    def open(self) -> bool:
+        """Whether it was left open in a loop that is closed now: what that opening held is still to be closed.
+
+        Raises ConfigurationError where it is open: a second opening would audit and log everything twice, and its
+        end would close the first. So it is in a closed loop whose tasks never ended: nobody can wait for them.
+        """
+        before = self._loop
+        left = before is not None and before.is_closed() and not asyncio.all_tasks(before)
+        if before is not None and not left:
             raise ConfigurationError(
                 "this Artoo is open already; enter it once, and hand on what `async with` gave"
             )
         self._loop = asyncio.get_running_loop()
+        return left
 
     def require(self) -> None:
         """Raises ConfigurationError in another loop, where connections would be left open and waits never end."""

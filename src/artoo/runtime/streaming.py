@@ -67,8 +67,8 @@ class Streams:
 
     async def _end(self, playing: asyncio.Task[FinalResult]) -> None:
         """Cancels and waits. What it fails of then is nobody's business any more."""
-        playing.cancel()
-        await asyncio.wait([playing])
+        if playing.cancel():  # one that is done, perhaps in a loop that is closed, is not waited for
+            await asyncio.wait([playing])
         self._playing.discard(playing)
         if not playing.cancelled():
             playing.exception()
