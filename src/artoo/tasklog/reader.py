@@ -265,13 +265,14 @@ def _tail(path: Path) -> list[bytes]:
     """The last whole lines: those that lie in the last `_TAIL` bytes, or begin before them."""
     with path.open("rb") as file:
         start = file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
-        kept, begun = file.read(), start == 0
+        kept, begun = [file.read()], start == 0
         while not begun:
             step = min(start, _FURTHER)
             start = file.seek(start - step)
             _, newline, rest = file.read(step).rpartition(b"\n")
-            kept, begun = rest + kept, bool(newline) or start == 0
-    return kept.split(b"\n")[:-1]
+            kept.append(rest)
+            begun = bool(newline) or start == 0
+    return b"".join(reversed(kept)).split(b"\n")[:-1]
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:

@@ -80,6 +80,6 @@ async def test_those_who_wait_follow_one_another(tmp_path: Path) -> None:
 async def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """An error of the file system is one of artoo's own, which all who rule expect."""
     (tmp_path / "there").write_text("no directory")
-    with pytest.raises(SandboxError, match="cannot be made"):
+    with pytest.raises(SandboxError, match="cannot be used"):
         async with alone(tmp_path / "there" / ".lock", "it"):
             pass

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from artoo.contracts.errors import SandboxError
+from artoo.runtime.team.submissions import writing
 from artoo.world.view_place import ViewInUse
 
 PATIENCE_SECONDS = 20.0
@@ -24,14 +24,12 @@ async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) ->
     SandboxError when the file cannot be made.
     """
     until = time.monotonic() + patience
-    try:
+    with writing(lock):
         # No thread waits for it: when who waits is cancelled, nobody would close what the thread gets afterwards.
         while (descriptor := _try_lock(lock)) is None:
             if time.monotonic() >= until:
                 raise ViewInUse(f"{what} is being looked at or ruled on by somebody else; try again after that")
             await asyncio.sleep(_BETWEEN_TRIES_SECONDS)
-    except OSError as error:
-        raise SandboxError(f"{lock} cannot be made ({error.strerror}): make its directory yours again") from error
     try:
         yield
     finally:
