@@ -285,7 +285,7 @@ async def test_a_workspace_that_cannot_be_made_ends_nothing(place: Path) -> None
         await team.office.mailbox.send(OPERATOR, "cyd", "how many?")
 
         async def troubled() -> bool:
-            return any("cannot be used" in str(one.payload) for one in team.envelopes)
+            return any("cannot be made" in str(one.payload) for one in team.envelopes)
 
         await settled(team, troubled)
         assert (await team.office.board.get(task.id)).state is not BoardState.FAILED
