@@ -204,19 +204,32 @@ def test_a_version_of_the_last_instant_before_a_crash_is_nobodys_before_image(
 
 
 def test_a_view_that_is_gone_keeps_nothing_from_being_taken_back(
-    world: World, place: ViewPlace, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A person removes the view after a crash, and changes a path: the rest is as it was before the act."""
-    before = snapshot(world.project)
-    with monkeypatch.context() as patched:
-        interrupted(patched, 40, Crash(), CHANGING)
-        with pytest.raises(Crash):
-            apply(world, place)
-    shutil.rmtree(place.base)
-    (world.project / "over").unlink(missing_ok=True)
-    (world.project / "over").write_text(MINE)
-    assert recover(world.artoo_home).undone != ()
-    assert without(snapshot(world.project), "over") == without(before, "over")
+    """A person removes the view after a crash, and changes a path: the rest is as it was before the act, but for
+    what had just come out of an exchange and went with the view. That is told."""
+    lost: list[str] = []
+    for fuse in range(30, 50):
+        place = begun(world)
+        before = snapshot(world.project)
+        with monkeypatch.context() as patched:
+            interrupted(patched, fuse, Crash(), CHANGING)
+            with pytest.raises(Crash):
+                apply(world, place)
+        shutil.rmtree(place.base)
+        (world.project / "over").unlink(missing_ok=True)
+        (world.project / "over").write_text(MINE)
+        caplog.clear()
+        assert recover(world.artoo_home).undone != ()
+        told = [one.message for one in caplog.records if "went with the view" in one.message]
+        assert len(told) <= 1, fuse
+        lost += told
+        now, was = without(snapshot(world.project), "over"), without(before, "over")
+        differs = {name for name in now.keys() | was.keys() if now.get(name) != was.get(name)}
+        assert differs == {name for name in differs if told and f"/{name} stays" in told[0]}, fuse
+        assert len(differs) == len(told), fuse
+        assert recover(world.artoo_home).undone == ()
+    assert lost
 
 
 def test_what_goes_becomes_the_before_image_itself(world: World, place: ViewPlace) -> None:

@@ -435,8 +435,8 @@ def test_a_name_that_stays_in_the_view_is_not_the_persons_file(
 def _once_broken(real: Callable[..., None]) -> Callable[..., None]:
     left = [1]
 
-    def broken(moves: object) -> None:
-        real(moves)
+    def broken(*given: object, **more: object) -> None:
+        real(*given, **more)
         if left:
             left.pop()
             raise OSError(28, "No space left on device")

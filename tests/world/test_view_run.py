@@ -15,8 +15,9 @@ from view_world import bash, out, place_of
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.errors import SandboxError
 from artoo.ports.world import View
-from artoo.world import settle
+from artoo.world import files, settle
 from artoo.world.closing import opened
+from artoo.world.journal import Record
 from artoo.world.pending import SettledRecord
 from artoo.world.settle import Told
 
@@ -93,6 +94,48 @@ async def test_nobody_works_in_a_view_of_which_an_apply_is_cut(view: View, world
     record.rmdir()
     assert await out(view, "cat made") == "x"
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("left", [b"", bytes(64), b'{"record":"act","wh'])
+async def test_a_mark_that_was_never_durable_is_of_no_act(view: View, world: World, left: bytes) -> None:
+    """A power cut before the commit leaves what it likes; what has its end and cannot be read is damage."""
+    place = view_of(world, lambda home: (home / "project" / "made").write_text("x"))
+    mark = place.base / "applying.json"
+    mark.write_bytes(left + b"\n")
+    with pytest.raises(SandboxError, match=r"applying\.json cannot be read"):
+        await bash(view, "cat made")
+    mark.write_bytes(left)
+    assert await out(view, "cat made") == "x"
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("many", [1, 40])
+def test_the_mark_is_durable_before_its_act_is(world: World, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    """Synced as a file, or with its whole file system: with few changes, and with many."""
+    place = view_of(world, lambda home: [(home / "project" / f"f{n}").write_text("x") for n in range(many)])
+    synced: set[tuple[int, int]] = set()
+    whole: set[int] = set()
+    commit = Record.commit
+
+    def committed(record: Record) -> None:
+        seen = (place.base / "applying.json").stat()
+        assert (seen.st_dev, seen.st_ino) in synced or seen.st_dev in whole
+        commit(record)
+
+    def one(descriptor: int) -> None:
+        seen = os.fstat(descriptor)
+        synced.add((seen.st_dev, seen.st_ino))
+
+    def all_on(descriptor: int) -> None:
+        whole.add(os.fstat(descriptor).st_dev)
+
+    monkeypatch.setattr(Record, "commit", committed)
+    monkeypatch.setattr(files, "_sync", one)
+    monkeypatch.setattr(files, "_sync_file_system", all_on)
+    with opened(place, world.artoo_home) as closing:
+        found = closing.difference()
+        assert closing.apply(found, digest=found.digest).whole
+    assert bool(whole) is (many > 1)
 
 
 @pytest.mark.parametrize("whole", [False, True])

@@ -27,9 +27,12 @@ from artoo.world.unlocked import directories_above, unlock
 _WORKING_MODE = 0o700
 
 
-def converge(moves: Sequence[Move]) -> None:
+def converge(moves: Sequence[Move], *, anew: bool = False) -> None:
     """Carries out all moves. Raises OSError (ESTALE: somebody else changed a path); then some are done, and all can
-    be repeated or taken back."""
+    be repeated or taken back.
+
+    `anew`: none of it was done before, so an exchange needs no look ahead: what comes out of it is looked at.
+    """
     _unlock_ancestors(moves)
     _each(_give_back, moves)
     outermost_first = sorted(moves, key=lambda one: one.depth)
@@ -37,7 +40,7 @@ def converge(moves: Sequence[Move]) -> None:
     _each(_remove, deepest_first)
     _each(_make_directory, outermost_first)
     with Reach() as contents, Reach() as images:
-        _each(lambda move, reach: _put(move, reach, contents, images), moves)
+        _each(lambda move, reach: _put(move, reach, contents, images, anew), moves)
     _each(_finish, deepest_first)
     make_durable(chain(_images(moves), _parents(moves)))
 
@@ -188,14 +191,18 @@ def _make_directory(move: Move, reach: Reach) -> None:
         os.mkdir(name, _WORKING_MODE, dir_fd=directory)
 
 
-def _put(move: Move, reach: Reach, contents: Reach, images: Reach) -> None:
+def _put(move: Move, reach: Reach, contents: Reach, images: Reach, anew: bool) -> None:
     """Renames the content into place; from another file system by way of a copy beside it."""
     if move.content is None or move.end is None:
         return
     target = reach.parent(move.root, move.relative)
     try:
         kept = None if move.keeps is None else images.beside(move.keeps)
-        _lay(move, contents.beside(move.content), target, kept)
+        content = contents.beside(move.content)
+        if anew and kept is not None:
+            _lay_over(move, move.end.inode, content, target, kept)
+        else:
+            _lay(move, content, target, kept)
     except FileNotFoundError as error:
         if os.path.lexists(move.content) or is_state(glance(*target), move.start):
             raise _foreign(move) from error
@@ -266,6 +273,8 @@ def _lay_over(move: Move, inode: int, content: Place, target: Place, kept: Place
     try:
         exchange(content, target)
     except NotImplementedError:
+        if not is_state(glance(*target), move.start, in_place=move.in_place):
+            raise _foreign(move) from None
         if kept is not None:
             _keep_ahead(move, target)
         os.rename(content[1], target[1], src_dir_fd=content[0], dst_dir_fd=target[0])

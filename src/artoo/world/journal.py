@@ -42,9 +42,9 @@ _RETURNING, _UNDOING, _NAMED, _DUE, _REST = "returning", "undoing", "named", "du
 _PATHS = TypeAdapter(frozenset[str])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen it would take twice as long to make, and thousands are made at once
 class StateRecord:
-    """A NodeState as it is written down; attribute values in base64."""
+    """A NodeState as it is written down; attribute values in base64. Nobody changes one."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -89,7 +89,7 @@ def _encoded(xattrs: tuple[tuple[str, bytes], ...]) -> tuple[tuple[str, str], ..
     return tuple((name, base64.b64encode(value).decode()) for name, value in xattrs)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as StateRecord
 class Step:
     """One path's part of an act. `root` and `relative` are printable paths; `relative` is empty for the root.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import logging
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,8 @@ from artoo.world.files import Reach, parent_of
 from artoo.world.journal import Record, StateRecord, Step, record_bytes
 from artoo.world.mounts import MountTable
 from artoo.world.nodes import NodeState, glance, open_directory, read_state, state_of
+
+logger = logging.getLogger(__name__)
 
 
 class Move(NamedTuple):
@@ -99,7 +102,8 @@ def is_separate(step: Step) -> bool:
 def returned(step: Step, record: Record, reach: Reach) -> Move | None:
     """The step taken back in the middle of its act: the view gets again what it lent.
 
-    None: nothing is to be done, for it was not carried out or is taken back, or somebody else has changed it.
+    None: nothing is to be done, for it was not carried out or is taken back, or somebody else has changed it, or
+    cannot be, and that is logged.
     """
     now = seen_at(reach, step.root, step.relative)
     if now is not None and not step.in_place and not now.is_directory and is_state(now, step.before):
@@ -107,8 +111,18 @@ def returned(step: Step, record: Record, reach: Reach) -> Move | None:
     owed = record_bytes(step.source) if step.lent and step.source is not None else None
     move = backward(step, record)._replace(owed=owed)
     if is_ours(move, reach):
-        return move
+        if not _went_with_the_view(step, move):
+            return move
+        logger.warning("%s stays as it is: what was there went with the view of its task", move.path)
+        return None
     return move._replace(start=StateRecord.of(now)) if is_copied(forward(step, record), now) else None
+
+
+def _went_with_the_view(step: Step, move: Move) -> bool:
+    """Whether a crash left the before-image where it came out of the exchange, in a view that is removed now."""
+    if not step.yields_image or move.content is None or move.owed is None:
+        return False
+    return not os.path.lexists(move.content) and not os.path.lexists(move.owed)
 
 
 def now_at(root: str, relative: str) -> NodeState | None:

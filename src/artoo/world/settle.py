@@ -50,6 +50,9 @@ from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 logger = logging.getLogger(__name__)
 
 _MARK = "applying.json"
+_END = b"\n"
+"""The last byte of a mark: what has none, a power cut left of one that was not durable yet."""
+_NO_ACT = "none"
 SETTLING = "settling"
 """The act of the note that settling leaves in the journal; its outcome is the Settled message."""
 
@@ -117,7 +120,7 @@ def apply_difference(
             undo_home=artoo_home / "undo",
             note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
             name=name,
-            first=(place.base,),
+            first=(place.base / _MARK, place.base),
         )
     except BaseException:
         if not _record(place, artoo_home, mark).place.exists():
@@ -148,7 +151,7 @@ def discard(place: ViewPlace, settled: SettledRecord) -> None:
     """
     mark = Mark(record="", whole=True, paths=(), told=Told(settled=settled))
     try:
-        write_durably(place.base / _MARK, mark.model_dump_json().encode())
+        write_durably(place.base / _MARK, _written(mark))
     except OSError:
         place.remove()
         note_settled(place.base.parent, settled)
@@ -158,13 +161,9 @@ def discard(place: ViewPlace, settled: SettledRecord) -> None:
 
 def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
     """Ends an apply that a crash cut, after the journal was recovered; whether there was one that took effect."""
-    path = place.base / _MARK
-    try:
-        mark = Mark.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
+    mark = _read_mark(place.base / _MARK)
+    if mark is None:
         return False
-    except (OSError, ValidationError) as error:
-        raise SandboxError(f"{path} cannot be read: {error}; keep it and report this") from error
     record = _record(place, artoo_home, mark) if mark.record else None
     if record is not None and record.place.exists() and not record.done:
         raise _not_recovered(place)
@@ -178,6 +177,26 @@ def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
         way_out = "free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend that first"
         raise SandboxError(f"the view {place.base} cannot be put in order ({error}); {way_out}") from error
     return took_effect
+
+
+def _read_mark(path: Path) -> Mark | None:
+    """None: there is none. Raises SandboxError. One without its end was never durable, so no act was begun."""
+    try:
+        said = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    try:
+        return Mark.model_validate_json(said)
+    except ValidationError as error:
+        if said.endswith(_END):
+            raise _unreadable(path, error) from error
+        return Mark(record=_NO_ACT, whole=False, paths=())
+
+
+def _unreadable(path: Path, error: Exception) -> SandboxError:
+    return SandboxError(f"{path} cannot be read: {error}; keep it and report this")
 
 
 def _not_recovered(place: ViewPlace) -> SandboxError:
@@ -331,11 +350,15 @@ def _record(place: ViewPlace, artoo_home: Path, mark: Mark) -> Record:
 
 
 def _write(place: ViewPlace, mark: Mark) -> None:
-    """Its name is durable before the act is, and no sooner: both are synced at once."""
+    """It is durable before the act is, and no sooner: both are synced at once."""
     try:
-        write_whole(place.base / _MARK, mark.model_dump_json().encode())
+        write_whole(place.base / _MARK, _written(mark), sync=False)
     except OSError as error:
         raise _not_applied(error) from error
+
+
+def _written(mark: Mark) -> bytes:
+    return mark.model_dump_json().encode() + _END
 
 
 def _not_applied(error: OSError) -> SandboxError:

@@ -82,7 +82,7 @@ def _prepare(record: Record, preparation: Preparation, note: ActNote | None, fir
 
 def _carry_out(record: Record, steps: Sequence[Step]) -> None:
     try:
-        converge([forward(step, record) for step in steps])
+        converge([forward(step, record) for step in steps], anew=True)
         record.mark_done()
     except OSError as error:
         rest = take_back(record, steps)
