@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from artoo.contracts.changes import Node
 from artoo.world.nodes import (
@@ -26,8 +27,7 @@ from artoo.world.nodes import (
 from artoo.world.opened import NOTES, READ, opened_up
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """Something below: the open directory that holds it, and whether that is the real one."""
 
     directory: int

@@ -271,12 +271,13 @@ class _Scanner:
         before_digest: str | None = None,
         unmarked: bool = False,
     ) -> Effect:
+        place = self._root_shown, printable_path(relative)
         return Effect(
             self._layer,
             relative,
             self._root + b"/" + relative if relative else self._root,
-            (self._root_shown, printable_path(relative)),
-            self._shown(relative),
+            place,
+            "/".join(place) if relative else self._root_shown,
             None if before is None else before.state,
             after,
             in_place,
