@@ -5,6 +5,7 @@ Whoever asks is looked at before a byte of the body is read.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import secrets
@@ -222,7 +223,7 @@ def own_names(port: int) -> list[str]:
 
 
 async def serve_on(listening: socket.socket, app: ASGIApp) -> None:
-    """Serves until the process is asked to end."""
+    """Serves until it is cancelled: then no more is taken, and what is answered has some seconds to its end."""
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -231,4 +232,11 @@ async def serve_on(listening: socket.socket, app: ASGIApp) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=_CLOSING_SECONDS,
     )
-    await LoopbackServer(config).serve(sockets=[listening])
+    server = LoopbackServer(config)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:  # to cancel uvicorn itself would end its lifespan with a traceback
+        server.should_exit = True
+        await serving
+        raise
