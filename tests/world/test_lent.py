@@ -23,6 +23,7 @@ from artoo.world.closing import opened
 from artoo.world.difference import Difference
 from artoo.world.exchange import Place, exchange, put_new
 from artoo.world.journal import records
+from artoo.world.pending import Keeping, PendingRecord, expire, write_pending
 from artoo.world.recover import recover
 from artoo.world.undo import undo
 from artoo.world.view_place import ViewPlace
@@ -201,6 +202,52 @@ def test_a_version_of_the_last_instant_before_a_crash_is_nobodys_before_image(
     recover(world.artoo_home)
     assert (world.project / "over").read_text() == MINE
     assert (world.project / "gone").exists()
+
+
+def saved_late(world: World, place: ViewPlace, monkeypatch: pytest.MonkeyPatch, *, saved: bool) -> None:
+    """The process dies right after an exchange, before which somebody saved the file, if `saved`."""
+
+    def late(one: Place, other: Place) -> None:
+        if other[1] == "over" and saved:
+            (world.project / "fresh").write_text(MINE)
+            (world.project / "fresh").replace(world.project / "over")
+        exchange(one, other)
+        if other[1] == "over":
+            raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(converge, "exchange", late)
+        with pytest.raises(Crash):
+            apply(world, place)
+
+
+def test_a_version_of_the_last_instant_comes_back_also_when_another_path_was_changed_since(
+    world: World, place: ViewPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lay in the view, and no start could end the act."""
+    saved_late(world, place, monkeypatch, saved=True)
+    (world.project / "log").unlink()
+    (world.project / "log").write_text("another of mine")
+    report = recover(world.artoo_home)
+    assert report.undone
+    assert {Path(one.path).name for one in report.conflicts} == {"over", "log"}
+    assert (world.project / "over").read_text() == MINE
+    assert (world.project / "log").read_text() == "another of mine"
+    assert not difference(world, place).empty
+
+
+def test_a_view_whose_apply_is_cut_does_not_expire(
+    world: World, place: ViewPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The person's file may be in it alone."""
+    write_pending(place, PendingRecord(task_id="task-1", since=1.0, expires_at=2.0, warned_at=1.0))
+    saved_late(world, place, monkeypatch, saved=False)
+    assert expire(world.artoo_home, Keeping(), 1e6).dropped == ()
+    (world.project / "log").unlink()
+    (world.project / "log").write_text(MINE)
+    recover(world.artoo_home)
+    assert (world.project / "over").read_text() == "old over\n"
+    assert len(expire(world.artoo_home, Keeping(), 1e6).dropped) == 1
 
 
 def test_a_view_that_is_gone_keeps_nothing_from_being_taken_back(

@@ -306,6 +306,22 @@ def _exchange_back(move: Move, inode: int, content: Place, target: Place) -> Non
                 put_new(content, (target[0], move.aside))
 
 
+def give_names_back(moves: Iterable[Move]) -> None:
+    """Of forward moves: what somebody saved right before an exchange, and a crash left where that came from, gets
+    its name again. No way back would find it there. Raises OSError."""
+    with Reach() as reach, Reach() as contents:
+        for move in moves:
+            if move.keeps is None or move.content is None or os.path.lexists(move.keeps):
+                continue
+            with suppress(FileNotFoundError, NotADirectoryError):  # it went with its view, or was not put there yet
+                content, target = contents.beside(move.content), reach.parent(move.root, move.relative)
+                out, now = glance(*content), glance(*target)
+                if out is None or now is None or not is_state(now, move.end) or is_state(out, move.end):
+                    continue
+                if not (_is_copy(move, out) or _is_what_goes(move, *content)):
+                    _exchange_back(move, now.inode, content, target)
+
+
 def _keep_ahead(move: Move, target: Place) -> None:
     """Where no exchange can make the before-image."""
     assert move.start is not None

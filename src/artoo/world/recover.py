@@ -12,7 +12,7 @@ from artoo.contracts.changes import Conflict, RecoveryReport, UndoReport
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import views_to_boundary
-from artoo.world.converge import converge, end_returns
+from artoo.world.converge import converge, end_returns, give_names_back
 from artoo.world.files import Reach
 from artoo.world.journal import Record, Step, exclusive, records
 from artoo.world.move import Move, backward, forward, is_ours, is_state, now_at
@@ -141,6 +141,7 @@ def _settle_unlocked(
     """What stood in the way, and what has no place to come back to; None: it went forward."""
     end_returns(backward(step, record) for step in steps)
     moves = [forward(step, record) for step in steps]
+    give_names_back(moves)
     with Reach() as reach:
         foreign = [
             not is_ours(move, reach) and not (record.is_returning and is_ours(backward(step, record), reach))

@@ -35,6 +35,7 @@ from artoo.world.move import now_at
 from artoo.world.nodes import digest_file
 from artoo.world.opaque import uncover
 from artoo.world.pending import (
+    APPLYING,
     PendingRecord,
     SettledRecord,
     forget_pending,
@@ -49,7 +50,6 @@ from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 
 logger = logging.getLogger(__name__)
 
-_MARK = "applying.json"
 _END = b"\n"
 """The last byte of a mark: what has none, a power cut left of one that was not durable yet."""
 _NO_ACT = "none"
@@ -120,7 +120,7 @@ def apply_difference(
             undo_home=artoo_home / "undo",
             note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
             name=name,
-            first=(place.base / _MARK, place.base),
+            first=(place.base / APPLYING, place.base),
         )
     except BaseException:
         if not _record(place, artoo_home, mark).place.exists():
@@ -132,7 +132,10 @@ def apply_difference(
         return Applied(report)
     try:
         _finish(place, mark)
-    except OSError as error:  # it did take effect; the mark stands, and whoever opens the view next finishes it
+    except (
+        OSError,
+        SandboxError,
+    ) as error:  # it did take effect; the mark stands, and whoever opens the view next finishes it
         logger.warning("what was applied of task %s is not out of its view yet: %s", place.task_id, error)
     return Applied(report, whole)
 
@@ -151,7 +154,7 @@ def discard(place: ViewPlace, settled: SettledRecord) -> None:
     """
     mark = Mark(record="", whole=True, paths=(), told=Told(settled=settled))
     try:
-        write_durably(place.base / _MARK, _written(mark))
+        write_durably(place.base / APPLYING, _written(mark))
     except OSError:
         place.remove()
         note_settled(place.base.parent, settled)
@@ -161,7 +164,7 @@ def discard(place: ViewPlace, settled: SettledRecord) -> None:
 
 def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
     """Ends an apply that a crash cut, after the journal was recovered; whether there was one that took effect."""
-    mark = _read_mark(place.base / _MARK)
+    mark = _read_mark(place.base / APPLYING)
     if mark is None:
         return False
     record = _record(place, artoo_home, mark) if mark.record else None
@@ -208,7 +211,7 @@ def _not_recovered(place: ViewPlace) -> SandboxError:
 
 def is_unfinished(artoo_home: Path, task_id: str) -> bool:
     """Whether the view does not know yet what became of an apply: until then its record has to stay."""
-    return (Views(artoo_home).place(task_id).base / _MARK).exists()
+    return (Views(artoo_home).place(task_id).base / APPLYING).exists()
 
 
 def finish_apply(artoo_home: Path, task_id: str) -> None:
@@ -352,7 +355,7 @@ def _record(place: ViewPlace, artoo_home: Path, mark: Mark) -> Record:
 def _write(place: ViewPlace, mark: Mark) -> None:
     """It is durable before the act is, and no sooner: both are synced at once."""
     try:
-        write_whole(place.base / _MARK, _written(mark), sync=False)
+        write_whole(place.base / APPLYING, _written(mark), sync=False)
     except OSError as error:
         raise _not_applied(error) from error
 
@@ -366,6 +369,6 @@ def _not_applied(error: OSError) -> SandboxError:
 
 
 def _forget(place: ViewPlace) -> None:
-    (place.base / _MARK).unlink(missing_ok=True)
+    (place.base / APPLYING).unlink(missing_ok=True)
     sync_directory(place.base)
     remove_tree(place.base / "keep")
