@@ -13,12 +13,15 @@ import pytest
 from sandbox_world import World
 
 from artoo.contracts.errors import SandboxError
+from artoo.world import view_state
 from artoo.world.base import Base, append_base, read_base
+from artoo.world.closing import opened
 from artoo.world.journal import StateRecord
 from artoo.world.nodes import state_of
 from artoo.world.stage import make_upper
 from artoo.world.unheld import unheld
 from artoo.world.view_place import ViewKind, Views
+from artoo.world.view_state import ViewState
 
 
 def a_base(path: Path) -> Base:
@@ -142,3 +145,34 @@ def test_a_damaged_note_of_a_layer_is_named(tmp_path: Path, content: bytes) -> N
     (tmp_path / "unheld").write_bytes(content)
     with pytest.raises(SandboxError, match=r"unheld cannot be read"):
         unheld(tmp_path / "up")
+
+
+@pytest.fixture
+def state(world: World) -> ViewState:
+    place = Views(world.artoo_home).place("task-1")
+    return ViewState(place, world.roots, ViewKind.OVERLAY, lambda: (world.home,), lambda _: None)
+
+
+def test_what_a_cut_removal_left_is_not_in_the_next_view(world: World, state: ViewState) -> None:
+    """A person discards a view, and the process dies: a task that goes on has nothing of it."""
+    upper = state.place.upper("task", 0)
+    upper.mkdir(parents=True)
+    (upper / "discarded").touch()
+    state.held()
+    state.close()
+    with opened(state.place, world.artoo_home) as view:
+        assert view.difference().empty
+
+
+def test_a_view_that_cannot_be_taken_is_let_go(state: ViewState, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the error is: the lock is free again."""
+    with monkeypatch.context() as patched:
+        patched.setattr(view_state, "head_of", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            state.held()
+    with state.place.locked():
+        pass
+
+
+def _interrupted(_: Path) -> str | None:
+    raise KeyboardInterrupt

@@ -280,15 +280,19 @@ class ViewPlace:
         waits for that would else make a view in a directory that is still being removed."""
         (self.base / "view.json").unlink(missing_ok=True)
         with suppress(FileNotFoundError):
-            for child in self.base.iterdir():
-                if child.name != _LOCK:
-                    remove_tree(child)
+            self.remove_rest()
             (self.base / _LOCK).unlink(missing_ok=True)
             try:
                 self.base.rmdir()
             except OSError as error:
                 if error.errno != errno.ENOTEMPTY:  # somebody has taken the place with a lock of their own
                     raise
+
+    def remove_rest(self) -> None:
+        """What a cut removal has left beside the lock: the next view must not lie over layers of this one."""
+        for child in self.base.iterdir():
+            if child.name != _LOCK:
+                remove_tree(child)
 
     @contextmanager
     def locked(self, patience: float = 0.0) -> Generator[None, None, None]:

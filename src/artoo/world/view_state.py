@@ -69,6 +69,7 @@ class ViewState:
         try:
             self._lock = self._at_boundary()
             if not self.place.exists:
+                self.place.remove_rest()
                 self.place.make(self._kind, self.roots, self._cover(), head_of(self.roots.project))
             record = self.place.record()
             self._require_kind(record)
@@ -78,7 +79,7 @@ class ViewState:
             raise SandboxError(
                 f"the view {self.place.base} cannot be made: {error.strerror}; free space"
             ) from error
-        except SandboxError:
+        except BaseException:
             self._let_go()
             raise
 
