@@ -15,6 +15,7 @@ from sandbox_world import World
 
 from artoo.contracts.errors import SandboxError
 from artoo.world import prepare, settle, transaction
+from artoo.world.base import Base
 from artoo.world.carry import OPAQUE
 from artoo.world.closing import opened
 from artoo.world.difference import Difference, difference_of
@@ -482,3 +483,22 @@ def test_an_undo_waits_for_an_apply_that_is_not_out_of_its_view_yet(
 
 def told(found: Difference) -> Told:
     return Told(settled=SettledRecord(at=1.0, task_id="task-1", what="applied", by="person", digest=found.digest))
+
+
+def test_what_took_effect_is_said_to_have_although_its_view_cannot_be_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No more files may be open, for one: the mark stands, and the next one who opens the view ends it."""
+    place = view_of(world, work)
+    with monkeypatch.context() as patched:
+        patched.setattr(settle, "read_base", _unreadable)
+        with opened(place, world.artoo_home) as view:
+            found = view.difference()
+            done = view.apply(found, digest=found.digest, paths=[str(world.project / "a.txt")])
+    assert done.report.applied
+    with opened(place, world.artoo_home) as view:
+        assert str(world.project / "a.txt") not in {one.path for one in view.difference().changes}
+
+
+def _unreadable(file: Path) -> dict[str, Base]:
+    raise SandboxError(f"{file} cannot be read: Too many open files")

@@ -51,7 +51,9 @@ from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 logger = logging.getLogger(__name__)
 
 _END = b"\n"
-"""The last byte of a mark: what has none, a power cut left of one that was not durable yet."""
+_HOLE = b"\0"
+"""The last byte of a mark, and one that none holds: what has not the one, or has the other, a power cut left of one
+that was not durable yet."""
 _NO_ACT = "none"
 SETTLING = "settling"
 """The act of the note that settling leaves in the journal; its outcome is the Settled message."""
@@ -193,7 +195,7 @@ def _read_mark(path: Path) -> Mark | None:
     try:
         return Mark.model_validate_json(said)
     except ValidationError as error:
-        if said.endswith(_END):
+        if said.endswith(_END) and _HOLE not in said:
             raise _unreadable(path, error) from error
         return Mark(record=_NO_ACT, whole=False, paths=())
 
