@@ -222,6 +222,16 @@ def test_the_modes_of_objects_go_back(world: World) -> None:
     assert list(left(world, undone(world, "task-2"))) == [str(changed.relative_to(world.project))]
 
 
+def test_the_modes_of_objects_that_git_has_packed_since_are_nothing_to_put_back(world: World) -> None:
+    """It packs them by itself: else each was told, and the act kept for ever."""
+    settle(world, f"chmod -R g+w .git/objects; {TASK}")
+    run(world.project, "git gc -q")
+    assert [path for path in left(world, undone(world)) if "objects/" in path] == []
+    assert "objects/" not in "".join(
+        step.path for record in records(world.artoo_home / "undo") for step in record.journal().steps
+    )
+
+
 def test_names_that_a_crash_kept_from_the_journal_go_with_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loose and packed ones."""
 

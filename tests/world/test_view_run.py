@@ -98,8 +98,8 @@ async def test_nobody_works_in_a_view_of_which_an_apply_is_cut(view: View, world
 
 @pytest.mark.parametrize("left", [b"", bytes(64), bytes(64) + b'"paths":[]}\n', b'{"record":"act","wh'])
 async def test_a_mark_that_was_never_durable_is_of_no_act(view: View, world: World, left: bytes) -> None:
-    """A power cut before the commit leaves what it likes, the end without what is before it too; what has its end and
-    no hole, and cannot be read, is damage."""
+    """A power cut before the commit leaves what it likes, the end without what is before it too; what has its end
+    and no hole, and cannot be read, is damage."""
     place = view_of(world, lambda home: (home / "project" / "made").write_text("x"))
     mark = place.base / "applying.json"
     mark.write_bytes(left.replace(b"\0", b"x").strip() + b"\n")

@@ -73,11 +73,12 @@ class Repositories:
 
     def stays(self, step: Step) -> bool:
         """Whether it made an object in a repository that was there before it, which is nobody's to take away; or
-        only found it there: git sets its time then, so that it is not collected. Modes and owners go back."""
+        only found it there: git sets its time then, so that it is not collected. Modes and owners go back, of what
+        git has not packed or collected since."""
         repository = self._repository(step)
         return (
             repository is not None
-            and (step.before is None or _only_touched(step))
+            and (step.before is None or _only_touched(step) or (step.in_place and _is_gone(step)))
             and is_object(_inner(step, repository))
             and not self._is_made(repository)
         )
@@ -196,6 +197,16 @@ def _only_touched(step: Step) -> bool:
         after.gid,
         after.attributes(),
     )
+
+
+def _is_gone(step: Step) -> bool:
+    try:
+        os.lstat(path_bytes(step.path))
+    except FileNotFoundError:
+        return True
+    except OSError:  # the act closed a directory above it, for one: that is opened later
+        return False
+    return False
 
 
 def _names(step: Step, repository: Path) -> bool:
