@@ -305,6 +305,22 @@ def test_names_of_two_acts_belong_to_one_each(world: World) -> None:
     assert newer <= set(run(world.project, "git for-each-ref --format='%(objectname)' refs/artoo").split())
 
 
+def test_names_that_cannot_be_removed_keep_no_act(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repository may be read-only by now: all that is too old went no more, and nothing that waited expired."""
+    settle(world, ANEW)
+    run(world.project, "git commit -q --allow-empty -m mine")
+    assert undo(world.artoo_home, "task-1").refused
+    unlink = Path.unlink
+
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        if "/refs/artoo/" in str(path):
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert prune(world.artoo_home, Keep(total_bytes=0)) == 1
+
+
 def test_names_that_cannot_be_made_do_not_end_the_undo(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are made when it is repeated."""
 

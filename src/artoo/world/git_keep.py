@@ -85,15 +85,20 @@ def is_kept_name(path: str) -> bool:
 
 
 def forget_names(paths: Iterable[str]) -> None:
-    """Removes the names at these paths (printable), packed ones too. What git refuses stays, and is logged."""
+    """Removes the names at these paths (printable), packed ones too. What git or the system refuses stays, and is
+    logged: that is no reason to keep an act for ever."""
     for path in paths:
         repository, found, rest = path.partition(f"/{KEPT}/")
         if not found or "/" not in rest:
             continue
         place = Path(record_bytes(repository))
-        with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            (place / KEPT / rest).unlink()
         name = f"{KEPT}/{rest}"
+        try:
+            (place / name).unlink()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            pass
+        except OSError as error:
+            logger.warning("%s in %s could not be removed: %s", name, place, error)
         if name.encode() in (read_file(place / "packed-refs") or b""):
             _remove_packed(place, name)
 
