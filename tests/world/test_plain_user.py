@@ -143,3 +143,37 @@ def test_an_owner_that_cannot_be_given_away_is_no_change(open_world: World) -> N
         assert scan((layer,), 10) == []
 
     as_plain_user(act)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o000])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_directory_that_a_part_closed_does_not_keep_its_apply_from_its_end(
+    open_world: World, mode: int, *, there: bool
+) -> None:
+    """What is in it cannot be looked at any more: it leaves the view all the same, and can be undone."""
+    world = open_world
+    directory = world.project / "d"
+
+    def work(home: Path) -> None:
+        (home / "project/d").mkdir(exist_ok=True)
+        (home / "project/d/f").write_text("new")
+        (home / "project/d/gone").unlink(missing_ok=True)
+        (home / "project/other").write_text("waits")
+
+    def act() -> None:
+        if there:
+            directory.mkdir()
+            for name in ("f", "gone"):
+                (directory / name).write_text("old")
+        place = view_of(world, work)
+        (place.upper("task", 0) / "project/d").chmod(mode)
+        with opened(place, world.artoo_home) as view:
+            found = view.difference()
+            view.apply(found, digest=found.digest, paths=[str(directory)])
+        assert not is_unfinished(world.artoo_home, "task-1")
+        assert stat.S_IMODE(directory.stat().st_mode) == mode
+        assert undo(world.artoo_home, "task-1").refused == ()
+        names = sorted(os.listdir(directory)) if directory.exists() else []
+        assert names == (["f", "gone"] if there else [])
+
+    as_plain_user(act)

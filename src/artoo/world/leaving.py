@@ -13,6 +13,7 @@ from artoo.contracts.changes import printable_path
 from artoo.world.files import copy_node, parent_of
 from artoo.world.journal import StateRecord, record_bytes
 from artoo.world.move import now_at
+from artoo.world.nodes import NodeState
 from artoo.world.opened import WORK, with_rights
 from artoo.world.stage import Layer
 
@@ -24,9 +25,13 @@ def take_out(layer: Layer, paths: Sequence[str]) -> None:
     top, shown, inside = _in_layer(layer, paths)
     with _workable(layer, inside):
         for relative in inside:
-            now = now_at(shown, relative)
-            if now is None or now.is_directory:
-                continue
+            try:
+                now = now_at(shown, relative)
+                if now is None or now.is_directory:
+                    continue
+            except PermissionError:  # the act closed a directory above it to its owner; so it is there
+                if (held := now_at(top, relative)) is None or held.is_directory:
+                    continue
             with suppress(FileNotFoundError, NotADirectoryError), parent_of(top, relative) as (directory, name):
                 os.unlink(name, dir_fd=directory)
 
@@ -39,8 +44,8 @@ def part_from(layer: Layer, paths: Sequence[str]) -> None:
     try:
         with _workable(layer, inside):
             for relative in inside:
-                held, now = now_at(top, relative), now_at(shown, relative)
-                if held is None or now is None or (held.inode, held.device) != (now.inode, now.device):
+                held = now_at(top, relative)
+                if held is None or not _is_theirs(held, shown, relative):
                     continue
                 state = StateRecord.of(held)
                 assert state is not None
@@ -49,6 +54,15 @@ def part_from(layer: Layer, paths: Sequence[str]) -> None:
                     os.rename(apart, name, dst_dir_fd=directory)
     finally:
         apart.unlink(missing_ok=True)
+
+
+def _is_theirs(held: NodeState, shown: str, relative: str) -> bool:
+    """Whether what a layer holds is what is at the path too; where its owner may not look, if it may be."""
+    try:
+        now = now_at(shown, relative)
+    except PermissionError:
+        return not held.is_directory and held.links > 1
+    return now is not None and (held.inode, held.device) == (now.inode, now.device)
 
 
 def _in_layer(layer: Layer, paths: Iterable[str]) -> tuple[str, str, list[str]]:

@@ -69,10 +69,27 @@ class _Uncovering:
             return
         with ExitStack() as opened:
             here = opened.enter_context(opened_up(inside, name, state.mode, self._notes))
-            inner = opened.enter_context(lower.enter(name))
             opaque = is_opaque(inside, name)
+            try:
+                inner = opened.enter_context(lower.enter(name))
+            except PermissionError:  # what was applied closed it to its owner
+                if hidden or opaque or self._holds_opaque(here):
+                    raise
+                return
             self.directory(here, inner, path, hidden=hidden or opaque)
             if hidden or opaque:
                 spell_out(here, inner, self._staying.get(path, ()))
             if opaque:  # last: until then a crash leaves all of it hidden
                 drop_opaque(inside, name)
+
+    def _holds_opaque(self, inside: int) -> bool:
+        for name in os.listdir(inside):
+            state = read_state(inside, name)
+            if state is None or not state.is_directory:
+                continue
+            if is_opaque(inside, name):
+                return True
+            with opened_up(inside, name, state.mode, self._notes) as here:
+                if self._holds_opaque(here):
+                    return True
+        return False

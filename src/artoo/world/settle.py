@@ -340,7 +340,11 @@ def _rebase(place: ViewPlace, paths: Sequence[str]) -> None:
 
 def _base_now(root: str, path: str) -> Base | None:
     relative = path.removeprefix(f"{root}/")
-    now = now_at(root, relative) if relative != path else None
+    now = None
+    with suppress(
+        PermissionError
+    ):  # in a directory that the act closed to its owner: whoever changes it looks anew
+        now = now_at(root, relative) if relative != path else None
     was = StateRecord.of(now)
     if now is None or was is None:
         return None
