@@ -128,10 +128,10 @@ def bring_back(record: Record, steps: Sequence[Step], modes: Modes) -> list[Step
         moves = [move for step in steps if (move := returned(step, record, reach)) is not None]
         for move in moves:
             forget_aside(move, reach)
-    lost = without_way(moves)
-    moves = [move for move in moves if move not in lost]
-    held = held_directories(moves)
-    back = [move for move in moves if move not in held]
+    lost = {move.path for move in without_way(moves)}
+    moves = [move for move in moves if move.path not in lost]
+    held = {move.path for move in held_directories(moves)}
+    back = [move for move in moves if move.path not in held]
     converge(back)
     keep_given(modes, back)
     return _without_place(record, steps, moves)
