@@ -20,7 +20,7 @@ from artoo.world.journal import StateRecord
 from artoo.world.nodes import state_of
 from artoo.world.stage import make_upper
 from artoo.world.unheld import unheld
-from artoo.world.view_place import ViewKind, Views
+from artoo.world.view_place import ViewInUse, ViewKind, Views
 from artoo.world.view_state import ViewState
 
 
@@ -176,3 +176,17 @@ def test_a_view_that_cannot_be_taken_is_let_go(state: ViewState, monkeypatch: py
 
 def _interrupted(_: Path) -> str | None:
     raise KeyboardInterrupt
+
+
+def test_who_ends_a_cut_apply_holds_what_comes_after_it(world: World, state: ViewState) -> None:
+    """The view is gone with its lock: a task that goes on waits for whoever looks at that."""
+    state.held()
+    state.close()
+    done = world.artoo_home / "undo/task-1/act"
+    done.mkdir(parents=True)
+    for name in ("journal.json", "done"):
+        (done / name).touch()
+    (state.place.base / "applying.json").write_text('{"record": "act", "whole": true, "paths": []}')
+    with opened(state.place, world.artoo_home), pytest.raises(ViewInUse), state.place.locked():
+        pass
+    assert not state.place.exists

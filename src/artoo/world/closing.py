@@ -147,10 +147,16 @@ def require_waiting(place: ViewPlace) -> None:
 def opened(place: ViewPlace, artoo_home: Path, patience: float = PATIENCE_SECONDS) -> Generator[ClosingView]:
     """Raises SandboxError when another process holds the view for longer than `patience` (seconds), or what a crash
     left cannot be finished. Blocking."""
-    with place.locked(patience):
+
+    def bound(_: ViewPlace) -> None:
         try:
             to_boundary(place)
         except OSError as error:
             raise SandboxError(f"the view of task {place.task_id} cannot be read: {error}") from error
         finish_cut(place, artoo_home)
+
+    descriptor = place.lock_bound(bound, patience)
+    try:
         yield ClosingView(place, artoo_home)
+    finally:
+        os.close(descriptor)

@@ -19,7 +19,7 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -312,6 +312,20 @@ class ViewPlace:
                 raise ViewInUse(f"task {self.task_id} is at work in another process: wait for its end, or stop it")
             time.sleep(_BETWEEN_TRIES_SECONDS)
         return descriptor
+
+    def lock_bound(self, bound: Callable[[ViewPlace], object], patience: float = 0.0) -> int:
+        """`lock`, and what `bound` ends is ended. That may remove the view, and the lock with it: then it is taken
+        anew, for somebody else may hold the next one. Raises what `bound` raises, too."""
+        while True:
+            descriptor = self.lock(patience)
+            try:
+                bound(self)
+                if os.fstat(descriptor).st_nlink:
+                    return descriptor
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
 
     def _try_lock(self) -> int | None:
         """Whoever had it may have removed the view meanwhile: then the lock is made anew with it."""

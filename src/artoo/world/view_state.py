@@ -67,7 +67,7 @@ class ViewState:
 
     def _take(self) -> None:
         try:
-            self._lock = self._at_boundary()
+            self._lock = self.place.lock_bound(self._bound, PATIENCE_SECONDS)
             if not self.place.exists:
                 self.place.remove_rest()
                 self.place.make(self._kind, self.roots, self._cover(), head_of(self.roots.project))
@@ -82,19 +82,6 @@ class ViewState:
         except BaseException:
             self._let_go()
             raise
-
-    def _at_boundary(self) -> int:
-        """A lock of the view. What ends there may remove the view, and the lock with it: then it is taken anew."""
-        while True:
-            lock = self.place.lock(PATIENCE_SECONDS)
-            try:
-                self._bound(self.place)
-                if os.fstat(lock).st_nlink:
-                    return lock
-            except BaseException:
-                os.close(lock)
-                raise
-            os.close(lock)
 
     def _require_kind(self, record: ViewRecord) -> None:
         if record.kind is not self._kind:
