@@ -134,10 +134,8 @@ def apply_difference(
         return Applied(report)
     try:
         _finish(place, mark)
-    except (
-        OSError,
-        SandboxError,
-    ) as error:  # it did take effect; the mark stands, and whoever opens the view next finishes it
+    except (OSError, SandboxError) as error:
+        # It did take effect; the mark stands, and whoever opens the view next finishes it.
         logger.warning("what was applied of task %s is not out of its view yet: %s", place.task_id, error)
     return Applied(report, whole)
 
@@ -341,9 +339,7 @@ def _rebase(place: ViewPlace, paths: Sequence[str]) -> None:
 def _base_now(root: str, path: str) -> Base | None:
     relative = path.removeprefix(f"{root}/")
     now = None
-    with suppress(
-        PermissionError
-    ):  # in a directory that the act closed to its owner: whoever changes it looks anew
+    with suppress(PermissionError):  # in a directory that the act closed to its owner: who changes it looks anew
         now = now_at(root, relative) if relative != path else None
     was = StateRecord.of(now)
     if now is None or was is None:
