@@ -90,6 +90,22 @@ def test_an_artoo_left_open_in_a_loop_that_died_is_opened_again(config: Config, 
     assert verify(audit_directory(config.home), tasks_directory(config.home)).sound
 
 
+async def test_an_artoo_whose_tasks_the_loop_has_cancelled_can_be_closed(config: Config, tmp_path: Path) -> None:
+    """As `asyncio.run` does with one left open after a task: its end waited for an Auditor that had not begun."""
+    step = with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt")
+    artoo = Artoo(config, environ={}, model=ScriptedModel({"Plan": PLAN, "ExecutorStep": step}))
+    before = asyncio.all_tasks()
+    await artoo.__aenter__()
+    await artoo.run("How many lines has a.txt?", options=options(tmp_path))
+    ending = asyncio.all_tasks() - before
+    for task in ending:
+        task.cancel()
+    await asyncio.wait(ending)
+    async with asyncio.timeout(20):
+        await artoo.__aexit__(None, None, None)
+    assert verify(audit_directory(config.home), tasks_directory(config.home)).sound
+
+
 def test_an_artoo_whose_loop_was_closed_over_its_tasks_stays_there(config: Config) -> None:
     """They never ended, and closing what they held would wait for them for ever."""
     artoo = Artoo(config, environ={}, model=ScriptedModel({}))

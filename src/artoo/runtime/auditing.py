@@ -47,6 +47,7 @@ class Auditing:
         self._forgotten: list[str] = []
         self._witnessed: dict[str, tuple[int, str]] = {}
         self._failed = False
+        self._over = False
         self._wanted = asyncio.Event()
 
     def begin(self, envelope: Envelope) -> None:
@@ -78,6 +79,8 @@ class Auditing:
             logger.exception("the Auditor has failed; tasks go on unaudited until artoo is started again")
             self._failed = True
             await self._ignore()
+        finally:
+            self._over = True
 
     async def _let_begin(self) -> None:
         """The first task's first second is its own: loading the Auditor takes some 50 ms of processor time."""
@@ -105,9 +108,11 @@ class Auditing:
         return await (await self._loaded()).report()
 
     async def flush(self) -> None:
-        """Returns when everything that was said before this call is on record."""
+        """Returns when everything that was said before this call is on record; at once when `run` has ended: one
+        that was cancelled before it began to audit leaves nobody to wait for.
+        """
         self._wanted.set()
-        if self._spool.accepted and not self._failed:
+        if self._spool.accepted and not self._failed and not self._over:
             await (await self._loaded()).flush()
 
     def note_log(self, task: str, file: str, size: int, digest: str) -> None:
