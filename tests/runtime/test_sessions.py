@@ -112,3 +112,10 @@ def test_a_writer_that_was_stopped_keeps_nobody_waiting(tmp_path: Path) -> None:
     os.close(stopped)
     session.add("three", "3", "t3")
     assert said(tmp_path) == ["one", "two", "three"]
+
+
+def test_a_session_that_is_forgotten_meanwhile_ends_nothing(tmp_path: Path) -> None:
+    """Another window forgets the oldest between the listing of a folder and the look at a file's time."""
+    open_session(tmp_path, name="x").add("one", "1", "t1", str(tmp_path))
+    (tmp_path / "sessions" / "old.jsonl").symlink_to(tmp_path / "gone")
+    assert open_session(tmp_path, latest=True, project=tmp_path).name == "x"

@@ -260,9 +260,12 @@ def _locked(descriptor: int) -> bool:
 
 
 def _by_age(folder: Path) -> list[Path]:
-    """Oldest first."""
-    found = folder.glob(f"[!.]*{_ENDING}") if folder.is_dir() else ()
-    return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))
+    """Oldest first. What another process forgets meanwhile is left out."""
+    found: list[tuple[int, str, Path]] = []
+    for path in folder.glob(f"[!.]*{_ENDING}") if folder.is_dir() else ():
+        with suppress(FileNotFoundError):
+            found.append((path.stat().st_mtime_ns, path.name, path))
+    return [path for _, _, path in sorted(found)]
 
 
 def _forget_old(folder: Path) -> None:
