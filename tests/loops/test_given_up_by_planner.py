@@ -109,7 +109,7 @@ async def test_a_part_that_did_nothing_is_not_told_as_done(world: World) -> None
     assert [each.intent for each in ended.one(PlanDirective).standing] == ["Set v to 2 in a.cfg."]
     prompt = ended.asked("Plan")[1].user
     claimed, _, done = prompt.partition("Done already")
-    assert "Claimed without any call, plan it again if it is needed: Set v to 3 in b.cfg.: v is 3 there" in claimed
+    assert "Claimed, no call shows it; plan it again if it is needed: Set v to 3 in b.cfg.: v is 3 there" in claimed
     assert "Set v to 2 in a.cfg." in done and "Set v to 3" not in done
     assert (ended.directive, ended.result.open, ended.result.assurance) == ("accept", (), "checked")
     assert "v is 3 there now." not in ended.asked("MergeReport")[-1].user

@@ -74,7 +74,7 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
 
 def _how(outcome: SubTaskOutcome) -> str:
     """What a part is called that does not stand: it says that it failed, or it is done and nothing shows that."""
-    return "Claimed without any call, plan it again if it is needed" if outcome.done else "Not done"
+    return "Claimed, no call shows it; plan it again if it is needed" if outcome.done else "Not done"
 
 
 def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> str:
