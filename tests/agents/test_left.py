@@ -60,3 +60,15 @@ async def test_what_nobody_could_do_waits_for_the_operator(tmp_path: Path) -> No
         assert await named() == []
         await opened.registry.retire("ada", OPERATOR)
         assert [why.startswith("no agent is there") for why in await named()] == [True]
+
+
+@pytest.mark.usefixtures("engine")
+async def test_an_older_reason_is_not_why_a_task_is_blocked(tmp_path: Path) -> None:
+    """The operator may block one without a word: that it was taken before is no reason."""
+    async with office(tmp_path, team=False) as opened:
+        await opened.registry.register("ada", OPERATOR, sha256="a" * 64)
+        task = await opened.board.add("count", OPERATOR, assignee="ada")
+        await take(opened.database, task.id, "ada")
+        await opened.board.work.block(task.id, OPERATOR, "")
+        (left,) = await left_to_operator(opened.database, SEED_POLICIES)
+        assert left.why == "blocked: release it, or cancel it"

@@ -90,10 +90,11 @@ def _why(reading: Reading, row: Row, agents: list[Mover], policies: Policies) ->
 
 def _stood_in_the_way(reading: Reading, task_id: str) -> str:
     row = reading.one(
-        "SELECT reason FROM transitions WHERE board_task = ? AND reason <> '' ORDER BY position DESC LIMIT 1",
+        "SELECT reason FROM transitions WHERE board_task = ? AND after = 'blocked' ORDER BY position DESC LIMIT 1",
         (task_id,),
     )
-    return "" if row is None else f" ({shortened(' '.join(str(row['reason']).split()), LONGEST_QUESTION)})"
+    why = "" if row is None else " ".join(str(row["reason"]).split())
+    return f" ({shortened(why, LONGEST_QUESTION)})" if why else ""
 
 
 def _stopped(reading: Reading, assignee: str | None) -> str:
