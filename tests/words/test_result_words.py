@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 from artoo.cli.typed import typed
-from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, CheckAmended, FileExists
+from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, CheckAmended, CommandSucceeds, FileExists
 from artoo.contracts.findings import (
     FailedLast,
     Found,
@@ -158,3 +158,13 @@ def test_where_nothing_could_be_planned_nothing_is_suggested() -> None:
 def test_other_languages_get_english() -> None:
     """Only Chinese has sentences of its own so far."""
     assert result_words("fr") is ENGLISH and result_words("zh-Hans") is CHINESE
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_check_that_was_replaced_is_told_in_a_few_lines(language: str) -> None:
+    """A model has written both checks and the reason, a whole program perhaps: the log has all of it."""
+    long = CommandSucceeds(command="print(1)\n" * 600)
+    why = "because " * 700
+    fact = CheckAmended(criterion="The suite passes.", before=long, after=FileExists(path="a"), reason=why)
+    told = result_words(language).fact(fact)
+    assert "print(1)" in told and "file_exists a" in told and len(told) < 1_500

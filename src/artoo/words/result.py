@@ -30,10 +30,12 @@ from artoo.contracts.findings import (
     Unjudged,
     Unread,
 )
-from artoo.contracts.shortened import CUT
+from artoo.contracts.shortened import CUT, shortened
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 
 _MOST_TRIED = 5
+_OF_A_CHECK = 400
+"""Characters of each thing that is told of a check that was replaced; the log has all."""
 
 
 class HowTo(NamedTuple):
@@ -135,8 +137,9 @@ class ResultWords:
                 form = self.unread_output if put_out else self.unread
                 return form.format(checks="; ".join(map(self.criterion, checks)).rstrip(".\u3002"))
             case CheckAmended(criterion=criterion, before=before, after=after, reason=reason):
-                known = {"criterion": criterion.rstrip(".\u3002"), "reason": reason}
-                return self.amended.format(**known, before=in_a_line(before), after=in_a_line(after))
+                known = {"criterion": criterion.rstrip(".\u3002"), "reason": shortened(reason, _OF_A_CHECK)}
+                was, now = (shortened(in_a_line(each), _OF_A_CHECK) for each in (before, after))
+                return self.amended.format(**known, before=was, after=now)
             case FailedLast(command=command, tool=tool, said=said, said_no=said_no):
                 call = f"{tool}: {command}" if tool else command
                 form = self.said_no if said_no else self.failing
