@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from team_world import crew, plan, shell, writing
 
-from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TaskChanged, TrustLevel
+from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TaskChanged, TrustLevel
 from artoo.contracts.errors import ActorRefused, ClaimLost, GovernanceRefused, SandboxError
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.solution import Directive, FinalResult
@@ -253,3 +253,22 @@ def test_code_rejects_first() -> None:
         "not met: c",
         "the evidence contradicts it: d",
     )
+
+
+async def test_what_has_lost_its_evidence_is_no_more_than_a_claim(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody's trust lets files take effect of which nothing says any more how far they were checked."""
+    passing = approval.Approvals.pass_by_policy
+
+    async def damaged(self: approval.Approvals, task: BoardTask) -> approval.Ruling:
+        (dossier,) = await asyncio.to_thread(lambda: list(place.rglob("dossier.json")))
+        dossier.write_text("{")
+        return await passing(self, task)
+
+    monkeypatch.setattr(approval.Approvals, "pass_by_policy", damaged)
+    async with crew(place, writing("new.txt", "n\n"), trust=SENIOR) as team:
+        task = await team.add("write new.txt", "cyd", Complexity.SIMPLE)
+        async with asyncio.timeout(20):
+            await team.left_to_operator(task)
+        assert not (place / "project" / "new.txt").exists()

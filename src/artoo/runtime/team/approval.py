@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 _SHOWN = 5
 _UNCONFIRMED = "nothing has confirmed what was handed in: it is a claim"
+_UNREADABLE = "the evidence of what was handed in cannot be read: it is a claim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +221,9 @@ class Approvals:
         return await asyncio.to_thread(propose, self._submissions, task.id, self._mode) if task.submission else None
 
     async def _rule(self, task: BoardTask, intent: Intent) -> Ruling:
-        if intent.actor == POLICY and await self._is_claim(task):
-            left = await self._merges.leave_to_operator(task.id, task.submission, _UNCONFIRMED)
-            return Ruling(left, waiting=True, why=(_UNCONFIRMED,))
+        if intent.actor == POLICY and (why := await self._why_a_claim(task)):
+            left = await self._merges.leave_to_operator(task.id, task.submission, why)
+            return Ruling(left, waiting=True, why=(why,))
         papers, proposal = self._papers(task), await self._proposal(task)
         if proposal is None:
             try:
@@ -247,12 +248,14 @@ class Approvals:
         await asyncio.to_thread(papers.note, intent)
         return await self._carry_out(task, papers, intent)
 
-    async def _is_claim(self, task: BoardTask) -> bool:
-        """Whether nothing has confirmed the result. Nobody's trust makes a claim more: the operator looks at it."""
+    async def _why_a_claim(self, task: BoardTask) -> str:
+        """Why the result is nothing more; empty of others. No trust makes it more: the operator looks."""
         if task.creator.startswith(FOREIGN):  # a foreign agent is told itself how far it was checked
-            return False
+            return ""
         work = await self.work(task)
-        return work is not None and assurance_of(work.verdicts) is Assurance.UNVERIFIED
+        if work is None:
+            return _UNREADABLE
+        return _UNCONFIRMED if assurance_of(work.verdicts) is Assurance.UNVERIFIED else ""
 
     async def _permitted(self, proposal: Proposal) -> str:
         """The standing permissions that together cover everything that needs a yes; empty when they do not."""
