@@ -37,10 +37,10 @@ class Terminal:
         self.raw = ""
         self._seen = 0
 
-    def wait_for(self, text: str) -> None:
+    def wait_for(self, text: str, times: int = 1) -> None:
         """Reads until `text` has appeared (escape sequences aside)."""
         deadline = time.monotonic() + PATIENCE
-        while text not in self.shown:
+        while self.shown.count(text) < times:
             if not self._read(deadline):
                 raise AssertionError(f"{text!r} did not appear; there was: {self.shown!r}")
 

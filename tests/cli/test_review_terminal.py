@@ -102,6 +102,7 @@ def test_one_loss_among_hundreds_is_said_wherever_the_person_answers(tmp_path: P
         screen.wait_for(ASK)
         screen.send("what\r")
         screen.wait_for("Answer with one of the letters")
+        screen.wait_for(ASK, times=2)  # what is typed before it would stand above it
         screen.send("k\r")
         assert decided(screen)[0] == "pending"
         asked = screen.shown.split(ASK)[:-1]
