@@ -70,8 +70,7 @@ def path_bytes(printable: str) -> bytes:
         simple = {b"\\": b"\\", b"n": b"\n", b"t": b"\t"}.get(body)
         return simple if simple is not None else bytes([int(body[1:], 16)])
 
-    raw = printable.encode("utf-8")
-    return _ESCAPE.sub(unescape, raw) if b"\\" in raw else raw
+    return _ESCAPE.sub(unescape, printable.encode("utf-8"))
 
 
 class ChangeKind(StrEnum):

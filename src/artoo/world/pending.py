@@ -26,7 +26,6 @@ NOTICE = 3 * DAY
 """A person is warned this long before anything is dropped, however late the warning comes."""
 
 _FILE = "pending.json"
-APPLYING = "applying.json"
 _HISTORY = "settled.jsonl"
 _LISTED = 1_000
 
@@ -224,7 +223,7 @@ def _looked_at(
 def _record_of(place: ViewPlace, keep: Keeping) -> PendingRecord | None:
     """Of a task that was cut off, when it was last worked on. None while an apply is cut: what it exchanged may be
     in the view alone. Raises SandboxError."""
-    if (place.base / APPLYING).exists():
+    if place.applying.exists():
         return None
     record = read_pending(place)
     if record is not None or not place.exists:

@@ -35,7 +35,6 @@ from artoo.world.move import now_at
 from artoo.world.nodes import digest_file
 from artoo.world.opaque import uncover
 from artoo.world.pending import (
-    APPLYING,
     PendingRecord,
     SettledRecord,
     forget_pending,
@@ -51,9 +50,9 @@ from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
 logger = logging.getLogger(__name__)
 
 _END = b"\n"
+"""The last byte of a mark: what has none, a power cut left of one that was not durable yet."""
 _HOLE = b"\0"
-"""The last byte of a mark, and one that none holds: what has not the one, or has the other, a power cut left of one
-that was not durable yet."""
+"""No mark holds it either: what was not written yet of a file whose end was."""
 _NO_ACT = "none"
 SETTLING = "settling"
 """The act of the note that settling leaves in the journal; its outcome is the Settled message."""
@@ -122,7 +121,7 @@ def apply_difference(
             undo_home=artoo_home / "undo",
             note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
             name=name,
-            first=(place.base / APPLYING, place.base),
+            first=(place.applying, place.base),
         )
     except BaseException:
         if not _record(place, artoo_home, mark).place.exists():
@@ -154,7 +153,7 @@ def discard(place: ViewPlace, settled: SettledRecord) -> None:
     """
     mark = Mark(record="", whole=True, paths=(), told=Told(settled=settled))
     try:
-        write_durably(place.base / APPLYING, _written(mark))
+        write_durably(place.applying, _written(mark))
     except OSError:
         place.remove()
         note_settled(place.base.parent, settled)
@@ -164,7 +163,7 @@ def discard(place: ViewPlace, settled: SettledRecord) -> None:
 
 def finish_cut(place: ViewPlace, artoo_home: Path) -> bool:
     """Ends an apply that a crash cut, after the journal was recovered; whether there was one that took effect."""
-    mark = _read_mark(place.base / APPLYING)
+    mark = _read_mark(place.applying)
     if mark is None:
         return False
     record = _record(place, artoo_home, mark) if mark.record else None
@@ -211,7 +210,7 @@ def _not_recovered(place: ViewPlace) -> SandboxError:
 
 def is_unfinished(artoo_home: Path, task_id: str) -> bool:
     """Whether the view does not know yet what became of an apply: until then its record has to stay."""
-    return (Views(artoo_home).place(task_id).base / APPLYING).exists()
+    return Views(artoo_home).place(task_id).applying.exists()
 
 
 def finish_apply(artoo_home: Path, task_id: str) -> None:
@@ -357,7 +356,7 @@ def _record(place: ViewPlace, artoo_home: Path, mark: Mark) -> Record:
 def _write(place: ViewPlace, mark: Mark) -> None:
     """It is durable before the act is, and no sooner: both are synced at once."""
     try:
-        write_whole(place.base / APPLYING, _written(mark), sync=False)
+        write_whole(place.applying, _written(mark), sync=False)
     except OSError as error:
         raise _not_applied(error) from error
 
@@ -371,6 +370,6 @@ def _not_applied(error: OSError) -> SandboxError:
 
 
 def _forget(place: ViewPlace) -> None:
-    (place.base / APPLYING).unlink(missing_ok=True)
+    place.applying.unlink(missing_ok=True)
     sync_directory(place.base)
     remove_tree(place.base / "keep")

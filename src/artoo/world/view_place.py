@@ -10,6 +10,7 @@ VIEWS/TASK/base.jsonl             the same for the trunk, the layer `task`
 VIEWS/TASK/tmp                    the task's own /tmp
 VIEWS/TASK/commands/ID            what a command did, on its way into its layer
 VIEWS/TASK/spent/ID               what is left of it then, until it is removed
+VIEWS/TASK/applying.json          of an apply or a discard that is not at its end (`settle`)
 VIEWS/TASK/joined.json            which forks are being joined, and what was in conflict
 """
 
@@ -274,6 +275,11 @@ class ViewPlace:
         self.commands.mkdir(mode=0o700, exist_ok=True)
         write_whole(self.base / "view.json", record.model_dump_json().encode(), sync=False)
         return record
+
+    @property
+    def applying(self) -> Path:
+        """The mark of an apply or a discard that is not at its end."""
+        return self.base / "applying.json"
 
     def remove(self) -> None:
         """Forgets the view: its record first, so that a crash leaves no half of one, and its lock last: whoever
