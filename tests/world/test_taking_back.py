@@ -13,7 +13,7 @@ import pytest
 from layers import view_of
 from sandbox_snapshots import snapshot
 from sandbox_world import World
-from test_lent import CHANGING, MOST, Crash, apply, begun, difference, interrupted, paths_of
+from test_lent import CHANGING, MOST, Crash, apply, begun, difference, interrupted, paths_of, takes_trunk
 
 from artoo.contracts.errors import SandboxError
 from artoo.world import converge, files, transaction
@@ -24,6 +24,8 @@ from artoo.world.move import Move
 from artoo.world.recover import recover
 from artoo.world.undo import undo
 from artoo.world.view_place import ViewPlace
+
+__all__ = ["takes_trunk"]
 
 Moves = list[Move]
 
@@ -212,9 +214,11 @@ def test_metadata_that_was_refused_is_not_given_back(world: World, monkeypatch: 
 
 @pytest.mark.parametrize("name", ["a", "n"])
 def test_what_somebody_changed_after_a_crash_is_not_the_views_own_file(
-    world: World, monkeypatch: pytest.MonkeyPatch, name: str
+    world: World, monkeypatch: pytest.MonkeyPatch, name: str, takes_trunk: bool
 ) -> None:
     """Its file had a name in the view again when the process died: what a command writes there stays there."""
+    if takes_trunk and name == "a":
+        pytest.skip("what changes places has one name at any time")
     place = cut_after(world, monkeypatch, name)
     assert [one.path for one in recover(world.artoo_home).conflicts] == [f"{world.project}/{name}"]
     (place.upper("task", 0) / "project" / name).write_text("the task goes on")
@@ -225,7 +229,8 @@ def test_a_copy_that_had_no_room_leaves_nothing_in_the_view(world: World, monkey
     """Somebody's file that is to become the view's own: half of it is no file that the task made."""
     place = cut_after(world, monkeypatch, "n")
     layer = place.upper("task", 0)
-    before = sorted(os.listdir(layer / "project"))
+    (now,) = world.artoo_home.rglob("up/project")  # the trunk is on its way
+    before = sorted(os.listdir(now))
     with monkeypatch.context() as patched:
         patched.setattr(files, "_copy_range", refusing(errno.ENOSPC))
         recover(world.artoo_home)

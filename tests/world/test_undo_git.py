@@ -17,6 +17,7 @@ from artoo.world import git_back
 from artoo.world.closing import opened
 from artoo.world.journal import Record, records
 from artoo.world.recover import recover
+from artoo.world.taken import bytes_kept
 from artoo.world.undo import Keep, prune, undo, undoable
 
 TASK = "echo n > n; git add n; git commit -qm task"
@@ -300,7 +301,7 @@ def test_names_of_two_acts_belong_to_one_each(world: World) -> None:
     older, newer = names_by_act(world)
     assert newer
     assert not older & newer
-    total = sum(record.images.bytes_kept() for record in records(world.artoo_home / "undo"))
+    total = sum(bytes_kept(record) for record in records(world.artoo_home / "undo"))
     assert prune(world.artoo_home, Keep(total_bytes=total - 1)) == 1
     assert newer <= set(run(world.project, "git for-each-ref --format='%(objectname)' refs/artoo").split())
 

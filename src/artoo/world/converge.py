@@ -27,11 +27,12 @@ from artoo.world.unlocked import directories_above, unlock
 _WORKING_MODE = 0o700
 
 
-def converge(moves: Sequence[Move], *, anew: bool = False) -> None:
+def converge(moves: Sequence[Move], *, anew: bool = False, beside: Iterable[Path] = ()) -> None:
     """Carries out all moves. Raises OSError (ESTALE: somebody else changed a path); then some are done, and all can
     be repeated or taken back.
 
     `anew`: none of it was done before, so an exchange needs no look ahead: what comes out of it is looked at.
+    `beside`: directories that are made durable with theirs.
     """
     _unlock_ancestors(moves)
     _each(_give_back, moves)
@@ -42,7 +43,7 @@ def converge(moves: Sequence[Move], *, anew: bool = False) -> None:
     with Reach() as contents, Reach() as images:
         _each(lambda move, reach: _put(move, reach, contents, images, anew), moves)
     _each(_finish, deepest_first)
-    make_durable(chain(_images(moves), _parents(moves)))
+    make_durable(chain(_opened(beside), _images(moves), _parents(moves)))
 
 
 def _each(act: Callable[[Move, Reach], None], moves: Iterable[Move]) -> None:
@@ -197,8 +198,8 @@ def _put(move: Move, reach: Reach, contents: Reach, images: Reach, anew: bool) -
         return
     target = reach.parent(move.root, move.relative)
     try:
-        kept = None if move.keeps is None else images.beside(move.keeps)
         content = contents.beside(move.content)
+        kept = None if move.keeps is None else content if move.swaps else images.beside(move.keeps)
         if anew and kept is not None:
             _lay_over(move, move.end.inode, content, target, kept)
         else:
@@ -252,7 +253,7 @@ def _let_go(gone: Place, kept: Place | None) -> None:
     """What went has its place among the before-images, or none."""
     if kept is None:
         os.unlink(gone[1], dir_fd=gone[0])
-    else:
+    elif kept != gone:
         os.rename(gone[1], kept[1], src_dir_fd=gone[0], dst_dir_fd=kept[0])
 
 
@@ -273,6 +274,8 @@ def _lay_over(move: Move, inode: int, content: Place, target: Place, kept: Place
     try:
         exchange(content, target)
     except NotImplementedError:
+        if move.swaps:  # it was tried before the act that it can be done
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP)) from None
         if not is_state(glance(*target), move.start, in_place=move.in_place):
             raise _foreign(move) from None
         if kept is not None:
@@ -280,7 +283,7 @@ def _lay_over(move: Move, inode: int, content: Place, target: Place, kept: Place
         os.rename(content[1], target[1], src_dir_fd=content[0], dst_dir_fd=target[0])
         return
     except OSError as error:
-        if error.errno != errno.EXDEV:
+        if error.errno != errno.EXDEV or move.swaps:
             raise
         _lay_copy_over(move, content, target, kept)
         return
@@ -311,7 +314,7 @@ def give_names_back(moves: Iterable[Move]) -> None:
     its name again. No way back would find it there. Raises OSError."""
     with Reach() as reach, Reach() as contents:
         for move in moves:
-            if move.keeps is None or move.content is None or os.path.lexists(move.keeps):
+            if move.keeps is None or move.content is None or (os.path.lexists(move.keeps) and not move.swaps):
                 continue
             with suppress(FileNotFoundError, NotADirectoryError):  # it went with its view, or was not put there yet
                 content, target = contents.beside(move.content), reach.parent(move.root, move.relative)
@@ -372,7 +375,11 @@ def _unlock_ancestors(moves: Iterable[Move]) -> None:
 
 def _images(moves: Iterable[Move]) -> Generator[int]:
     """A descriptor of each directory into which before-images were brought, or a view's files back."""
-    for holder in {path.rpartition("/")[0] for move in moves for path in (move.keeps, move.owed) if path}:
+    return _opened({path.rpartition("/")[0] for move in moves for path in (move.keeps, move.owed) if path})
+
+
+def _opened(directories: Iterable[str | Path]) -> Generator[int]:
+    for holder in directories:
         with suppress(FileNotFoundError):
             yield os.open(holder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 

@@ -14,6 +14,7 @@ import errno
 import os
 import sys
 from functools import cache
+from pathlib import Path
 
 _NOREPLACE = 1
 _EXCHANGE = 2
@@ -41,6 +42,25 @@ def exchange(one: Place, other: Place) -> None:
         raise NotImplementedError
     if number:
         raise OSError(number, os.strerror(number), other[1])
+
+
+def can_exchange(directory: Path) -> bool:
+    """Whether names on its file system can be exchanged: tried, as no table tells it. Raises OSError."""
+    names = "one", "other"
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in names:
+            os.mkdir(name, 0o700, dir_fd=descriptor)
+        try:
+            exchange((descriptor, names[0]), (descriptor, names[1]))
+        except NotImplementedError:
+            return False
+        finally:
+            for name in names:
+                os.rmdir(name, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def _rename(source: Place, target: Place, flags: int) -> int:

@@ -106,12 +106,10 @@ class Repositories:
         """Where names stay as they are, commits that came back may have none: they get some, as part of this act
         if none before it made them."""
         for repository in self.held:
-            members = [one for one in steps if self._repository(one) == repository and one.image is not None]
+            members = [one for one in steps if self._repository(one) == repository and record.image(one)]
             if not members:
                 continue
-            images = [
-                record.images.at(one.image) for one in members if one.image is not None and _names(one, repository)
-            ]
+            images = [image for one in members if _names(one, repository) and (image := record.image(one))]
             place = names_place(repository, record.task_id)
             try:
                 if tips := unnamed(repository, filter(None, map(_content, images))):
@@ -278,7 +276,8 @@ def _files(repository: Path, record: Record, members: Iterable[Step], steps: Ite
     index = next((step for step in members if _inner(step, repository) == INDEX), None)
     if worktree is None or index is None or index.in_place:
         return
-    old = read_file(Path(record.images.at(index.image))) if index.image is not None else None
+    image = record.image(index)
+    old = None if image is None else read_file(Path(image))
     moved = moved_entries(old, read_file(repository / INDEX))
     start, own = os.fsencode(worktree) + b"/", os.fsencode(repository) + b"/"
     for step in steps:

@@ -62,7 +62,7 @@ class Images:
             yield names
 
     def bytes_kept(self) -> int:
-        """Bytes of all images, and of old files that have no name but here. Raises OSError."""
+        """Bytes of all images here, and of old files that have no name but here. Raises OSError."""
         tops = [self._record / _FLAT] if self._flat else list(self._record.glob("images/*"))
         return sum(image.lstat().st_size for top in tops for image in top.iterdir()) + self._bytes_named()
 

@@ -2,6 +2,7 @@
 
 UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when everything is ready
 UNDO/TASK/TIME-ID/images/K/N     what was at step N (the old file itself where that is possible; see `images`)
+UNDO/TASK/TIME-ID/layer        the trunk of the view, if all of it takes effect (see `taken`)
 UNDO/TASK/TIME-ID/names/N        one more name of the file that was at step N, if it had others
 UNDO/TASK/TIME-ID/done           the act took effect completely
 UNDO/TASK/TIME-ID/returning      the act is being taken back, and is never finished any more
@@ -32,12 +33,12 @@ from artoo.ports.sandbox import ActNote
 from artoo.world.images import Images
 from artoo.world.nodes import NodeState, is_kept
 
-_FORMAT = 5
-_READABLE = (1, 2, 3, 4, 5)
+_FORMAT = 6
+_READABLE = (1, 2, 3, 4, 5, 6)
 """Format 1 had no note, format 2 no digests of contents; in format 3 no view lent its own files;
-in format 4 all before-images lay in one directory (`images`)."""
+in format 4 all before-images lay in one directory (`images`); in format 5 no act took a trunk with it (`taken`)."""
 
-_JOURNAL, _DONE, _NEW, _LANDINGS = "journal.json", "done", "new", "landings"
+_JOURNAL, _DONE, _NEW, _LANDINGS, _LAYER = "journal.json", "done", "new", "landings", "layer"
 _RETURNING, _UNDOING, _NAMED, _DUE, _REST = "returning", "undoing", "named", "due", "-rest"
 _PATHS = TypeAdapter(frozenset[str])
 
@@ -95,7 +96,8 @@ class Step:
 
     `source` holds the new content and is renamed into place; `image` is the number of the before-image. The digests
     (sha256, hex) are those of a file's content: what was agreed to be replaced, and what replaces it. `lent`:
-    the source is the view's own file, which gets it back if the act is taken back.
+    the source is the view's own file, which gets it back if the act is taken back. `swaps`: what it is exchanged
+    with stays there, and is the before-image.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -111,6 +113,7 @@ class Step:
     before_sha256: str | None = None
     after_sha256: str | None = None
     lent: bool = False
+    swaps: bool = False
 
     @property
     def restored(self) -> StateRecord | None:
@@ -155,7 +158,8 @@ class Note(BaseModel):
 
 
 class Journal(BaseModel):
-    """One act. `created_at` is seconds since the epoch; `note` tells which call it belongs to, and its outcome."""
+    """One act. `created_at` is seconds since the epoch; `note` tells which call it belongs to, and its outcome.
+    `taken`: where the trunk of its view lay, which the act takes with it (printable; `taken`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -164,6 +168,7 @@ class Journal(BaseModel):
     created_at: float
     steps: tuple[Step, ...]
     note: Note | None = None
+    taken: str | None = None
 
 
 class Record:
@@ -173,6 +178,17 @@ class Record:
         self.place = place
         self.name = f"{place.parent.name}/{place.name}"
         self.images = Images(place)
+
+    def image(self, step: Step) -> str | None:
+        """Where the before-image of a step lies; None when it has none."""
+        if step.swaps and step.source is not None:
+            return record_bytes(step.source)
+        return None if step.image is None else self.images.at(step.image)
+
+    @property
+    def layer(self) -> Path:
+        """Where the trunk of a view lies that the act has taken."""
+        return self.place / _LAYER
 
     @property
     def task_id(self) -> str:

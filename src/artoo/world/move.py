@@ -24,7 +24,8 @@ class Move(NamedTuple):
     """One path from `start` to `end`. `content` (on any file system) becomes what is at the path.
 
     `record` is the name of its act's record. `sha256` (hex) is that of the content that goes; None: not known.
-    `keeps`: where what goes stays, as the before-image; None: it is let go, or was kept ahead. `owed`: the place in
+    `keeps`: where what goes stays, as the before-image: at `content`'s own place, if it `swaps`; None: it is let
+    go, or was kept ahead. `owed`: the place in
     a view that lent what goes, and gets it back. A tuple, because thousands are made at once.
     """
 
@@ -38,6 +39,11 @@ class Move(NamedTuple):
     sha256: str | None = None
     keeps: str | None = None
     owed: str | None = None
+
+    @property
+    def swaps(self) -> bool:
+        """Whether what goes and the content change places, and no more."""
+        return self.keeps is not None and self.keeps == self.content
 
     @property
     def depth(self) -> int:
@@ -65,14 +71,14 @@ def forward(step: Step, record: Record) -> Move:
     """The step as it was meant."""
     content = record_bytes(step.source) if step.source is not None else None
     was = step.before_sha256
-    keeps = record.images.at(step.image) if step.image is not None and step.yields_image else None
+    keeps = record.image(step) if step.yields_image else None
     return Move(step.root, step.relative, step.before, step.after, step.in_place, content, record.name, was, keeps)
 
 
 def backward(step: Step, record: Record) -> Move:
     """The step taken back, after its act was done. A file with other names comes back by its own name where that
     is kept and it is as it was; else, and where it was written to since, a copy comes back."""
-    content, end = record.images.at(step.image) if step.image is not None else None, step.restored
+    content, end = record.image(step), step.restored
     if step.had_names and step.image is not None:
         name = record.images.name_at(step.image)
         if _is_old_file(name, step):
@@ -108,8 +114,11 @@ def returned(step: Step, record: Record, reach: Reach) -> Move | None:
     now = seen_at(reach, step.root, step.relative)
     if now is not None and not step.in_place and not now.is_directory and is_state(now, step.before):
         return None
-    owed = record_bytes(step.source) if step.lent and step.source is not None else None
-    move = backward(step, record)._replace(owed=owed)
+    move = backward(step, record)
+    if step.swaps:
+        move = move._replace(keeps=move.content)
+    elif step.lent and step.source is not None:
+        move = move._replace(owed=record_bytes(step.source))
     if is_ours(move, reach):
         if not _went_with_the_view(step, move):
             return move

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from artoo.contracts.changes import Conflict, Node, printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.world.exchange import can_exchange
 from artoo.world.files import (
     SYNC_ONE_BY_ONE,
     Reach,
@@ -94,20 +95,27 @@ def _added_inside(effect: Effect, going: set[bytes]) -> str | None:
 
 
 class _Way(NamedTuple):
-    """How contents of a layer get to their targets: its upper directory, as a printable path, and whether its files
-    themselves can go."""
+    """How contents of a layer get to their targets: its upper directory, as a printable path, whether its files
+    themselves can go, and where they lie when they do."""
 
     upper: str
     lends: bool
+    lies: str
+
+    @property
+    def swaps(self) -> bool:
+        """Whether the act takes the layer with it: then what comes out of an exchange stays in it."""
+        return self.lies != self.upper
 
 
 class Preparation:
     """Builds the steps of one act. Nothing that the user can see changes, landing directories aside.
 
-    The layers stay as they are until the act is carried out.
+    The layers stay as they are until the act is carried out. It takes the `trunk` with it where that can be: a
+    directory of layers that hold nothing else.
     """
 
-    def __init__(self, record: Record, effects: Sequence[Effect]) -> None:
+    def __init__(self, record: Record, effects: Sequence[Effect], trunk: Path | None = None) -> None:
         self._record = record
         self._effects = effects
         self._mounts = MountTable.read()
@@ -117,6 +125,7 @@ class Preparation:
         self._twins: dict[tuple[int, int], str] = {}
         others = (one.after for one in effects if one.after is not None and one.after.links > 1)
         self._going = Counter((after.device, after.inode) for after in others)
+        self.taken = trunk if trunk is not None and self._can_be_taken(trunk) else None
 
     def steps(self) -> list[Step]:
         """All steps. Raises OSError (disk full, no permission)."""
@@ -162,12 +171,14 @@ class Preparation:
             return None
         brings = effect.after is not None and not effect.after.is_directory and not effect.in_place
         lent = self._lent(effect, layers) if brings else None
-        image_inode = None
+        image_inode, swaps = None, False
         if before is not None and before.node is not Node.DIRECTORY and not effect.in_place:
-            image = self._record.images.make_room(number)
             if lent is not None and _can_be_the_image(before):
-                image_inode = before.inode
+                image_inode, swaps = before.inode, self._way(effect.layer).swaps
+                if not swaps:
+                    self._record.images.make_room(number)
             else:
+                image = self._record.images.make_room(number)
                 image_inode = self._keep(effect, real.parent(root, relative), before, image)
                 if not _can_be_the_image(before):
                     linked(*real.parent(root, relative), self._record.images.make_room_for_name(number))
@@ -183,15 +194,16 @@ class Preparation:
             after=StateRecord.of(after),
             in_place=effect.in_place,
             source=source,
-            image=None if image_inode is None else number,
+            image=None if image_inode is None or swaps else number,
             image_inode=image_inode,
             before_sha256=effect.before_digest,
             after_sha256=effect.digest,
             lent=lent is not None,
+            swaps=swaps,
         )
 
     def _lent(self, effect: Effect, layers: Reach) -> str | None:
-        """The layer's own file, as a printable path, if it can go to its target itself."""
+        """Where the layer's own file lies in the act, as a printable path, if it can go to its target itself."""
         way = self._way(effect.layer)
         relative = effect.place[1]
         directory, name = layers.parent(way.upper, relative)
@@ -199,9 +211,8 @@ class Preparation:
             return None
         if not effect.unmarked:
             strip_overlay_attributes(directory, name, effect.layer.notes)
-        path = f"{way.upper}/{relative}"
-        self._must_last(way.upper, record_bytes(path))
-        return path
+        self._must_last(way.upper, record_bytes(f"{way.upper}/{relative}"))
+        return f"{way.lies}/{relative}"
 
     def _leaves_a_name(self, effect: Effect) -> bool:
         """Whether another name stays in the layer: who writes there must not reach the person's file."""
@@ -242,6 +253,13 @@ class Preparation:
         assert record is not None
         copy_node(directory, name, record, Path(landed), durable=False, notes=notes)
 
+    def _can_be_taken(self, trunk: Path) -> bool:
+        """Whether its files can change places with those in its roots, wherever these are."""
+        roots = {effect.layer.root for effect in self._effects if effect.layer.upper.is_relative_to(trunk)}
+        if not self._same_mount(trunk, self._record.place) or any(map(self._mounts.below, map(os.fsencode, roots))):
+            return False
+        return can_exchange(self._record.place)
+
     def _same_mount(self, one: Path, other: Path) -> bool:
         """Whether a rename between two directories can work."""
         if one.stat().st_dev != other.stat().st_dev:
@@ -251,7 +269,10 @@ class Preparation:
     def _way(self, layer: Layer) -> _Way:
         if layer.upper not in self._ways:
             lends = self._same_mount(layer.upper, layer.root) and self._same_mount(layer.upper, self._record.place)
-            self._ways[layer.upper] = _Way(printable_path(os.fsencode(layer.upper)), lends)
+            lies = layer.upper
+            if self.taken is not None and lies.is_relative_to(self.taken):
+                lies = self._record.layer / lies.relative_to(self.taken)
+            self._ways[layer.upper] = _Way(_printable(layer.upper), lends, _printable(lies))
         return self._ways[layer.upper]
 
     def _landing(self, root: Path) -> Path:
@@ -287,6 +308,10 @@ def _can_be_lent(effect: Effect, directory: int) -> bool:
         return True
     mine = before is None or before.uid == os.geteuid()  # what is somebody else's has to stay where it is
     return mine and os.fstat(directory).st_mode & 0o300 == 0o300
+
+
+def _printable(path: Path) -> str:
+    return printable_path(os.fsencode(path))
 
 
 def _can_be_the_image(before: StateRecord) -> bool:

@@ -14,13 +14,14 @@ from artoo.contracts.errors import SandboxError
 from artoo.world.boundary import views_to_boundary
 from artoo.world.converge import converge, end_returns, give_names_back
 from artoo.world.files import Reach
-from artoo.world.journal import Record, Step, exclusive, records
+from artoo.world.journal import Journal, Record, Step, exclusive, records
 from artoo.world.move import Move, backward, forward, is_ours, is_state, now_at
 from artoo.world.pending import SettledRecord, note_settled
 from artoo.world.prepare import remove_landings
 from artoo.world.remove import remove_tree
 from artoo.world.settle import finish_cut
 from artoo.world.stage import memory_stage_home, remove_orphans
+from artoo.world.taken import directories, take, tidy
 from artoo.world.transaction import bring_back, forget_but
 from artoo.world.undo import finish_undo
 from artoo.world.unlocked import Modes, keep_given, lock_again, unlocked
@@ -124,21 +125,23 @@ def _finish_views(artoo_home: Path, stuck: Container[str]) -> list[str]:
 def _settle(record: Record) -> list[Conflict]:
     """Forward if every path is ours and every content still there, else back: also if that had begun. Returns what
     stood in the way."""
-    steps = record.journal().steps
+    journal = record.journal()
+    steps = journal.steps
+    take(record, journal)
     with unlocked(record, steps, lenders=True) as modes:
-        conflicts, rest = _settle_unlocked(record, steps, modes)
+        conflicts, rest = _settle_unlocked(record, journal, modes)
     if rest is not None:
         forget_but(record, rest)
         return conflicts
     record.mark_done()  # when nothing is open any more: an act that is done is not looked at again
     remove_landings(record.landings())
+    tidy(record, steps)
     return conflicts
 
 
-def _settle_unlocked(
-    record: Record, steps: Sequence[Step], modes: Modes
-) -> tuple[list[Conflict], list[Step] | None]:
+def _settle_unlocked(record: Record, journal: Journal, modes: Modes) -> tuple[list[Conflict], list[Step] | None]:
     """What stood in the way, and what has no place to come back to; None: it went forward."""
+    steps = journal.steps
     end_returns(backward(step, record) for step in steps)
     moves = [forward(step, record) for step in steps]
     give_names_back(moves)
@@ -155,7 +158,7 @@ def _settle_unlocked(
     lost = any(_content_lost(move) or _image_lost(step, record) for step, move in zip(steps, moves, strict=True))
     if not (record.is_returning or conflicts or lost):
         try:
-            converge(moves)
+            converge(moves, beside=directories(record, journal))
         except OSError:
             conflicts = []
         else:
@@ -169,7 +172,8 @@ def _settle_unlocked(
 
 def _image_lost(step: Step, record: Record) -> bool:
     """Whether what is to go is kept nowhere else: it came back from its image when the act was taken back."""
-    if step.image is None or step.yields_image or os.path.lexists(record.images.at(step.image)):
+    image = record.image(step)
+    if image is None or step.yields_image or os.path.lexists(image):
         return False
     return not is_state(now_at(step.root, step.relative), step.after)
 

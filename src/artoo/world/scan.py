@@ -90,15 +90,20 @@ def _scanned(
 
 
 @contextmanager
-def readable_layers(effects: Sequence[Effect]) -> Generator[None]:
-    """While it lasts, what the effects leave can be read and moved out of its layers, whatever modes they have."""
+def readable_layers(effects: Sequence[Effect]) -> Generator[bool]:
+    """While it lasts, what the effects leave can be read and moved out of its layers, whatever modes they have.
+
+    Whether something of them had to be opened for that, and is closed again at the end.
+    """
     with ExitStack() as opened:
+        any_opened = False
         for effect in effects if os.geteuid() != 0 else ():
             after, layer = effect.after, effect.layer
             if after is not None and after.is_directory and after.mode & WORK != WORK:
                 place = os.fsencode(layer.upper) + b"/" + effect.relative
                 opened.enter_context(with_rights(place, after.mode, WORK, layer.notes))
-        yield
+                any_opened = True
+        yield any_opened
 
 
 class _Scanner:

@@ -45,7 +45,7 @@ from artoo.world.pending import (
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect
 from artoo.world.transaction import apply_effects, new_name
-from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
+from artoo.world.view_place import PATIENCE_SECONDS, TRUNK, ViewPlace, Views
 
 logger = logging.getLogger(__name__)
 
@@ -122,6 +122,7 @@ def apply_difference(
             note=ActNote(act=SETTLING, call=digest, outcome=note) if note else None,
             name=name,
             first=(place.applying, place.base),
+            trunk=place.layer_home(TRUNK) if whole and not place.has_forks else None,
         )
     except BaseException:
         if not _record(place, artoo_home, mark).place.exists():

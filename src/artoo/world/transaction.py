@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from artoo.contracts.changes import ApplyReport
+from artoo.contracts.changes import ApplyReport, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote
 from artoo.world.converge import converge, forget_aside
@@ -20,6 +20,7 @@ from artoo.world.move import Move, forward, held_directories, is_separate, is_st
 from artoo.world.prepare import Preparation, conflicts_of, remove_landings
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, readable_layers
+from artoo.world.taken import directories, give_back, take, tidy
 from artoo.world.unlocked import Modes, keep_given, unlocked
 
 
@@ -31,25 +32,27 @@ def apply_effects(
     note: ActNote | None = None,
     name: str | None = None,
     first: Sequence[Path] = (),
+    trunk: Path | None = None,
 ) -> ApplyReport:
     """Makes the effects, all or none; `note` is in the journal before the first of them. Blocking.
 
     `name` is the record's (`new_name`); `first` are files and directories that must be durable before it is. The
-    contents leave their layers, and are there again if the act is taken back. Conflicts are reported and nothing is
-    changed. Raises SandboxError when the system refuses (disk full, no permission): everything is then as before,
-    or, if even that failed, will be after the next start.
+    contents leave their layers, and are there again if the act is taken back; it may take the `trunk` with it, a
+    directory of layers that hold nothing else (`taken`). Conflicts are reported and nothing is changed. Raises
+    SandboxError when the system refuses (disk full, no permission): everything is then as before, or, if even that
+    failed, will be after the next start.
     """
     if not effects:
         return ApplyReport(applied=True)
     wait_for_git(effect.place for effect in effects)
-    with exclusive(undo_home), readable_layers(effects):
+    with exclusive(undo_home), readable_layers(effects) as opened:
         conflicts = conflicts_of(effects)
         if conflicts:
             return ApplyReport(applied=False, conflicts=tuple(conflicts))
         record = Record.begin(undo_home, task_id, name or new_name(undo_home))
-        steps = _prepare(record, Preparation(record, effects), note, first)
-        _carry_out(record, steps)
-        return ApplyReport(applied=True, paths=tuple(step.path for step in steps), transaction=record.name)
+        journal = _prepare(record, effects, None if opened else trunk, note, first)
+        _carry_out(record, journal)
+        return ApplyReport(applied=True, paths=tuple(step.path for step in journal.steps), transaction=record.name)
 
 
 def new_name(undo_home: Path) -> str:
@@ -65,11 +68,19 @@ def forget(record: Record) -> None:
     remove_tree(record.place)
 
 
-def _prepare(record: Record, preparation: Preparation, note: ActNote | None, first: Sequence[Path]) -> list[Step]:
+def _prepare(
+    record: Record, effects: Sequence[Effect], trunk: Path | None, note: ActNote | None, first: Sequence[Path]
+) -> Journal:
     try:
-        steps = preparation.steps()
-        noted = Journal(task_id=record.task_id, created_at=time.time(), steps=tuple(steps), note=Note.of(note))
-        preparation.make_durable([*record.write(noted), *first])
+        preparation = Preparation(record, effects, trunk)
+        journal = Journal(
+            task_id=record.task_id,
+            created_at=time.time(),
+            steps=tuple(preparation.steps()),
+            note=Note.of(note),
+            taken=None if preparation.taken is None else printable_path(os.fsencode(preparation.taken)),
+        )
+        preparation.make_durable([*record.write(journal), *first])
         record.commit()
     except BaseException as error:
         remove_landings(record.landings())
@@ -77,12 +88,14 @@ def _prepare(record: Record, preparation: Preparation, note: ActNote | None, fir
         if isinstance(error, OSError):
             raise SandboxError(f"the changes could not be applied ({error}); nothing was changed") from error
         raise
-    return steps
+    return journal
 
 
-def _carry_out(record: Record, steps: Sequence[Step]) -> None:
+def _carry_out(record: Record, journal: Journal) -> None:
+    steps = journal.steps
     try:
-        converge([forward(step, record) for step in steps], anew=True)
+        take(record, journal)
+        converge([forward(step, record) for step in steps], anew=True, beside=directories(record, journal))
         record.mark_done()
     except OSError as error:
         rest = take_back(record, steps)
@@ -91,6 +104,7 @@ def _carry_out(record: Record, steps: Sequence[Step]) -> None:
             but += f"; {apart[0]} is a file of its own now, other names that it had lead to another"
         raise SandboxError(f"the changes could not be applied ({error}); all was put back{but}") from error
     remove_landings(record.landings())
+    tidy(record, steps)
 
 
 @contextmanager
@@ -140,6 +154,7 @@ def bring_back(record: Record, steps: Sequence[Step], modes: Modes) -> list[Step
 @_told_half_way()
 def forget_but(record: Record, rest: Sequence[Step]) -> None:
     """The act is taken back but for these steps, and nothing is open any more. Raises SandboxError."""
+    give_back(record, record.journal())
     remove_landings(record.landings())
     if rest:
         record.keep_rest(rest)
@@ -153,5 +168,5 @@ def _without_place(record: Record, steps: Sequence[Step], moves: Sequence[Move])
     removed = [step for step in steps if step.after is None and step.path not in back]
     with Reach() as reach:
         rest = [step for step in removed if not is_state(seen_at(reach, step.root, step.relative), step.before)]
-    contents = (record.images.at(step.image) for step in rest if step.image is not None)
-    return rest if any(os.path.lexists(content) for content in contents) else []
+    images = (record.image(step) for step in rest)
+    return rest if any(image is not None and os.path.lexists(image) for image in images) else []

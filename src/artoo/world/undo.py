@@ -47,6 +47,7 @@ from artoo.world.move import (
 )
 from artoo.world.nodes import NodeState, digest_file
 from artoo.world.settle import finish_apply, is_unfinished
+from artoo.world.taken import bytes_kept
 from artoo.world.transaction import forget
 from artoo.world.unlocked import Modes, keep_given, unlocked
 
@@ -304,10 +305,11 @@ def _same_metadata(now: NodeState, state: StateRecord | None) -> bool:
 
 def _image_refusal(step: Step, record: Record) -> str | None:
     """A linked image is the old file itself; whoever still had it open may have written to it since."""
-    if step.image is None or step.before is None or step.before.node is not Node.FILE:
+    image = record.image(step)
+    if image is None or step.before is None or step.before.node is not Node.FILE:
         return None
     try:
-        seen = os.lstat(record.images.at(step.image))
+        seen = os.lstat(image)
     except FileNotFoundError:
         return "its old content is no longer kept"
     if (seen.st_size, seen.st_mtime_ns) != (step.before.size, step.before.mtime_ns):
@@ -340,7 +342,7 @@ def _summary(task_id: str, found: Sequence[Record], keep: Keep) -> UndoableTask:
         task_id=task_id,
         transactions=len(found),
         paths=len({step.path for journal in journals for step in journal.steps}),
-        bytes_kept=sum(record.images.bytes_kept() for record in found),
+        bytes_kept=sum(bytes_kept(record) for record in found),
         last_at=last,
         until=last + keep.days * _DAY_SECONDS,
     )
@@ -360,7 +362,7 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
         return 0
     removed = 0
     with exclusive(undo_home):
-        kept = [(record, record.images.bytes_kept()) for record in records(undo_home) if record.done]
+        kept = [(record, bytes_kept(record)) for record in records(undo_home) if record.done]
         total = sum(size for _, size in kept)
         for record, size in kept:
             if (damage := record.damage()) is not None:

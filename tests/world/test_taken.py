@@ -1,0 +1,230 @@
+"""An act that takes the trunk of its view with it: when it does, what it keeps, where the trunk is afterwards."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from layers import view_of
+from plain_world import as_plain_user, plain_world
+from sandbox_snapshots import snapshot
+from sandbox_world import World
+from test_lent import Crash, apply, difference
+
+from artoo.contracts.errors import SandboxError
+from artoo.world import taken, transaction
+from artoo.world.exchange import can_exchange
+from artoo.world.journal import Record, records
+from artoo.world.mounts import Mount, MountTable
+from artoo.world.recover import recover
+from artoo.world.undo import undo
+from artoo.world.view_place import ViewPlace
+
+
+def changed(project: Path) -> None:
+    (project / "a").write_text("new a\n")
+    (project / "b").unlink()
+    (project / "d" / "c").write_text("new c\n")
+    (project / "n").mkdir()
+    (project / "n" / "n").write_text("n\n")
+
+
+def filled(world: World) -> None:
+    (world.project / "d").mkdir(parents=True)
+    for name in ("a", "b", "d/c", "d/same"):
+        (world.project / name).write_text(f"old {name}\n")
+
+
+def begun(world: World, change: Callable[[Path], object] = changed) -> ViewPlace:
+    return view_of(world, lambda home: change(home / "project"))
+
+
+def the_record(world: World) -> Record:
+    (record,) = records(world.artoo_home / "undo")
+    return record
+
+
+def undone(world: World) -> None:
+    assert undo(world.artoo_home, "task-1").refused == ()
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------
+
+
+def test_of_the_trunk_the_before_images_are_kept_and_nothing_else(world: World) -> None:
+    """Neither a cache, which takes no effect, nor a file that the task wrote anew as it was."""
+    filled(world)
+    before = snapshot(world.project)
+
+    def change(project: Path) -> None:
+        changed(project)
+        (project / ".pytest_cache").mkdir()
+        (project / ".pytest_cache" / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+
+    place = begun(world, change)
+    same = place.upper("task", 0) / "project" / "d" / "same"
+    shutil.copy2(world.project / "d" / "same", same)
+    apply(world, place)
+    record = the_record(world)
+    kept = {path.relative_to(record.layer): path.read_text() for path in record.layer.rglob("*") if path.is_file()}
+    assert kept == {Path("0/up/project/a"): "old a\n", Path("0/up/project/d/c"): "old d/c\n"}
+    assert taken.bytes_kept(record) == sum(len(f"old {name}\n") for name in ("a", "d/c", "b"))
+    assert not (world.project / ".pytest_cache").exists()
+    undone(world)
+    assert snapshot(world.project) == before
+    assert not record.place.exists()
+
+
+def test_what_is_undone_in_part_keeps_the_other_before_images(world: World) -> None:
+    filled(world)
+    apply(world, begun(world))
+    (world.project / "a").write_text("mine since\n")
+    assert [one.path for one in undo(world.artoo_home, "task-1").refused] == [f"{world.project}/a"]
+    assert (world.project / "d" / "c").read_text() == "old d/c\n"
+    (world.project / "a").unlink()
+    shutil.copy2(the_record(world).layer / "0/up/project/a", world.home / "looked at")
+    assert (world.home / "looked at").read_text() == "old a\n"
+
+
+# --- when it is taken -------------------------------------------------------------------------------------------
+
+
+def test_a_part_leaves_the_trunk_in_its_view(world: World) -> None:
+    filled(world)
+    place = begun(world)
+    apply(world, place, [f"{world.project}/a"])
+    assert not the_record(world).layer.exists()
+    assert {effect.shown for effect in difference(world, place).effects} == {
+        f"{world.project}/{name}" for name in ("b", "d/c", "n", "n/n")
+    }
+
+
+def test_over_other_mounts_files_go_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a directory of the project on which something is mounted no name can be exchanged with the trunk's."""
+    filled(world)
+    before = snapshot(world.project)
+    real = MountTable.read()
+    inner = Mount(10**6, os.fsencode(world.project / "d"), "ext4")
+    monkeypatch.setattr("artoo.world.prepare.MountTable.read", lambda: MountTable((*real.mounts, inner)))
+    apply(world, begun(world))
+    assert not the_record(world).layer.exists()
+    undone(world)
+    assert snapshot(world.project) == before
+
+
+def test_a_plain_user_whose_task_closed_a_directory_has_its_files_go_one_by_one() -> None:
+    with plain_world() as world:
+
+        def act() -> None:
+            filled(world)
+            before, place = snapshot(world.project), begun(world)
+            (place.upper("task", 0) / "project" / "n").chmod(0o500)
+            apply(world, place)
+            assert not the_record(world).layer.exists()
+            assert (world.project / "n").stat().st_mode & 0o777 == 0o500
+            undone(world)
+            assert snapshot(world.project) == before
+
+        as_plain_user(act)
+
+
+def test_a_plain_user_has_the_trunk_taken() -> None:
+    with plain_world() as world:
+
+        def act() -> None:
+            filled(world)
+            before = snapshot(world.project)
+            apply(world, begun(world))
+            assert the_record(world).layer.exists()
+            undone(world)
+            assert snapshot(world.project) == before
+
+        as_plain_user(act)
+
+
+def test_it_is_tried_whether_names_can_be_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert can_exchange(tmp_path)
+
+    def refused(*_: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr("artoo.world.exchange.exchange", refused)
+    assert not can_exchange(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- where it is afterwards -------------------------------------------------------------------------------------
+
+
+def test_a_trunk_that_cannot_be_taken_stays_and_nothing_was_changed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(world)
+    before, place = snapshot(world.project), begun(world)
+    agreed = difference(world, place).digest
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(transaction, "take", refused)
+        with pytest.raises(SandboxError, match=r"all was put back$"):
+            apply(world, place)
+    assert snapshot(world.project) == before
+    assert difference(world, place).digest == agreed
+    assert list(records(world.artoo_home / "undo")) == []
+    apply(world, place)
+    assert not place.exists
+
+
+def test_what_somebody_changed_while_it_was_taken_back_is_no_change_of_the_task(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old version of a file that the person has replaced meanwhile does not come into the view."""
+    filled(world)
+    place = begun(world)
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "mark_done", cut)
+        with pytest.raises(Crash):
+            apply(world, place)
+    (world.project / "mine").write_text("mine\n")
+    (world.project / "mine").rename(world.project / "a")
+    assert [one.path for one in recover(world.artoo_home).conflicts] == [f"{world.project}/a"]
+    assert (world.project / "a").read_text() == "mine\n"
+    assert (world.project / "d" / "c").read_text() == "old d/c\n"
+    found = difference(world, place)
+    assert {effect.shown for effect in found.effects} == {
+        f"{world.project}/{name}" for name in ("b", "d/c", "n", "n/n")
+    }
+    assert found.conflicts == ()
+    assert list(records(world.artoo_home / "undo")) == []
+
+
+def test_a_view_that_somebody_made_anew_keeps_its_own_trunk(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(world)
+    before, place = snapshot(world.project), begun(world)
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "mark_done", cut)
+        with pytest.raises(Crash):
+            apply(world, place)
+    shutil.rmtree(place.base)
+    (place.upper("task", 0)).mkdir(parents=True)
+    (place.upper("task", 0) / "newer").write_text("newer\n")
+    (world.project / "n" / "n").write_text("the person's, longer\n")
+    assert recover(world.artoo_home).undone != ()
+    assert any("has removed the view" in one.message for one in caplog.records)
+    now = snapshot(world.project)
+    assert {name: entry for name, entry in now.items() if name in before and name != "."} == {
+        name: entry for name, entry in before.items() if name != "."
+    }
+    assert not list((world.artoo_home / "undo").rglob("layer"))
+
+
+def cut(_: Record) -> None:
+    raise Crash
