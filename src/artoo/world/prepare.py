@@ -255,7 +255,8 @@ class Preparation:
 
     def _can_be_taken(self, trunk: Path) -> bool:
         """Whether its files can change places with those in its roots, wherever these are."""
-        roots = {effect.layer.root for effect in self._effects if effect.layer.upper.is_relative_to(trunk)}
+        layers = {effect.layer.upper: effect.layer.root for effect in self._effects}
+        roots = (root for upper, root in layers.items() if upper.is_relative_to(trunk))
         if not self._same_mount(trunk, self._record.place) or any(map(self._mounts.below, map(os.fsencode, roots))):
             return False
         return can_exchange(self._record.place)

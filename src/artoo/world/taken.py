@@ -69,14 +69,16 @@ def _let_images_go(steps: Iterable[Step]) -> None:
 
 
 def tidy(record: Record, steps: Sequence[Step]) -> None:
-    """Of an act that is done, the layer keeps the before-images alone: what took no effect goes, as with a view."""
+    """Of an act that is done, the layer keeps the before-images alone: what took no effect goes, as with a view.
+
+    What cannot go (a directory that the task closed) goes with the record.
+    """
     images = {record_bytes(step.source) for step in steps if step.swaps and step.source is not None}
     for directory, _, names in os.walk(record.layer, topdown=False):
-        with suppress(PermissionError):  # the task closed it: this goes with the record
-            for name in names:
-                if (path := f"{directory}/{name}") not in images:
-                    os.unlink(path)
         with suppress(OSError):
+            for path in (f"{directory}/{name}" for name in names):
+                if path not in images:
+                    os.unlink(path)
             os.rmdir(directory)
 
 
