@@ -22,7 +22,10 @@ from artoo.world.journal import Record, records
 from artoo.world.mounts import Mount, MountTable
 from artoo.world.recover import recover
 from artoo.world.undo import undo
-from artoo.world.view_place import ViewPlace
+from artoo.world.view_place import ViewPlace, Views
+
+LONGEST = os.pathconf("/", "PC_PATH_MAX") - 1
+"""Bytes of a path."""
 
 
 def changed(project: Path) -> None:
@@ -79,6 +82,29 @@ def test_of_the_trunk_the_before_images_are_kept_and_nothing_else(world: World) 
     assert not record.place.exists()
 
 
+def long_name(world: World, bytes_in_view: int) -> str:
+    """Of a file of the project whose path in the view has so many bytes."""
+    room = bytes_in_view - len(os.fspath(Views(world.artoo_home).place("task-1").upper("task", 0) / "project" / ""))
+    directories, rest = divmod(room - 1, 201)
+    return "/".join([*["d" * 200] * directories, "f" * rest])
+
+
+def test_what_has_no_short_path_goes_all_the_same(world: World) -> None:
+    """In the record, whose own path is longer: what took no effect goes, and what is kept can be counted."""
+    filled(world)
+    same = long_name(world, LONGEST)
+    (world.project / same).parent.mkdir(parents=True)
+    (world.project / same).write_text("old")
+    place = begun(world)
+    upper = place.upper("task", 0) / "project" / same
+    upper.parent.mkdir(parents=True)
+    shutil.copy2(world.project / same, upper)
+    apply(world, place)
+    record = the_record(world)
+    assert taken.bytes_kept(record) == sum(len(f"old {name}\n") for name in ("a", "d/c", "b"))
+    assert {child.name for child in (record.layer / "0/up/project").iterdir()} == {"a", "d"}
+
+
 def test_what_is_undone_in_part_keeps_the_other_before_images(world: World) -> None:
     filled(world)
     apply(world, begun(world))
@@ -88,6 +114,16 @@ def test_what_is_undone_in_part_keeps_the_other_before_images(world: World) -> N
     (world.project / "a").unlink()
     shutil.copy2(the_record(world).layer / "0/up/project/a", world.home / "looked at")
     assert (world.home / "looked at").read_text() == "old a\n"
+
+
+def test_an_act_is_undone_where_artoo_s_home_lies_elsewhere_now(world: World) -> None:
+    """Where a before-image lies is told from the record on."""
+    filled(world)
+    before = snapshot(world.project)
+    apply(world, begun(world))
+    other = world.artoo_home.rename(world.home / "moved")
+    assert undo(other, "task-1").refused == ()
+    assert snapshot(world.project) == before
 
 
 # --- when it is taken -------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ class StateRecord:
             links=state.links,
             rdev=state.rdev,
             target=printable_path(state.target) if state.target else "",
-            xattrs=_encoded(state.xattrs) if state.xattrs else (),
+            xattrs=tuple((name, base64.b64encode(value).decode()) for name, value in state.xattrs),
         )
 
     def attributes(self) -> dict[str, bytes]:
@@ -86,18 +86,14 @@ class StateRecord:
         return {name: base64.b64decode(value) for name, value in self.xattrs if is_kept(name)}
 
 
-def _encoded(xattrs: tuple[tuple[str, bytes], ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, base64.b64encode(value).decode()) for name, value in xattrs)
-
-
 @dataclass(slots=True)  # as StateRecord
 class Step:
     """One path's part of an act. `root` and `relative` are printable paths; `relative` is empty for the root.
 
-    `source` holds the new content and is renamed into place; `image` is the number of the before-image. The digests
-    (sha256, hex) are those of a file's content: what was agreed to be replaced, and what replaces it. `lent`:
-    the source is the view's own file, which gets it back if the act is taken back. `swaps`: what it is exchanged
-    with stays there, and is the before-image.
+    `source` holds the new content and is renamed into place; a path from the record on if it lies there. `image`
+    is the number of the before-image. The digests (sha256, hex) are those of a file's content: what was agreed to
+    be replaced, and what replaces it. `lent`: the source is the view's own file, which gets it back if the act is
+    taken back. `swaps`: what it is exchanged with stays there, and is the before-image.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -179,10 +175,14 @@ class Record:
         self.name = f"{place.parent.name}/{place.name}"
         self.images = Images(place)
 
+    def source(self, step: Step) -> str | None:
+        """Where the new content of a step lies; None when it has none."""
+        return None if step.source is None else os.path.join(self.place, record_bytes(step.source))
+
     def image(self, step: Step) -> str | None:
         """Where the before-image of a step lies; None when it has none."""
-        if step.swaps and step.source is not None:
-            return record_bytes(step.source)
+        if step.swaps:
+            return self.source(step)
         return None if step.image is None else self.images.at(step.image)
 
     @property

@@ -25,8 +25,8 @@ class Move(NamedTuple):
 
     `record` is the name of its act's record. `sha256` (hex) is that of the content that goes; None: not known.
     `keeps`: where what goes stays, as the before-image: at `content`'s own place, if it `swaps`; None: it is let
-    go, or was kept ahead. `owed`: the place in
-    a view that lent what goes, and gets it back. A tuple, because thousands are made at once.
+    go, or was kept ahead. `owed`: the place in a view that lent what goes, and gets it back. A tuple, because
+    thousands are made at once.
     """
 
     root: str
@@ -69,8 +69,7 @@ class Move(NamedTuple):
 
 def forward(step: Step, record: Record) -> Move:
     """The step as it was meant."""
-    content = record_bytes(step.source) if step.source is not None else None
-    was = step.before_sha256
+    content, was = record.source(step), step.before_sha256
     keeps = record.image(step) if step.yields_image else None
     return Move(step.root, step.relative, step.before, step.after, step.in_place, content, record.name, was, keeps)
 
@@ -117,8 +116,8 @@ def returned(step: Step, record: Record, reach: Reach) -> Move | None:
     move = backward(step, record)
     if step.swaps:
         move = move._replace(keeps=move.content)
-    elif step.lent and step.source is not None:
-        move = move._replace(owed=record_bytes(step.source))
+    elif step.lent:
+        move = move._replace(owed=record.source(step))
     if is_ours(move, reach):
         if not _went_with_the_view(step, move):
             return move

@@ -272,7 +272,7 @@ class Preparation:
             lends = self._same_mount(layer.upper, layer.root) and self._same_mount(layer.upper, self._record.place)
             lies = layer.upper
             if self.taken is not None and lies.is_relative_to(self.taken):
-                lies = self._record.layer / lies.relative_to(self.taken)
+                lies = self._record.layer.relative_to(self._record.place) / lies.relative_to(self.taken)
             self._ways[layer.upper] = _Way(_printable(layer.upper), lends, _printable(lies))
         return self._ways[layer.upper]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def give_back(record: Record, journal: Journal) -> None:
     """The view has its trunk again, of an act that was taken back. May be repeated. Raises OSError."""
     if journal.taken is None or not record.layer.exists():
         return
-    _let_images_go(journal.steps)
+    _let_images_go(record, journal.steps)
     trunk = Path(record_bytes(journal.taken))
     try:
         os.rename(record.layer, trunk)
@@ -56,33 +56,44 @@ def give_back(record: Record, journal: Journal) -> None:
         sync_directory(place)
 
 
-def _let_images_go(steps: Iterable[Step]) -> None:
+def _let_images_go(record: Record, steps: Iterable[Step]) -> None:
     """What a path was before somebody else changed it is nothing that the task made."""
     with Reach() as reach:
         for step in steps:
-            if not step.swaps or step.source is None:
+            if (image := record.image(step)) is None or not step.swaps:
                 continue
             with suppress(FileNotFoundError):
-                directory, name = reach.beside(record_bytes(step.source))
+                directory, name = reach.beside(image)
                 if is_state(glance(directory, name), step.before):
                     os.unlink(name, dir_fd=directory)
 
 
-def tidy(record: Record, steps: Sequence[Step]) -> None:
+def tidy(record: Record, steps: Iterable[Step]) -> None:
     """Of an act that is done, the layer keeps the before-images alone: what took no effect goes, as with a view.
 
-    What cannot go (a directory that the task closed) goes with the record.
+    What cannot go now goes with the record.
     """
-    images = {record_bytes(step.source) for step in steps if step.swaps and step.source is not None}
-    for directory, _, names in os.walk(record.layer, topdown=False):
+    layer = os.fspath(record.layer)
+    images = {image for step in steps if step.swaps and (image := record.image(step)) is not None}
+    ways: set[str] = set()
+    for image in images:
+        above = image.rpartition("/")[0]
+        while above not in ways and len(above) >= len(layer):
+            ways.add(above)
+            above = above.rpartition("/")[0]
+    left = [layer]
+    while left:
+        here = left.pop()
         with suppress(OSError):
-            for path in (f"{directory}/{name}" for name in names):
-                if path not in images:
-                    os.unlink(path)
-            os.rmdir(directory)
+            if here in ways:
+                left += (f"{here}/{name}" for name in os.listdir(here))
+            elif here not in images:
+                remove_tree(Path(here))
 
 
 def bytes_kept(record: Record) -> int:
     """Bytes of all before-images of an act. Raises OSError."""
-    swapped = (f"{directory}/{name}" for directory, _, names in os.walk(record.layer) for name in names)
-    return record.images.bytes_kept() + sum(os.lstat(path).st_size for path in swapped)
+    total = record.images.bytes_kept()
+    for _, _, names, directory in os.fwalk(record.layer) if record.layer.exists() else ():
+        total += sum(os.lstat(name, dir_fd=directory).st_size for name in names)
+    return total

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
+from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_durably
 from artoo.world.files import parent_of, set_mode
@@ -80,7 +81,7 @@ def unlocked(record: Record, steps: Iterable[Step], *, lenders: bool = False) ->
     """
     modes = _read(record)  # of a process that died: what is open now was not
     listed = list(steps)
-    places = directories_above([*listed, *(_lenders(listed) if lenders else ())])
+    places = directories_above([*listed, *(_lenders(record, listed) if lenders else ())])
     opened: set[tuple[str, str]] = set()
     while fresh := _locked(places - opened):
         modes |= fresh
@@ -106,11 +107,12 @@ def lock_again(record: Record) -> None:
         _lock_again(record, modes)
 
 
-def _lenders(steps: Iterable[Step]) -> Iterable[_Place]:
+def _lenders(record: Record, steps: Iterable[Step]) -> Iterable[_Place]:
     """Where in their layers the lent files lie, at the same path below the layer's root."""
     for step in steps:
-        if step.lent and step.source is not None:
-            yield _Place(step.source.removesuffix(f"/{step.relative}"), step.relative)
+        if step.lent and (source := record.source(step)) is not None:
+            lies = printable_path(os.fsencode(source))
+            yield _Place(lies.removesuffix(f"/{step.relative}"), step.relative)
 
 
 def _locked(places: Iterable[tuple[str, str]]) -> Modes:
