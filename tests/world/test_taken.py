@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -84,9 +85,9 @@ def test_of_the_trunk_the_before_images_are_kept_and_nothing_else(world: World) 
 
 def long_name(world: World, bytes_in_view: int) -> str:
     """Of a file of the project whose path in the view has so many bytes."""
-    room = bytes_in_view - len(os.fspath(Views(world.artoo_home).place("task-1").upper("task", 0) / "project" / ""))
-    directories, rest = divmod(room - 1, 201)
-    return "/".join([*["d" * 200] * directories, "f" * rest])
+    room = bytes_in_view - len(os.fspath(Views(world.artoo_home).place("task-1").upper("task", 0) / "project"))
+    directories, rest = divmod(room - 2, 201)
+    return "/".join([*["d" * 200] * directories, "f" * (rest + 1)])
 
 
 def test_what_has_no_short_path_goes_all_the_same(world: World) -> None:
@@ -103,6 +104,44 @@ def test_what_has_no_short_path_goes_all_the_same(world: World) -> None:
     record = the_record(world)
     assert taken.bytes_kept(record) == sum(len(f"old {name}\n") for name in ("a", "d/c", "b"))
     assert {child.name for child in (record.layer / "0/up/project").iterdir()} == {"a", "d"}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_has_no_short_path_takes_effect_all_the_same(
+    world: World, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in the record nor in the view. An act that met it could not be ended, nor taken back."""
+    filled(world)
+    known, new = long_name(world, LONGEST), long_name(world, LONGEST + 20)
+    write_below(world.project, known, "old")
+    before = snapshot(world.project)
+    place = begun(world, lambda project: (project / known).write_text("newer"))
+    write_below(place.upper("task", 0) / "project", new, "new")
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "mark_done", cut)
+        with pytest.raises(Crash):
+            apply(world, place, None if whole else [f"{world.project}/{known[:200]}"])
+    recover(world.artoo_home)
+    assert (world.project / known).read_text() == "newer"
+    assert (world.project / new).read_text() == "new"
+    undone(world)
+    assert snapshot(world.project) == before
+
+
+def write_below(top: Path, name: str, text: str) -> None:
+    """A file at a path of any length."""
+    *directories, last = name.split("/")
+    here = os.open(top, os.O_RDONLY)
+    for directory in directories:
+        with suppress(FileExistsError):
+            os.mkdir(directory, dir_fd=here)
+        inner = os.open(directory, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    descriptor = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644, dir_fd=here)
+    os.write(descriptor, text.encode())
+    os.close(descriptor)
+    os.close(here)
 
 
 def test_what_is_undone_in_part_keeps_the_other_before_images(world: World) -> None:

@@ -35,6 +35,9 @@ from artoo.world.scan import Effect
 from artoo.world.stage import Layer
 from artoo.world.unlocked import directories_above, is_locked
 
+_LONGEST_PATH = os.pathconf("/", "PC_PATH_MAX") - 1
+"""Bytes."""
+
 
 def conflicts_of(effects: Sequence[Effect]) -> list[Conflict]:
     """Paths that are not as they were when the effects were read."""
@@ -96,11 +99,12 @@ def _added_inside(effect: Effect, going: set[bytes]) -> str | None:
 
 class _Way(NamedTuple):
     """How contents of a layer get to their targets: its upper directory, as a printable path, whether its files
-    themselves can go, and where they lie when they do."""
+    themselves can go, where they lie when they do, and how many bytes their names below it can have then."""
 
     upper: str
     lends: bool
     lies: str
+    longest: int
 
     @property
     def swaps(self) -> bool:
@@ -209,6 +213,8 @@ class Preparation:
         directory, name = layers.parent(way.upper, relative)
         if not way.lends or self._leaves_a_name(effect) or not _can_be_lent(effect, directory):
             return None
+        if len(effect.relative) > way.longest:  # its directory can be entered, and a short name brings it
+            return None
         if not effect.unmarked:
             strip_overlay_attributes(directory, name, effect.layer.notes)
         self._must_last(way.upper, record_bytes(f"{way.upper}/{relative}"))
@@ -273,7 +279,9 @@ class Preparation:
             lies = layer.upper
             if self.taken is not None and lies.is_relative_to(self.taken):
                 lies = self._record.layer.relative_to(self._record.place) / lies.relative_to(self.taken)
-            self._ways[layer.upper] = _Way(_printable(layer.upper), lends, _printable(lies))
+            tops = (layer.upper, self._record.place / lies)
+            longest = _LONGEST_PATH - max(len(os.fsencode(top)) + 1 for top in tops)
+            self._ways[layer.upper] = _Way(_printable(layer.upper), lends, _printable(lies), longest)
         return self._ways[layer.upper]
 
     def _landing(self, root: Path) -> Path:
