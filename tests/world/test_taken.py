@@ -17,7 +17,8 @@ from sandbox_world import World
 from test_lent import Crash, apply, difference
 
 from artoo.contracts.errors import SandboxError
-from artoo.world import taken, transaction
+from artoo.world import prepare, taken, transaction
+from artoo.world.difference import difference_of
 from artoo.world.exchange import can_exchange
 from artoo.world.journal import Record, records
 from artoo.world.mounts import Mount, MountTable
@@ -301,5 +302,31 @@ def test_a_view_that_somebody_made_anew_keeps_its_own_trunk(
     assert not list((world.artoo_home / "undo").rglob("layer"))
 
 
-def cut(_: Record) -> None:
+@pytest.mark.parametrize("whole", [True, False])
+def test_of_a_view_that_somebody_made_anew_nothing_takes_effect(
+    world: World, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash came before the first file went: what lies there now was never agreed to."""
+    filled(world)
+    before = snapshot(world.project)
+    place = begun(world, lambda project: (project / "a").write_text("new a\n"))
+
+    def exchanges(_: Path) -> bool:
+        return whole
+
+    monkeypatch.setattr(prepare, "can_exchange", exchanges)
+    with monkeypatch.context() as patched:
+        patched.setattr(transaction, "take", cut)
+        with pytest.raises(Crash):
+            apply(world, place)
+    shutil.rmtree(place.base)
+    begun(world, lambda project: [(project / name).write_text(f"other {name}") for name in ("a", "newer")])
+    agreed = difference_of(place, world.artoo_home).digest
+    recover(world.artoo_home)
+    assert snapshot(world.project) == before
+    assert difference_of(place, world.artoo_home).digest == agreed
+    assert difference(world, place).digest == agreed
+
+
+def cut(*_: object) -> None:
     raise Crash

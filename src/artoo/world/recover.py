@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Container, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, RecoveryReport, UndoReport
@@ -16,6 +17,7 @@ from artoo.world.converge import converge, end_returns, give_names_back
 from artoo.world.files import Reach
 from artoo.world.journal import Journal, Record, Step, exclusive, records
 from artoo.world.move import Move, backward, forward, is_ours, is_state, now_at
+from artoo.world.nodes import state_of
 from artoo.world.pending import SettledRecord, note_settled
 from artoo.world.prepare import remove_landings
 from artoo.world.remove import remove_tree
@@ -179,7 +181,11 @@ def _image_lost(step: Step, record: Record) -> bool:
 
 
 def _content_lost(move: Move) -> bool:
-    """Whether a path is not yet as it should be, and what should be there is gone."""
-    if move.content is None or os.path.lexists(move.content):
+    """Whether a path is not yet as it should be, and what should be there is gone: also where something else lies
+    at its place, in a view that somebody has made anew."""
+    if move.content is None:
         return False
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if is_state(state_of(os.lstat(move.content)), move.end):
+            return False
     return not is_state(now_at(move.root, move.relative), move.end)

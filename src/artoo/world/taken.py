@@ -27,8 +27,11 @@ logger = logging.getLogger(__name__)
 
 
 def take(record: Record, journal: Journal) -> None:
-    """Brings the trunk into the record, if it is not there and nobody has removed the view. Raises OSError."""
-    if journal.taken is not None and not record.layer.exists():
+    """Brings the trunk into the record, if it is not there and nobody has removed the view. Raises OSError.
+
+    Not of an act that is being taken back: the view has it again, or never lent it.
+    """
+    if journal.taken is not None and not record.is_returning and not record.layer.exists():
         with suppress(FileNotFoundError):
             os.rename(record_bytes(journal.taken), record.layer)
 
