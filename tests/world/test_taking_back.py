@@ -135,6 +135,21 @@ def test_an_act_whose_files_came_back_is_not_finished(world: World, monkeypatch:
     assert difference(world, place).effects
 
 
+def test_a_disk_that_fails_for_good_is_told_as_what_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor can what was prepared be removed: a start does that."""
+    place = begun(world)
+    before = snapshot(world.project)
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "commit", refusing(errno.EROFS))
+        patched.setattr(transaction, "remove_tree", refusing(errno.EROFS))
+        with pytest.raises(SandboxError, match=r"Read-only file system.*nothing was changed$"):
+            apply(world, place)
+    recover(world.artoo_home)
+    assert snapshot(world.project) == before
+    assert list(records(world.artoo_home / "undo")) == []
+    apply(world, place)
+
+
 # --- what was not carried out needs no taking back --------------------------------------------------------------
 
 

@@ -83,8 +83,9 @@ def _prepare(
         preparation.make_durable([*record.write(journal), *first])
         record.commit()
     except BaseException as error:
-        remove_landings(record.landings())
-        remove_tree(record.place)
+        with suppress(OSError):  # on a disk that fails: a start removes what is not committed
+            remove_landings(record.landings())
+            forget(record)
         if isinstance(error, OSError):
             raise SandboxError(f"the changes could not be applied ({error}); nothing was changed") from error
         raise
