@@ -17,9 +17,9 @@ from sandbox_world import World
 from test_lent import Crash, apply, difference
 
 from artoo.contracts.errors import SandboxError
-from artoo.world import prepare, taken, transaction
+from artoo.world import converge, prepare, taken, transaction
 from artoo.world.difference import difference_of
-from artoo.world.exchange import can_exchange
+from artoo.world.exchange import Place, can_exchange, exchange, put_new
 from artoo.world.journal import Record, records
 from artoo.world.mounts import Mount, MountTable
 from artoo.world.recover import recover
@@ -326,6 +326,34 @@ def test_of_a_view_that_somebody_made_anew_nothing_takes_effect(
     assert snapshot(world.project) == before
     assert difference_of(place, world.artoo_home).digest == agreed
     assert difference(world, place).digest == agreed
+
+
+def test_names_that_the_system_brings_not_so_far_go_by_a_copy(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one mount, too: under other quotas, or another key. All of it still takes effect."""
+    filled(world)
+    before, place = snapshot(world.project), begun(world)
+
+    def near_only(real: Callable[[Place, Place], None]) -> Callable[[Place, Place], None]:
+        def rename(one: Place, other: Place) -> None:
+            if os.fstat(one[0]).st_ino != os.fstat(other[0]).st_ino:
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            real(one, other)
+
+        return rename
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    monkeypatch.setattr(converge, "exchange", near_only(exchange))
+    monkeypatch.setattr(converge, "put_new", near_only(put_new))
+    monkeypatch.setattr(os, "link", refused)
+    apply(world, place)
+    assert (world.project / "a").read_text() == "new a\n"
+    assert not place.exists
+    undone(world)
+    assert snapshot(world.project) == before
 
 
 def cut(*_: object) -> None:

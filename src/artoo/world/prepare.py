@@ -265,7 +265,21 @@ class Preparation:
         roots = (root for upper, root in layers.items() if upper.is_relative_to(trunk))
         if not self._same_mount(trunk, self._record.place) or any(map(self._mounts.below, map(os.fsencode, roots))):
             return False
-        return can_exchange(self._record.place)
+        return can_exchange(self._record.place) and self._reaches_roots()
+
+    def _reaches_roots(self) -> bool:
+        """Whether the system brings a name from the roots here: other quotas or keys forbid it on one mount, too.
+        It is tried with one file of each, as no table tells it."""
+        name = f"{self._record.place}/reached"
+        replaced = (effect for effect in self._effects if effect.before and effect.before.node is Node.FILE)
+        for upper, effect in {effect.layer.upper: effect for effect in replaced}.items():
+            if not self._same_mount(upper, effect.layer.root):  # its contents are copied anyway
+                continue
+            with parent_of(*effect.place) as place:
+                if not linked(*place, name):
+                    return False
+            os.unlink(name)
+        return True
 
     def _same_mount(self, one: Path, other: Path) -> bool:
         """Whether a rename between two directories can work."""
