@@ -114,9 +114,13 @@ class Auditor:
             logger.debug("the Auditor has seen %d messages", self._taken)
             await asyncio.to_thread(self._close)
         finally:
-            self._ended = True
-            self._release()
+            self.end()
             self._close()
+
+    def end(self) -> None:
+        """Nothing more is taken, whether or not `run` has ever begun: who waits for a flush is let go."""
+        self._ended = True
+        self._release()
 
     async def keep_statistics(self) -> None:
         """Stores the statistics while something happens, and reports when a window is over. Until cancelled."""

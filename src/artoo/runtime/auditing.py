@@ -46,7 +46,6 @@ class Auditing:
         self._trail: Trail | None = None
         self._forgotten: list[str] = []
         self._witnessed: dict[str, tuple[int, str]] = {}
-        self._failed = False
         self._over = False
         self._wanted = asyncio.Event()
 
@@ -77,10 +76,16 @@ class Auditing:
             return
         except Exception:  # the Auditor's own boundary: nothing of it may reach a task
             logger.exception("the Auditor has failed; tasks go on unaudited until artoo is started again")
-            self._failed = True
+            self._end()
             await self._ignore()
         finally:
-            self._over = True
+            self._end()
+
+    def _end(self) -> None:
+        """From here on nobody is waited for."""
+        self._over = True
+        if self._auditor is not None:
+            self._auditor.end()
 
     async def _let_begin(self) -> None:
         """The first task's first second is its own: loading the Auditor takes some 50 ms of processor time."""
@@ -112,7 +117,7 @@ class Auditing:
         that was cancelled before it began to audit leaves nobody to wait for.
         """
         self._wanted.set()
-        if self._spool.accepted and not self._failed and not self._over:
+        if self._spool.accepted and not self._over:
             await (await self._loaded()).flush()
 
     def note_log(self, task: str, file: str, size: int, digest: str) -> None:
@@ -160,6 +165,8 @@ class Auditing:
                     for machine, seen in self._witnessed.items():
                         auditor.note_witness(machine, *seen)
                 auditor.note_forgotten(self._forgotten)
+                if self._over:
+                    auditor.end()
             return self._auditor
 
     def _load(self) -> Auditor:
