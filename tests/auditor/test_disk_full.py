@@ -14,8 +14,10 @@ from test_auditor import auditing
 from trails import NOW, proved
 
 from artoo.auditor.layout import audit_directory
-from artoo.auditor.trail import Trail, encoded
+from artoo.auditor.trail import Trail, encoded, gap_record
+from artoo.auditor.verify import Verification
 from artoo.cli.audit_view import verification_lines
+from artoo.ports.spool import Gap
 
 RECORDS = [encoded({"type": "message", "at": NOW, "id": "m" * 300, "kind": "Plan"})] * 5
 FULL = "[Errno 28] No space left on device"
@@ -83,7 +85,7 @@ def test_a_chain_that_a_full_disk_cut_ends_with_why(disk: Disk, leaving: int, be
 
 
 async def test_verify_says_what_happened(disk: Disk, tapes: dict[str, Tape]) -> None:
-    """`artoo audit verify` names the chain and the reason, and ends well; so after later runs."""
+    """`artoo audit verify` names the chain, the reason and how many: that is not whole. So after later runs."""
     async with auditing(disk.home) as (auditor, spool):
         spool(tapes["plain"].messages[0])
         await auditor.flush()
@@ -97,6 +99,16 @@ async def test_verify_says_what_happened(disk: Disk, tapes: dict[str, Tape]) -> 
                 spool(message)
         found = proved(disk.home)
         lines = verification_lines(found)
-        assert found.sound and lines[-1].startswith("whole"), lines
+        assert found.sound and lines[-1].startswith("nothing that was recorded is missing"), lines
+        assert found.unrecorded > 0 and lines[-1].endswith(f"{found.unrecorded} were never recorded"), lines
         assert sum(f"records could not be written: {FULL}" in line for line in lines) == 1, lines
     assert not list(audit_directory(disk.home).glob("*.new"))
+
+
+def test_messages_that_nobody_saw_are_not_called_recorded(tmp_path: Path) -> None:
+    """A gap is no forgery, and a chain that has one does not hold everything."""
+    trail = Trail(audit_directory(tmp_path))
+    trail.write([*RECORDS, gap_record(Gap(count=3, reason=FULL, by_task=()), NOW)], NOW)
+    trail.close(NOW)
+    found = Verification(chains=proved(tmp_path).chains)
+    assert verification_lines(found)[-1].endswith("3 were never recorded")

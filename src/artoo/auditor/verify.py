@@ -39,7 +39,8 @@ class Problem:
 class ChainState:
     """One chain as it was found. `ended`: in order, not yet, or not at all because its process died.
 
-    `lost`: records that could not be written, as the chain says itself, and `reason` why (a full disk).
+    `lost`: records that could not be written, as the chain says itself, and `reason` why (a full disk). `missed`:
+    messages that were lost before the Auditor could look at them.
     """
 
     chain: str
@@ -50,6 +51,7 @@ class ChainState:
     torn: bool = False
     lost: int = 0
     reason: str = ""
+    missed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,11 @@ class Verification:
     def sound(self) -> bool:
         """True when nothing is wrong. A process that died is no problem of the log."""
         return not self.problems
+
+    @property
+    def unrecorded(self) -> int:
+        """Records and messages that the chains themselves say they do not hold: nobody took them away."""
+        return sum(chain.lost + chain.missed for chain in self.chains)
 
     def add(self, file: Path, line: int | None, what: What, detail: str) -> None:
         """Notes a problem."""
@@ -271,6 +278,9 @@ def _take(
         _lost(link, state)
     elif record.startswith(b'{"type":"lost"'):
         _lost(link, state)
+    elif record.startswith(b'{"type":"gap"'):
+        count = link.fields().get("count")
+        state.missed += count if isinstance(count, int) else 0
     elif record.startswith(b'{"type":"opened"'):
         seen += _seen_in(link.fields(), f"chain {state.chain}")
     elif record.startswith(b'{"type":"log"'):

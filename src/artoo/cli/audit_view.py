@@ -73,10 +73,17 @@ def verification_lines(found: Verification) -> list[str]:
             lines.append(f"chain {chain.chain}: is being written now")
         if chain.lost or chain.reason:
             lines.append(f"chain {chain.chain}: {chain.lost} records could not be written: {chain.reason}")
+        if chain.missed:
+            lines.append(f"chain {chain.chain}: {chain.missed} messages were lost before the Auditor saw them")
     for problem in found.problems:
         place = f"{problem.file}" + (f", line {problem.line}" if problem.line is not None else "")
         lines.append(f"{problem.what}: {place}: {problem.detail}")
-    lines.append("whole: nothing is missing, nothing was changed" if found.sound else "NOT WHOLE")
+    if not found.sound:
+        lines.append("NOT WHOLE")
+    elif found.unrecorded:
+        lines.append(f"nothing that was recorded is missing or was changed; {found.unrecorded} were never recorded")
+    else:
+        lines.append("whole: nothing is missing, nothing was changed")
     return lines
 
 
@@ -93,6 +100,7 @@ def verification_object(found: Verification) -> JsonObject:
                 "findings": chain.findings,
                 "torn": chain.torn,
                 "lost": chain.lost,
+                "missed": chain.missed,
                 "reason": chain.reason,
             }
             for chain in found.chains

@@ -47,6 +47,10 @@ class BookWords(Spoken):
     report = Said("Since the last report", "自上次报告以来")
     verify = Said("Prove the logs whole", "证明日志完整")
     whole = Said("Whole: nothing is missing, nothing was changed.", "完整：没有缺失，没有改动。")
+    unrecorded = Said(
+        "Nothing that was recorded is missing or was changed; {count} were never recorded.",
+        "记录下来的没有缺失，没有改动；有 {count} 条从未记录。",
+    )
     not_whole = Said("NOT WHOLE", "不完整")
     nothing_audited = Said("Nothing has been audited yet.", "还没有任何审计记录。")
     findings = Said("Findings", "发现")
