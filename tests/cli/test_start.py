@@ -38,6 +38,22 @@ def test_with_m_nothing_of_the_project_runs(tmp_path: Path) -> None:
     )
 
 
+def test_an_interrupt_while_modules_are_loaded_is_an_ending(tmp_path: Path) -> None:
+    """Ctrl-C in the first tenth of a second: a traceback said where the imports stood."""
+    (tmp_path / "interrupted.py").write_text(
+        "import sys\n"
+        "from importlib.abc import MetaPathFinder\n"
+        "class Pressed(MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'artoo.cli.main': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "from artoo.cli.start import main\n"
+        "sys.exit(main())\n"
+    )
+    done = status([sys.executable, str(tmp_path / "interrupted.py")], tmp_path, tmp_path / "home")
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_nothing_that_lies_beside_the_program_runs(tmp_path: Path) -> None:
     """The installed program's directory is where Python looks first: an environment of the project's, say. An empty
     entry of PYTHONPATH is the project."""

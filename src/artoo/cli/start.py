@@ -19,9 +19,12 @@ def main() -> int:
     _leave_out_what_is_not_installed()
     collect_seldom()
     atexit.register(gc.freeze)  # nor does it go through all of them once more when they end with the process
-    from artoo.cli import main as command_line
+    try:
+        from artoo.cli import main as command_line
 
-    return command_line.main()
+        return command_line.main()
+    except KeyboardInterrupt:  # while modules are loaded, nobody else takes it yet
+        return 130
 
 
 def collect_seldom() -> None:
