@@ -147,3 +147,17 @@ def test_undo_without_a_task_asks_about_the_latest(
         screen.send(keys)
         assert screen.end() == code
     assert (project / "a.txt").read_text() == text
+
+
+def test_ctrl_c_at_the_question_of_a_command_keeps_what_it_made(project: Path, home: Path) -> None:
+    """As a task's does: it said nothing, and what waited was called a command that was cut off before its end."""
+    with terminal("accepted", ["sandbox", "--", "rm gone.txt"], home) as screen:
+        screen.wait_for("[s]how again: ")
+        screen.send(CTRL_C)
+        screen.wait_for("apply it: artoo apply")
+        assert screen.end() == 4
+    assert (project / "gone.txt").exists()
+    with terminal("accepted", ["status"], home) as screen:
+        screen.wait_for("1 deleted, since")
+        screen.end()
+        assert "artoo sandbox -- 'rm gone.txt'" in screen.shown and "cut off" not in screen.shown

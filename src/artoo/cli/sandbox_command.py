@@ -6,6 +6,7 @@ import asyncio
 import os
 import shlex
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,15 +126,17 @@ async def _run(
             with interrupts.during(running.cancel):
                 outcome = await running
         except asyncio.CancelledError:
-            await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
+            cut = await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
+            _tell(cut, name_at(config.home, task_id))
             return INTERRUPTED
         except SandboxError:
             await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
             raise
-    _say(outcome)
-    for option in allowing(told.not_allowed):
-        click.echo(ENGLISH.allow.format(line=option), err=True)
-    settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
+        _say(outcome)
+        for option in allowing(told.not_allowed):
+            click.echo(ENGLISH.allow.format(line=option), err=True)
+        with nullcontext() if asking is None else interrupts.during(asking.refuse):  # which keeps what it made
+            settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
     _tell(settled, name_at(config.home, task_id))
     return _code(outcome, settled)
 
