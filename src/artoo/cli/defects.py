@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import traceback
+from contextlib import suppress
 
 import click
 
@@ -14,6 +15,8 @@ from artoo.runtime.home import default_home
 _LONGEST = 300
 _LARGEST_FILE = 1_000_000
 """Bytes that one process writes down: what goes wrong again and again is told by its first times."""
+_MOST_FILES = 100
+"""Processes whose defects are kept, the latest: one that is started every minute may fail every time."""
 
 
 def kept(error: BaseException) -> str:
@@ -26,6 +29,9 @@ def kept(error: BaseException) -> str:
                 file.write(outward("".join(traceback.format_exception(error))))
     except OSError:
         return "report what you did"
+    with suppress(OSError):  # another process tidies too
+        for old in sorted(place.parent.glob("*.txt"), key=lambda one: one.stat().st_mtime_ns)[:-_MOST_FILES]:
+            old.unlink()
     return f"where it happened stands in {place}; report it"
 
 
