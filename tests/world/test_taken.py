@@ -166,6 +166,22 @@ def test_an_act_is_undone_where_artoo_s_home_lies_elsewhere_now(world: World) ->
     assert snapshot(world.project) == before
 
 
+def test_a_trunk_goes_back_to_where_its_view_lies_now(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Artoo's home was moved after a crash, and the person changed a path: the rest waits in the view again."""
+    filled(world)
+    place = begun(world)
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "mark_done", cut)
+        with pytest.raises(Crash):
+            apply(world, place)
+    (world.project / "a").write_text("mine, and longer\n")
+    other = world.artoo_home.rename(world.home / "moved")
+    assert recover(other).undone != ()
+    assert (world.project / "d" / "c").read_text() == "old d/c\n"
+    (trunk,) = other.glob("views/*/layers/task")
+    assert (trunk / "0/up/project/d/c").read_text() == "new c\n"
+
+
 # --- when it is taken -------------------------------------------------------------------------------------------
 
 

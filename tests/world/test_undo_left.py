@@ -307,6 +307,22 @@ def test_an_act_that_cannot_be_recovered_concerns_no_other(
     assert texts(world) == ["old\n"] * 3
 
 
+def test_a_view_that_cannot_be_read_keeps_no_start_from_its_end(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told by its task, and the views after it are put in order all the same."""
+    fill(world.project)
+    broken = view_of(world, lambda home: (home / "project" / "new").write_text("new"), "a broken one")
+    shutil.rmtree(broken.base / "layers")
+    (broken.base / "layers").write_text("")
+    cut_while_made = Views(world.artoo_home).place("later")
+    cut_while_made.base.mkdir()
+    recover(world.artoo_home)
+    assert any("a broken one" in one.message for one in caplog.records)
+    assert not cut_while_made.base.exists()
+    assert broken.exists
+
+
 # --- the order of acts -----------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from artoo.world.landing import finish_all
 from artoo.world.opened import put_back
 from artoo.world.remove import remove_tree
 from artoo.world.view_place import TRUNK, ViewPlace, Views
+
+logger = logging.getLogger(__name__)
 
 
 def to_boundary(place: ViewPlace) -> None:
@@ -26,10 +29,14 @@ def to_boundary(place: ViewPlace) -> None:
 
 
 def views_to_boundary(artoo_home: Path) -> None:
-    """All views that no process holds. One that has no room to be finished is left for later."""
+    """All views that no process holds. One that has no room to be finished is left for later, and so is one whose
+    place cannot be read, with a word: it concerns no other."""
     for place in Views(artoo_home).remembered():
-        with suppress(SandboxError), place.locked():
-            if place.exists:
-                to_boundary(place)
-            else:  # cut while it was made, or while it was forgotten
-                remove_tree(place.base)
+        try:
+            with suppress(SandboxError), place.locked():
+                if place.exists:
+                    to_boundary(place)
+                else:  # cut while it was made, or while it was forgotten
+                    remove_tree(place.base)
+        except OSError as error:
+            logger.warning("the view of task %s is left as it is: %s", place.task_id, error)

@@ -155,7 +155,7 @@ class Note(BaseModel):
 
 class Journal(BaseModel):
     """One act. `created_at` is seconds since the epoch; `note` tells which call it belongs to, and its outcome.
-    `taken`: where the trunk of its view lay, which the act takes with it (printable; `taken`)."""
+    `taken`: the inode of the trunk of its view, which the act takes with it (`taken`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -164,7 +164,7 @@ class Journal(BaseModel):
     created_at: float
     steps: tuple[Step, ...]
     note: Note | None = None
-    taken: str | None = None
+    taken: int | None = None
 
 
 class Record:

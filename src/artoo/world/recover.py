@@ -117,7 +117,7 @@ def _finish_views(artoo_home: Path, stuck: Container[str]) -> list[str]:
                     finished.append(f"{place.task_id} (its view)")
         except ViewInUse:
             continue
-        except SandboxError as error:
+        except (SandboxError, OSError) as error:
             if place.task_id in stuck:
                 continue
             logger.warning("the view of task %s is left as it is: %s", place.task_id, error)

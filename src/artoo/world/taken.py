@@ -3,8 +3,7 @@
     VIEWS/TASK/layers/task ─► commit ─► UNDO/TASK/TIME-ID/layer ─► each file changes places with the one it replaces
 
 What comes out of an exchange is the before-image and stays where it came out: no second rename, and no place of its
-own. Taken back, the files change places again and the trunk goes to where it was. The journal says where that is,
-whenever a crash cuts it.
+own. Taken back, the files change places again and the trunk goes to where it was, whenever a crash cuts it.
 """
 
 from __future__ import annotations
@@ -18,27 +17,37 @@ from pathlib import Path
 
 from artoo.disk.whole import sync_directory
 from artoo.world.files import Reach
-from artoo.world.journal import Journal, Record, Step, record_bytes
+from artoo.world.journal import Journal, Record, Step
 from artoo.world.move import is_state
 from artoo.world.nodes import glance
 from artoo.world.remove import remove_tree
+from artoo.world.view_place import TRUNK, Views
 
 logger = logging.getLogger(__name__)
 
 
 def take(record: Record, journal: Journal) -> None:
-    """Brings the trunk into the record, if it is not there and nobody has removed the view. Raises OSError.
+    """Brings the trunk into the record, if it is not there and nobody has removed or remade the view.
 
-    Not of an act that is being taken back: the view has it again, or never lent it.
+    Not of an act that is being taken back: the view has it again, or never lent it. Raises OSError.
     """
-    if journal.taken is not None and not record.is_returning and not record.layer.exists():
-        with suppress(FileNotFoundError):
-            os.rename(record_bytes(journal.taken), record.layer)
+    if journal.taken is None or record.is_returning or record.layer.exists():
+        return
+    trunk = _trunk(record)
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if trunk.lstat().st_ino == journal.taken:
+            trunk.rename(record.layer)
+
+
+def _trunk(record: Record) -> Path:
+    """Where that of its view is, or was: it moves with artoo's home, as the record does."""
+    artoo_home = record.place.parents[2]
+    return Views(artoo_home).place(record.task_id).layer_home(TRUNK)
 
 
 def directories(record: Record, journal: Journal) -> tuple[Path, ...]:
     """Those in which the trunk was and is: durable before the act is done."""
-    return () if journal.taken is None else (Path(record_bytes(journal.taken)).parent, record.place)
+    return () if journal.taken is None else (_trunk(record).parent, record.place)
 
 
 def give_back(record: Record, journal: Journal) -> None:
@@ -46,9 +55,9 @@ def give_back(record: Record, journal: Journal) -> None:
     if journal.taken is None or not record.layer.exists():
         return
     _let_images_go(record, journal.steps)
-    trunk = Path(record_bytes(journal.taken))
+    trunk = _trunk(record)
     try:
-        os.rename(record.layer, trunk)
+        record.layer.rename(trunk)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
             raise

@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from artoo.contracts.changes import ApplyReport, printable_path
+from artoo.contracts.changes import ApplyReport
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote
 from artoo.world.converge import converge, forget_aside
@@ -78,7 +78,7 @@ def _prepare(
             created_at=time.time(),
             steps=tuple(preparation.steps()),
             note=Note.of(note),
-            taken=None if preparation.taken is None else printable_path(os.fsencode(preparation.taken)),
+            taken=None if preparation.taken is None else preparation.taken.lstat().st_ino,
         )
         preparation.make_durable([*record.write(journal), *first])
         record.commit()
