@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -24,6 +25,11 @@ PATIENCE = 60.0
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[()][0-9A-Za-z]|\x1b[=>]")
 CTRL_C, CTRL_D = "\x03", "\x04"
 SHOW_CURSOR, HIDE_CURSOR = "\x1b[?25h", "\x1b[?25l"
+
+
+def _as_a_terminal_starts_it() -> None:
+    """Tests that run in the background of a script have inherited that Ctrl-C is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Terminal:
@@ -130,6 +136,7 @@ def terminal(
         stdout=slave,
         stderr=slave,
         start_new_session=True,
+        preexec_fn=_as_a_terminal_starts_it,  # noqa: PLW1509 (it takes no lock)
         env={**kept, **settings, **(environ or {})},
     )
     try:
