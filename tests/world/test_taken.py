@@ -57,6 +57,14 @@ def undone(world: World) -> None:
     assert undo(world.artoo_home, "task-1").refused == ()
 
 
+def dies_before_the_end(world: World, place: ViewPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything took effect, and nobody has noted it."""
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "mark_done", cut)
+        with pytest.raises(Crash):
+            apply(world, place)
+
+
 # --- what is kept -----------------------------------------------------------------------------------------------
 
 
@@ -170,10 +178,7 @@ def test_a_trunk_goes_back_to_where_its_view_lies_now(world: World, monkeypatch:
     """Artoo's home was moved after a crash, and the person changed a path: the rest waits in the view again."""
     filled(world)
     place = begun(world)
-    with monkeypatch.context() as patched:
-        patched.setattr(Record, "mark_done", cut)
-        with pytest.raises(Crash):
-            apply(world, place)
+    dies_before_the_end(world, place, monkeypatch)
     (world.project / "a").write_text("mine, and longer\n")
     other = world.artoo_home.rename(world.home / "moved")
     assert recover(other).undone != ()
@@ -279,10 +284,7 @@ def test_what_somebody_changed_while_it_was_taken_back_is_no_change_of_the_task(
     """The old version of a file that the person has replaced meanwhile does not come into the view."""
     filled(world)
     place = begun(world)
-    with monkeypatch.context() as patched:
-        patched.setattr(Record, "mark_done", cut)
-        with pytest.raises(Crash):
-            apply(world, place)
+    dies_before_the_end(world, place, monkeypatch)
     (world.project / "mine").write_text("mine\n")
     (world.project / "mine").rename(world.project / "a")
     assert [one.path for one in recover(world.artoo_home).conflicts] == [f"{world.project}/a"]
@@ -301,10 +303,7 @@ def test_a_view_that_somebody_made_anew_keeps_its_own_trunk(
 ) -> None:
     filled(world)
     before, place = snapshot(world.project), begun(world)
-    with monkeypatch.context() as patched:
-        patched.setattr(Record, "mark_done", cut)
-        with pytest.raises(Crash):
-            apply(world, place)
+    dies_before_the_end(world, place, monkeypatch)
     shutil.rmtree(place.base)
     (place.upper("task", 0)).mkdir(parents=True)
     (place.upper("task", 0) / "newer").write_text("newer\n")
