@@ -345,8 +345,6 @@ def test_an_act_that_an_earlier_artoo_wrote_down_is_undone(
     journal = record.place / "journal.json"
     written = json.loads(journal.read_text()) | {"format": 4}
     del written["taken"]
-    for step in written["steps"]:
-        del step["swaps"]
     journal.write_text(json.dumps(written))
     (again,) = records(world.artoo_home / "undo")
     assert again.images.bytes_kept() == kept

@@ -2,7 +2,7 @@
 
 UNDO/TASK/TIME-ID/journal.json   the commit point: it is renamed into place when everything is ready
 UNDO/TASK/TIME-ID/images/K/N     what was at step N (the old file itself where that is possible; see `images`)
-UNDO/TASK/TIME-ID/layer        the trunk of the view, if all of it takes effect (see `taken`)
+UNDO/TASK/TIME-ID/layer          the trunk of the view, if all of it takes effect (see `taken`)
 UNDO/TASK/TIME-ID/names/N        one more name of the file that was at step N, if it had others
 UNDO/TASK/TIME-ID/done           the act took effect completely
 UNDO/TASK/TIME-ID/returning      the act is being taken back, and is never finished any more
@@ -93,7 +93,7 @@ class Step:
     `source` holds the new content and is renamed into place; a path from the record on if it lies there. `image`
     is the number of the before-image. The digests (sha256, hex) are those of a file's content: what was agreed to
     be replaced, and what replaces it. `lent`: the source is the view's own file, which gets it back if the act is
-    taken back. `swaps`: what it is exchanged with stays there, and is the before-image.
+    taken back.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -109,7 +109,11 @@ class Step:
     before_sha256: str | None = None
     after_sha256: str | None = None
     lent: bool = False
-    swaps: bool = False
+
+    @property
+    def swaps(self) -> bool:
+        """Whether what the source is exchanged with stays there, as the before-image: then that has no number."""
+        return self.image is None and self.image_inode is not None
 
     @property
     def restored(self) -> StateRecord | None:
@@ -174,6 +178,7 @@ class Record:
         self.place = place
         self.name = f"{place.parent.name}/{place.name}"
         self.images = Images(place)
+        self.layer = place / _LAYER
 
     def source(self, step: Step) -> str | None:
         """Where the new content of a step lies; None when it has none."""
@@ -186,11 +191,6 @@ class Record:
         if step.swaps:
             return self.source(step)
         return None if step.image is None else self.images.at(step.image)
-
-    @property
-    def layer(self) -> Path:
-        """Where the trunk of a view lies that the act has taken."""
-        return self.place / _LAYER
 
     @property
     def task_id(self) -> str:

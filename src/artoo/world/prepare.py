@@ -203,7 +203,6 @@ class Preparation:
             before_sha256=effect.before_digest,
             after_sha256=effect.digest,
             lent=lent is not None,
-            swaps=swaps,
         )
 
     def _lent(self, effect: Effect, layers: Reach) -> str | None:
