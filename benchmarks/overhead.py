@@ -1,12 +1,13 @@
-"""What artoo costs around its language model calls, beside the plain OpenAI SDK and beside no SDK at all.
+"""What artoo costs around its language model calls, beside the plain OpenAI SDK, no SDK, and no client at all.
 
     .venv/bin/python benchmarks/overhead.py [--json] [--rounds N] [--latency MS] [--venv DIR]
 
 Every peer does the same job against a local mock server of fixed latency (overhead_peers/job.py): a chain of 6
 calls, and a plan with 64 parts at once. `sdk` is AsyncOpenAI with asyncio.gather in an environment of its own, made
-with pip at the first run; `thin` is aiohttp and orjson alone; `artoo` is the whole runtime with its bus, roles,
-log and client. Each peer has a process of its own. Within a round the peers follow each other in random order, and
-every ratio is taken within its round; the result is the median of the rounds: a noisy machine mostly cancels out.
+with pip at the first run; `thin` is aiohttp and orjson alone; `wire` is ready-made requests over bare sockets, so
+that what it takes is the server's and the machine's; `artoo` is the whole runtime with its bus, roles, log and
+client. Each peer has a process of its own. Within a round the peers follow each other in random order, and every
+ratio is taken within its round; the result is the median of the rounds: a noisy machine mostly cancels out.
 What a chain costs besides waiting is a twentieth of its wall time, and a shared machine now and then adds more: a
 round has three chains of each peer, and their median counts.
 The waiting is the time for which the mock server held the requests of the chain, as it says itself: six latencies,
@@ -15,6 +16,8 @@ and what it was late on a busy machine, which is no peer's doing.
     chain_vs_sdk     wall of the chain without the waiting, artoo / sdk     target <= 0.42
     fan64_vs_sdk     wall of the fan-out, artoo / sdk                       target <= 0.5
     fan64_vs_thin    wall of the fan-out, artoo / thin                      target <= 1.2
+    fan64_floor_vs_sdk    wall of the fan-out, wire / sdk: nobody's can be less here
+    chain_floor_vs_sdk    wall of the chain without the waiting, wire / sdk
     import_vs_sdk    CPU of `from artoo import Artoo` and opening it, over that of `from openai import AsyncOpenAI`
                                                                             target <= 0.45
     chain_nominal_vs_sdk  as chain_vs_sdk, with 6 latencies for the waiting
@@ -123,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pythons = {"sdk": sdk_python(given.venv), "thin": Path(sys.executable), "artoo": Path(sys.executable)}
     load_before = os.getloadavg()[0]
     with mock_server(given.latency) as address:
-        samples = measure_jobs(pythons, address, given.rounds, given.warm)
+        samples = measure_jobs(pythons | {"wire": Path(sys.executable)}, address, given.rounds, given.warm)
         cold = measure_cold(pythons, address, max(3, given.rounds // 2))
     imports = measure_imports(pythons, max(3, given.rounds // 2))
     result = summary(samples, imports, cold, given.latency) | {
@@ -238,13 +241,16 @@ def summary(
 ) -> dict[str, object]:
     """The ratios, and the medians that they come from (milliseconds, bytes, MB)."""
 
-    def ratio(parts: int, other: str, of: Callable[[Sample], float] = lambda s: s.wall) -> float:
+    def wall(sample: Sample) -> float:
+        return sample.wall
+
+    def ratio(parts: int, other: str, of: Callable[[Sample], float] = wall, own: str = "artoo") -> float:
         def figure(number: int, peer: str) -> float:
             same = (each for each in samples if (each.round, each.peer, each.parts) == (number, peer, parts))
             return statistics.median(of(each) for each in same)
 
         rounds = {each.round for each in samples}
-        return round(statistics.median(figure(number, "artoo") / figure(number, other) for number in rounds), 3)
+        return round(statistics.median(figure(number, own) / figure(number, other) for number in rounds), 3)
 
     def overhead(sample: Sample) -> float:
         return sample.wall - sample.held
@@ -262,6 +268,8 @@ def summary(
         "chain_vs_thin": ratio(0, "thin", overhead),
         "fan64_vs_sdk": ratio(FAN, "sdk"),
         "fan64_vs_thin": ratio(FAN, "thin"),
+        "chain_floor_vs_sdk": ratio(0, "sdk", overhead, own="wire"),
+        "fan64_floor_vs_sdk": ratio(FAN, "sdk", own="wire"),
         "import_vs_sdk": round(statistics.median(each["artoo"] / each["sdk"] for each in imports), 3),
         "cold_vs_sdk": round(statistics.median(each["artoo"] / each["sdk"] for each in cold), 3),
         "latency_ms": latency,
@@ -300,6 +308,8 @@ _TARGETS = {
     "import_vs_sdk": "≤ 0.45",
     "chain_nominal_vs_sdk": "",
     "chain_vs_thin": "",
+    "chain_floor_vs_sdk": "",
+    "fan64_floor_vs_sdk": "",
     "cold_vs_sdk": "",
     "help_ms": "< 150",
 }
@@ -309,12 +319,11 @@ def table(result: dict[str, object]) -> str:
     """The result as two Markdown tables."""
     lines = ["| | artoo | target |", "|---|---|---|"]
     lines += [f"| {name} | {result[name]} | {target} |" for name, target in _TARGETS.items()]
-    lines += ["", "| medians | thin | sdk | artoo |", "|---|---|---|---|"]
+    lines += ["", "| medians | wire | thin | sdk | artoo |", "|---|---|---|---|---|"]
     for key, title in _ROWS.items():
         figures: dict[str, float] = result[key]  # type: ignore[assignment]
-        lines.append(
-            f"| {title} | " + " | ".join(f"{figures[peer]:.4g}" for peer in ("thin", "sdk", "artoo")) + " |"
-        )
+        cells = (f"{figures[peer]:.4g}" if peer in figures else "" for peer in ("wire", "thin", "sdk", "artoo"))
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
     lines += ["", f"Latency {result['latency_ms']} ms, {result['rounds']} rounds, {result['cores']} cores, load "]
     lines[-1] += "{} before and {} after.".format(*result["load"])  # type: ignore[misc]
     return "\n".join(lines)

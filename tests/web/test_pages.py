@@ -49,6 +49,13 @@ async def test_what_is_no_utf_8_has_a_page(tmp_path: Path) -> None:
             assert b"event: rows\n" in [await events.content.readline() for _ in range(4)]
 
 
+async def test_the_page_of_costs_says_what_is_not_in_it(tmp_path: Path) -> None:
+    """Its total is no bill: some calls belong to no task."""
+    Writer(tmp_path).say(whole())
+    async with page_of(tmp_path) as page:
+        assert "Not in here: what agents ask as reviewers" in (await page.get("/cost"))[1]
+
+
 async def test_places_and_rows_that_there_are_not(tmp_path: Path) -> None:
     """A refusal that names it, and no rows: not an error of the server's."""
     writer = Writer(tmp_path)

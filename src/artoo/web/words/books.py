@@ -84,5 +84,9 @@ class BookWords(Spoken):
     money = Said("Money", "金额")
     per_day = Said("By day", "按日")
     latest = Said("Of the latest {count} tasks", "最近 {count} 个任务")
+    not_counted = Said(
+        "Not in here: what agents ask as reviewers, what memory asks while it dreams, and tasks without a result.",
+        "不含：代理审查时的调用、做梦者的调用，以及没有结果的任务。",
+    )
     total = Said("Total", "合计")
     no_cost = Said("No task has ended yet.", "还没有结束的任务。")
