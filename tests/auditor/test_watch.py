@@ -112,6 +112,16 @@ def test_one_task_cannot_flood_the_report(tapes: dict[str, Tape]) -> None:
     assert watch.withheld > 0
 
 
+def test_a_task_that_has_ended_cannot_flood_it_either(tapes: dict[str, Tape]) -> None:
+    """What comes after the end counts with what was found before it."""
+    watch = Watch(limits=WatchLimits(findings_a_task=3))
+    tape = tapes["plain"]
+    assert observed(watch, tape.messages) == []
+    late = [tape.envelope(FinalResult)._replace(id=f"again-{number}") for number in range(20)]
+    assert observed(watch, late) == ["second_result"] * 3
+    assert watch.withheld == 17
+
+
 def test_a_gap_is_reported_and_excuses_what_is_missing(tapes: dict[str, Tape]) -> None:
     """Messages that were lost are a finding of their own; what they would have explained is none."""
     tape, watch = tapes["plain"], Watch()

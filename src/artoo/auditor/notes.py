@@ -109,6 +109,7 @@ class TaskNotes:
 
     `kinds` is shared by all tasks: task and kind of every message that is remembered, by id. `drafts` are hashes of
     what the planner's model has answered. `tuned`: the law for one type of task, by the slug of its intent.
+    `found`: findings so far, those beyond their limit too.
     """
 
     task_id: str
@@ -118,6 +119,7 @@ class TaskNotes:
     budget_ms: float | None = None
     partial: bool = False
     seen: int = 0
+    found: int = 0
     latest: Envelope | None = None
     request: UserRequest | None = None
     spec: TaskSpec | None = None

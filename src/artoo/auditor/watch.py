@@ -8,7 +8,7 @@ for envelope in stream:
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -92,7 +92,6 @@ class Watch:
         self._ended: OrderedDict[str, _Ended] = OrderedDict()
         self._past: OrderedDict[str, None] = OrderedDict()
         self._lost: OrderedDict[str, None] = OrderedDict()
-        self._found: Counter[str] = Counter()
         self._nobody = TaskNotes("", self._kinds, partial=True, seen=1)
         self.forgotten = 0
         """Messages and tasks that did not fit into memory."""
@@ -160,16 +159,16 @@ class Watch:
         for rule in rules:
             try:
                 for what in rule.look(task, envelope.payload, envelope):
-                    self._report(rule, what, envelope, found)
+                    self._report(task, _finding(rule.name, rule.nature, what, envelope), found)
             except Exception as error:  # noqa: BLE001 - a broken rule must not take the others with it
                 self._disable(rule, error, envelope, found)
 
-    def _report(self, rule: Rule, what: str, envelope: Envelope, found: list[Finding]) -> None:
-        self._found[envelope.task_id] += 1
-        if self._found[envelope.task_id] > self._limits.findings_a_task:
+    def _report(self, task: TaskNotes, finding: Finding, found: list[Finding]) -> None:
+        task.found += 1
+        if task.found > self._limits.findings_a_task:
             self.withheld += 1
             return
-        found.append(_finding(rule.name, rule.nature, what, envelope))
+        found.append(finding)
 
     def _disable(self, rule: Rule, error: Exception, envelope: Envelope, found: list[Finding]) -> None:
         self._always = [each for each in self._always if each is not rule]
@@ -226,9 +225,8 @@ class Watch:
 
     def _end(self, task: TaskNotes) -> None:
         self._tasks.pop(task.task_id, None)
-        self._found.pop(task.task_id, None)
         rest = TaskNotes(task.task_id, self._kinds, law=task.law, partial=task.partial, seen=task.seen)
-        rest.latest = task.latest
+        rest.latest, rest.found = task.latest, task.found
         self._ended[task.task_id] = _Ended(rest, task.halt is not None, self._messages.pop(task.task_id, []))
         if len(self._ended) > self._limits.ended_tasks:
             name, oldest = self._ended.popitem(last=False)
@@ -241,16 +239,20 @@ class Watch:
     # --- after the end --------------------------------------------------------------------------------------
 
     def _late(self, envelope: Envelope, ended: _Ended | None, found: list[Finding]) -> None:
-        """A message of a task that has ended: records may still come, control messages may not."""
-        kind = envelope.kind
+        """A message of a task that has ended: records may still come, control messages may not.
+
+        Ended so long ago that only its name is known, it shares the bound of findings with what is of no task.
+        """
+        kind, notes = envelope.kind, self._nobody if ended is None else ended.notes
         route = ROUTES.get(kind)
         halted = ended is not None and ended.halted
         late = kind in _LATE or (halted and kind in _LATE_WHEN_HALTED)
         if kind == "FinalResult":
-            found.append(_finding("second_result", "violation", "a second FinalResult of one task", envelope))
+            second = _finding("second_result", "violation", "a second FinalResult of one task", envelope)
+            self._report(notes, second, found)
         elif (route is None or route.receivers) and not late:
             what = f"a {kind} of the {envelope.sender} after the task has ended"
-            found.append(_finding("message_after_end", "violation", what, envelope))
+            self._report(notes, _finding("message_after_end", "violation", what, envelope), found)
         if ended is None:
             return
         self._look([rule for rule in self._rules_for(envelope) if not rule.whole], ended.notes, envelope, found)
