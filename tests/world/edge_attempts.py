@@ -164,6 +164,11 @@ EDGE: dict[str, str] = {
     "times outside": "os.utime(OUTSIDE + '/file', (1, 1)); through()",
     "mode outside": "os.chmod(OUTSIDE + '/file', 0o666); through()",
     "attribute outside": "os.setxattr(OUTSIDE + '/file', 'user.x', b'x'); through()",
+    "owner outside": "os.chown(OUTSIDE + '/file', os.getuid(), os.getgid()); through()",
+    "read what is closed": "opened(HOME + '/.closed/key', os.O_RDONLY)",
+    "write what is closed": "opened(HOME + '/.closed/key', os.O_WRONLY)",
+    "make among what is closed": "opened(HOME + '/.closed/new', os.O_WRONLY | os.O_CREAT)",
+    "mode of what is closed": "os.chmod(HOME + '/.closed', 0o700); through()",
     "link from outside": "os.link(OUTSIDE + '/file', HOME + '/project/hard'); opened('hard', os.O_WRONLY)",
     "pipe outside": "pipe(OUTSIDE + '/pipe')",
     "pipe outside, both ways": "pipe(OUTSIDE + '/pipe', os.O_RDWR)",
@@ -254,6 +259,8 @@ EDGE: dict[str, str] = {
     "accounting": "call(163, (HOME + '/project/acct').encode())",
     "ports": "call(172, 3)",
     "name of the machine": "socket.sethostname('taken')",
+    "capabilities": "held = [one.split() for one in open('/proc/self/status') if one[:6] in ('CapPrm', 'CapEff')];"
+    " any(int(one, 16) & ~(0 if os.getuid() else 0x1b) for _, one in held) and through()",
     "rights of a capability": "call(126, struct.pack('Ii', 0x20080522, 0), struct.pack('6I', 0x200000, 0x200000, 0, 0, 0, 0))",
     **{
         f"control groups, {name}": f"for g in groups():\n for d in [g, *glob.glob(g + '/*/')]:\n  try: opened(d + '/{name}', os.O_WRONLY)\n  except OSError: pass"

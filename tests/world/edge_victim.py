@@ -40,6 +40,8 @@ class Outside:
         (outside / "deep").mkdir(parents=True, exist_ok=True)
         (home / "project").mkdir(parents=True, exist_ok=True)
         (outside / "file").write_bytes(b"whole\n")
+        (home / ".closed").mkdir(mode=0o700, exist_ok=True)
+        (home / ".closed" / "key").write_bytes(b"closed\n")
         self.pipes = [outside / "pipe", outside / "deep" / "pipe", home / "pipe", home / "project" / "pipe"]
         for path in self.pipes:
             os.mkfifo(path)

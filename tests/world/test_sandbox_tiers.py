@@ -62,6 +62,27 @@ async def test_landlock_hides_secrets_and_sockets(landlocked: Sandbox, world: Wo
     assert "PermissionError" in run.stderr.text
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a mode keeps a plain user out, outside too")
+async def test_no_mode_keeps_root_out_of_its_own_files(world: World) -> None:
+    """As outside, in whatever way files are staged here, and with no right beyond those over files."""
+    script = (
+        "mkdir d; echo in > d/f; chmod 000 d/f; chmod 600 d; cat d/f; echo out > d/g; chown 0:0 d"
+        "; grep -E '^Cap(Prm|Eff)' /proc/self/status"
+    )
+    world.artoo_home.mkdir(mode=0o700)
+    tried = 0
+    for candidate in choose.candidates(world.artoo_home):
+        sandbox = candidate.build(candidate.stage_homes)
+        if candidate.tier == "landlock" or (await prove(sandbox, world.home)).problem:
+            continue
+        tried += 1
+        run = await sandbox.look(world.bash(script))
+        assert run.stdout.text.split() == ["in", *("CapPrm:", f"{0x1B:016x}", "CapEff:", f"{0x1B:016x}")], candidate
+        assert run.stderr.text == "", candidate
+    if not tried:
+        pytest.skip("no tier that stages changes works here")
+
+
 async def test_after_a_yes_it_runs_for_real(landlocked: Sandbox, world: World) -> None:
     """An unconfined request takes effect and is still bounded and ended as a whole."""
     commands = Commands(landlocked, world.artoo_home)

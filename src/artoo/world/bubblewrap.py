@@ -115,7 +115,7 @@ def _isolation(variant: BubblewrapVariant) -> Iterator[str]:
     if variant.user_namespace:
         yield "--unshare-user"
     yield from ("--cap-drop", "ALL")
-    if not variant.user_namespace:
+    if os.geteuid() == 0:  # in a namespace of its own they reach no further than what belongs to root and its group
         for capability in _ROOT_KEEPS:
             yield from ("--cap-add", capability)
 

@@ -299,7 +299,8 @@ def _become(plan: dict[str, Any], reached: int) -> NoReturn:
             _build_view(plan)
             if landlock_version():
                 restrict_files(["/"], [], [*plan["writable"], "/dev"], network=True)
-            _drop_privileges(0)
+            # As in the other tiers: else a mode that root gave a directory (`chmod 600`) keeps root out of it.
+            _drop_privileges(_OVER_FILES if os.geteuid() == 0 else 0)
         elif plan["mode"] == "landlock":
             if os.geteuid() == 0:
                 _drop_privileges(_OVER_FILES)
