@@ -172,6 +172,28 @@ def test_what_is_behind_a_link_now_is_left(world: World) -> None:
 # --- what the person did to the metadata -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_was_behind_a_link_of_the_tasks_own_comes_back(world: World, changed: bool) -> None:
+    """The link goes, so nothing is behind it: at once, and not at a second undo. One of the person's stays."""
+    fill(world.project)
+    (world.project / "d").rename(world.project / "d\xe9\n")
+    before = snapshot(world.project)
+
+    def moved(project: Path) -> None:
+        (project / "d\xe9\n").rename(project / "there")
+        (project / "d\xe9\n").symlink_to("there")
+
+    settle(world, moved)
+    if changed:
+        (world.project / "d\xe9\n").unlink()
+        (world.project / "d\xe9\n").symlink_to("a")
+        assert set(refused(world)) == {"d\xe9\\n", "d\xe9\\n/x"}
+        assert os.readlink(world.project / "d\xe9\n") == "a"
+        return
+    assert refused(world) == {}
+    assert snapshot(world.project) == before
+
+
 def test_the_persons_mode_and_attributes_are_no_ones_to_take_back(world: World) -> None:
     """A file that the task edited and the person closed and labelled since stays as it is."""
     (world.project / "f").write_text("old\n")

@@ -168,7 +168,8 @@ def _undo_opened(
 ) -> dict[str, str | None]:
     begun = record.undoing()
     _end_removals([step for step in steps if step.path in begun], record)
-    verdicts = {step.path: _refusal(step, record, modes) for step in steps}
+    links = _own_links(steps)
+    verdicts = {step.path: _refusal(step, record, modes, links) for step in steps}
     verdicts |= {step.path: None for step in steps if step.path in begun and _is_half_way(step, record)}
     moves = [_taken_back(step, record) for step in steps if verdicts[step.path] is None]
     lost = without_way(moves)
@@ -218,8 +219,17 @@ def _is_restored(move: Move) -> bool:
     return is_state(now, move.end)
 
 
-def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -> str | None:
-    """Why a path cannot be put back, None when it can. `modes` are those of directories opened for the look."""
+def _own_links(steps: Sequence[Step]) -> set[str]:
+    """Where (as system text) a link of the act's own stands: it goes, and nothing that was there is behind it."""
+    mine = (step for step in steps if step.after is not None and step.after.node is Node.LINK)
+    return {record_bytes(step.path) for step in mine if is_state(now_at(step.root, step.relative), step.after)}
+
+
+def _refusal(
+    step: Step, record: Record, modes: Mapping[tuple[str, str], int], links: Collection[str]
+) -> str | None:
+    """Why a path cannot be put back, None when it can. `modes` are those of directories opened for the look,
+    `links` the act's own."""
     now = now_at(step.root, step.relative)
     if now is None and is_kept_name(step.path):  # git has packed it
         return None
@@ -227,7 +237,7 @@ def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -
         return packed_refusal(step)
     if now is not None and (step.root, step.relative) in modes:
         now = now._replace(mode=modes[step.root, step.relative])
-    if now is None and _is_behind_a_link(step):
+    if now is None and _is_behind_a_link(step, links):
         return "a directory above it is a link now"
     if step.in_place:
         return _metadata_refusal(now, step, record)
@@ -240,13 +250,13 @@ def _refusal(step: Step, record: Record, modes: Mapping[tuple[str, str], int]) -
     return _image_refusal(step, record)
 
 
-def _is_behind_a_link(step: Step) -> bool:
+def _is_behind_a_link(step: Step, links: Collection[str]) -> bool:
     """Whether it may well be there: its directory was moved away, and a link stands in its place."""
     above, parts = record_bytes(step.root), record_bytes(step.relative).split("/")[:-1]
     for part in parts:
         above = f"{above}/{part}"
         if os.path.islink(above):
-            return True
+            return above not in links
     return False
 
 
