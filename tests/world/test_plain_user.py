@@ -14,7 +14,7 @@ from plain_world import as_plain_user, plain_world
 from sandbox_world import World
 
 from artoo.contracts.errors import SandboxError
-from artoo.world import settle
+from artoo.world import settle, unlocked
 from artoo.world.carry import OPAQUE
 from artoo.world.closing import opened
 from artoo.world.fold import fold
@@ -103,6 +103,57 @@ def test_a_part_leaves_a_view_whose_root_is_closed(open_world: World, mode: int)
         assert (stat.S_IMODE(upper.stat().st_mode), (upper / "a").exists()) == (mode, False)
         assert undo(world.artoo_home, "task-1").refused == ()
         assert (world.home / "a").read_text() == "old"
+
+    as_plain_user(act)
+
+
+def test_a_directory_that_was_closed_since_the_look_is_told(open_world: World) -> None:
+    """Nothing is changed, and it can be applied when the directory is open again."""
+    world = open_world
+
+    def act() -> None:
+        (world.project / "d" / "e").mkdir(parents=True)
+        (world.project / "d" / "e" / "f").write_text("old")
+        place = view_of(world, lambda home: (home / "project/d/e/f").write_text("new"))
+        for name in ("d", "d/e"):
+            with opened(place, world.artoo_home) as view:
+                found = view.difference()
+                (world.project / name).chmod(0)
+                with pytest.raises(SandboxError, match=r"Permission denied.*/d/e/f.*nothing was changed"):
+                    view.apply(found, digest=found.digest)
+                (world.project / name).chmod(0o700)
+        with opened(place, world.artoo_home) as view:
+            found = view.difference()
+            assert view.apply(found, digest=found.digest).report.applied
+
+    as_plain_user(act)
+
+
+def test_an_undo_that_has_no_room_to_note_what_it_opens_says_so(
+    open_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can be repeated, and the directory is as it was."""
+    world = open_world
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def act() -> None:
+        (world.project / "d").mkdir()
+        (world.project / "d" / "f").write_text("old")
+        place = view_of(world, lambda home: (home / "project/d/f").write_text("new"))
+        with opened(place, world.artoo_home) as view:
+            found = view.difference()
+            assert view.apply(found, digest=found.digest).report.applied
+        (world.project / "d").chmod(0o500)
+        with monkeypatch.context() as patched:
+            patched.setattr(unlocked, "write_durably", full)
+            with pytest.raises(SandboxError, match=r"No space left.*repeat the undo"):
+                undo(world.artoo_home, "task-1")
+        assert (world.project / "d" / "f").read_text() == "new"
+        assert undo(world.artoo_home, "task-1").refused == ()
+        assert (world.project / "d" / "f").read_text() == "old"
+        assert stat.S_IMODE((world.project / "d").stat().st_mode) == 0o500
 
     as_plain_user(act)
 

@@ -40,12 +40,15 @@ _LONGEST_PATH = os.pathconf("/", "PC_PATH_MAX") - 1
 
 
 def conflicts_of(effects: Sequence[Effect]) -> list[Conflict]:
-    """Paths that are not as they were when the effects were read."""
+    """Paths that are not as they were when the effects were read. Raises OSError."""
     found: list[Conflict] = []
     going = _children_going(effects)
     with Reach() as reach:
         for effect in effects:
-            reason = _conflict(effect, going, reach)
+            try:
+                reason = _conflict(effect, going, reach)
+            except OSError as error:  # of a name below a descriptor
+                raise OSError(error.errno, error.strerror, effect.shown) from error
             if reason is not None:
                 found.append(Conflict(path=effect.shown, reason=reason))
     return found

@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from artoo.contracts.changes import ApplyReport
+from artoo.contracts.changes import ApplyReport, Conflict
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import ActNote
 from artoo.world.converge import converge, forget_aside
@@ -46,13 +46,24 @@ def apply_effects(
         return ApplyReport(applied=True)
     wait_for_git(effect.place for effect in effects)
     with exclusive(undo_home), readable_layers(effects) as opened:
-        conflicts = conflicts_of(effects)
+        conflicts = _conflicts(effects)
         if conflicts:
             return ApplyReport(applied=False, conflicts=tuple(conflicts))
         record = Record.begin(undo_home, task_id, name or new_name(undo_home))
         journal = _prepare(record, effects, None if opened else trunk, note, first)
         _carry_out(record, journal)
         return ApplyReport(applied=True, paths=tuple(step.path for step in journal.steps), transaction=record.name)
+
+
+def _conflicts(effects: Sequence[Effect]) -> list[Conflict]:
+    try:
+        return conflicts_of(effects)
+    except OSError as error:  # somebody has closed a directory since the effects were read
+        raise _not_applied(error) from error
+
+
+def _not_applied(error: OSError) -> SandboxError:
+    return SandboxError(f"the changes could not be applied ({error}); nothing was changed")
 
 
 def new_name(undo_home: Path) -> str:
@@ -87,7 +98,7 @@ def _prepare(
             remove_landings(record.landings())
             forget(record)
         if isinstance(error, OSError):
-            raise SandboxError(f"the changes could not be applied ({error}); nothing was changed") from error
+            raise _not_applied(error) from error
         raise
     return journal
 

@@ -129,11 +129,16 @@ def _undo_one(
     record: Record, repositories: Repositories, only: Collection[str] | None = None
 ) -> dict[str, str | None]:
     """Takes one act back as far as possible, or `only` these paths: for each None, or why it was left. What stays
-    for git's sake has no verdict, and is of the act no more."""
+    for git's sake has no verdict, and is of the act no more. Raises SandboxError."""
     steps = [step for step in record.journal().steps if not repositories.stays(step)]
     asked = [step for step in steps if only is None or step.path in only]
-    with unlocked(record, asked) as modes:
-        verdicts = _undo_opened(record, asked, modes, repositories)
+    try:
+        with unlocked(record, asked) as modes:
+            verdicts = _undo_opened(record, asked, modes, repositories)
+    except OSError as error:
+        raise SandboxError(
+            f"could not put everything back: {error}; repeat the undo when that is mended"
+        ) from error
     repositories.forget_names(path for path, reason in verdicts.items() if reason is None)
     left = [step for step in steps if step.path not in verdicts or verdicts[step.path] is not None]
     left += repositories.name_lost(record, steps)
@@ -179,15 +184,10 @@ def _undo_opened(
     verdicts |= {move.path: "it holds files that are not the task's" for move in held}
     moves = [move for move in moves if verdicts[move.path] is None]
     moves = [move for move in moves if move.path in begun or not _is_restored(move)]
-    try:
-        if moves:
-            record.begin_undo(begun | {move.path for move in moves})
-        converge(moves)
-        keep_given(modes, moves)
-    except OSError as error:
-        raise SandboxError(
-            f"could not put everything back: {error}; repeat the undo when that is mended"
-        ) from error
+    if moves:
+        record.begin_undo(begun | {move.path for move in moves})
+    converge(moves)
+    keep_given(modes, moves)
     return verdicts
 
 
