@@ -373,3 +373,60 @@ def test_names_that_the_system_brings_not_so_far_go_by_a_copy(
 
 def cut(*_: object) -> None:
     raise Crash
+
+
+# --- contents that were brought to another file system ----------------------------------------------------------
+
+
+def brought(world: World, monkeypatch: pytest.MonkeyPatch) -> ViewPlace:
+    """A view whose contents land in the root before the act."""
+    filled(world)
+
+    def never(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(prepare.Preparation, "_same_mount", never)
+    return begun(world)
+
+
+def landings(world: World) -> list[Path]:
+    return list(world.home.rglob(".artoo-landing-*"))
+
+
+def test_where_contents_landed_goes_after_a_crash_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start removes it, of an act that had just taken effect."""
+    place = brought(world, monkeypatch)
+    real = Record.mark_done
+
+    def done_and_dead(record: Record) -> None:
+        real(record)
+        raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "mark_done", done_and_dead)
+        with pytest.raises(Crash):
+            apply(world, place)
+    assert landings(world)
+    recover(world.artoo_home)
+    assert landings(world) == []
+    assert (world.project / "a").read_text() == "new a\n"
+    undone(world)
+
+
+def test_where_contents_landed_fails_no_act_that_took_effect(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be removed there, for a program has put something in it, goes when it can."""
+    place = brought(world, monkeypatch)
+    real = Record.mark_done
+
+    def meddled(record: Record) -> None:
+        real(record)
+        (landings(world)[0] / "d").mkdir()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "mark_done", meddled)
+        apply(world, place)
+    assert (world.project / "a").read_text() == "new a\n"
+    (landings(world)[0] / "d").rmdir()
+    recover(world.artoo_home)
+    assert landings(world) == []
+    undone(world)

@@ -10,6 +10,7 @@ import errno
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -342,6 +343,12 @@ def _printable(path: Path) -> str:
 def _can_be_the_image(before: StateRecord) -> bool:
     """Whether the thing itself can be kept: no other name leads to what it holds."""
     return before.node is not Node.FILE or before.links == 1
+
+
+def tidy_landings(record: Record) -> None:
+    """Of an act that is done: it took effect whatever becomes of them, and what cannot go now goes at a start."""
+    with suppress(OSError):
+        remove_landings(record.landings())
 
 
 def remove_landings(leftovers: Iterable[str]) -> None:

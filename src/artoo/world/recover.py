@@ -19,7 +19,7 @@ from artoo.world.journal import Journal, Record, Step, exclusive, records
 from artoo.world.move import Move, backward, forward, is_ours, is_state, now_at
 from artoo.world.nodes import state_of
 from artoo.world.pending import SettledRecord, note_settled
-from artoo.world.prepare import remove_landings
+from artoo.world.prepare import remove_landings, tidy_landings
 from artoo.world.remove import remove_tree
 from artoo.world.settle import finish_cut
 from artoo.world.stage import memory_stage_home, remove_orphans
@@ -74,6 +74,7 @@ def _recovered(record: Record, artoo_home: Path) -> tuple[bool, Sequence[Conflic
         return False, ()
     if not record.done:
         return True, _settle(record)
+    tidy_landings(record)
     if not record.is_undoing:
         lock_again(record)
         return False, ()
@@ -136,7 +137,7 @@ def _settle(record: Record) -> list[Conflict]:
         forget_but(record, rest)
         return conflicts
     record.mark_done()  # when nothing is open any more: an act that is done is not looked at again
-    remove_landings(record.landings())
+    tidy_landings(record)
     tidy(record, steps)
     return conflicts
 

@@ -17,7 +17,7 @@ from artoo.world.files import Reach
 from artoo.world.git_busy import wait_for_git
 from artoo.world.journal import Journal, Note, Record, Step, exclusive, records
 from artoo.world.move import Move, forward, held_directories, is_separate, is_state, returned, seen_at, without_way
-from artoo.world.prepare import Preparation, conflicts_of, remove_landings
+from artoo.world.prepare import Preparation, conflicts_of, remove_landings, tidy_landings
 from artoo.world.remove import remove_tree
 from artoo.world.scan import Effect, readable_layers
 from artoo.world.taken import directories, give_back, take, tidy
@@ -115,7 +115,7 @@ def _carry_out(record: Record, journal: Journal) -> None:
         if apart := [step.path for step in steps if is_separate(step)]:
             but += f"; {apart[0]} is a file of its own now, other names that it had lead to another"
         raise SandboxError(f"the changes could not be applied ({error}); all was put back{but}") from error
-    remove_landings(record.landings())
+    tidy_landings(record)
     tidy(record, steps)
 
 
