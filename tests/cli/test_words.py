@@ -92,6 +92,7 @@ def test_one_setting_is_changed_in_its_place(home: Path, capsys: pytest.CaptureF
         ("limits: {}\napply: new\n", "limits.calls", "limits:\n  calls: 7\napply: new\n"),
         ("limits:\napply: new\n", "limits.calls", "limits:\n  calls: 7\napply: new\n"),
         ("apply: new  # as it is\n", "apply", "apply: 7  # as it is\n"),
+        ("mcp_servers: {}  # none\napply: new\n", "mcp_servers", "mcp_servers: 7  # none\napply: new\n"),
     ],
 )
 def test_a_value_finds_its_place(text: str, key: str, expected: str) -> None:
@@ -112,6 +113,19 @@ def test_what_was_written_is_taken_out(text: str, key: str) -> None:
         without_value(text, route)
     with pytest.raises(ConfigurationError, match="braces"):
         without_value("control: {epsilon: 1}\n", ["control", "epsilon"])
+
+
+def test_a_name_with_dots_stands_in_quotes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As those of models do; without quotes each dot leads further in."""
+    price = 'prices.models."gpt-4.1"'
+    assert said(capsys, "config", "set", price, "{prompt: 2, completion: 8}")[0] == 0
+    assert said(capsys, "config", "set", f"{price}.prompt", "3")[0] == 0
+    assert said(capsys, "config", "get", f"{price}.prompt")[1] == "3.0\n"
+    written = yaml.safe_load((home / "config.yaml").read_text())
+    assert written["prices"]["models"] == {"gpt-4.1": {"prompt": 3, "completion": 8}}
+    code, _, err = said(capsys, "config", "set", "mcp_servers", "notes")
+    assert code == 2
+    assert "mcp_servers is 'notes', but must be" in err
 
 
 LISTS = "allow:\n  - a\n  - b\n# about apply\napply: new\n"

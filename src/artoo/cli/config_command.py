@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import cast
 
 import click
@@ -29,13 +30,16 @@ def path() -> None:
 @config.command(context_settings=HELP)
 @click.argument("key", required=False)
 def get(key: str | None) -> None:
-    """Show what is in effect, of the file and the environment: one setting (KEY as in limits.calls), or all."""
+    """Show what is in effect, of the file and the environment: one setting (KEY as in limits.calls), or all.
+
+    A name with dots in it stands in quotes: 'prices.models."gpt-4.1"'.
+    """
     import yaml
 
     from artoo.runtime.config_file import load_config
 
     value: object = load_config().model_dump(mode="json", by_alias=True)
-    for name in key.split(".") if key else ():
+    for name in _route(key) if key else ():
         if not isinstance(value, dict) or name not in value:
             raise ConfigurationError(f"there is no setting {key!r}; artoo config get shows all")
         value = cast("dict[str, object]", value)[name]
@@ -47,7 +51,10 @@ def get(key: str | None) -> None:
 @click.argument("key")
 @click.argument("value")
 def set_(key: str, value: str) -> None:
-    """Write VALUE (as in YAML) for KEY into the file. All else in it stays; what would be a mistake is refused."""
+    """Write VALUE (as in YAML) for KEY into the file. All else in it stays; what would be a mistake is refused.
+
+    A name with dots in it stands in quotes: 'prices.models."gpt-4.1"'.
+    """
     import yaml
 
     from artoo.runtime.config_file import checked
@@ -63,7 +70,12 @@ def set_(key: str, value: str) -> None:
         raise ConfigurationError(f"{value!r} cannot be read as a value; put quotes around it") from error
     text = decoded(bytes_of(file) or b"", file)
     parse(text, file)  # a file that is broken already is named as such, with the place
-    changed = with_value(text, key.split("."), meant)
+    changed = with_value(text, _route(key), meant)
     checked(changed, file, {})
     put(file, changed)
     show(f"{key} is {value} now, in {file}")
+
+
+def _route(key: str) -> list[str]:
+    """The names of nested settings, the outermost first. One with dots (gpt-4.1) stands in quotes."""
+    return [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)] or [key]

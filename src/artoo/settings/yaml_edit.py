@@ -32,10 +32,10 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
         if found is None:
             return _inserted(text, node, route[depth:], value)
         key, node = found
-        if (isinstance(node, MappingNode) and not node.value) or (_is_nothing(node) and depth < len(route) - 1):
+        if depth < len(route) - 1 and (_is_empty(node) or _is_nothing(node)):
             below = _lines(route[depth + 1 :], value, key.start_mark.column + STEP)
             return f"{text[: key.end_mark.index]}:\n{below.rstrip()}{text[node.end_mark.index :]}"
-    if isinstance(node, MappingNode):
+    if isinstance(node, MappingNode) and not _is_empty(node):
         raise ConfigurationError(f"{'.'.join(route)} is a section; name one of its settings")
     if node.start_mark.index < key.start_mark.index:
         raise ConfigurationError(f"{'.'.join(route)} is an alias of another value; edit the file")
@@ -105,6 +105,11 @@ def _written(value: Value) -> str:
     """On one line, however long: a section's next line would stand under its column."""
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=float("inf"))
     return text.removesuffix("...\n").strip()
+
+
+def _is_empty(node: Node) -> bool:
+    """A section of which nothing is lost when a value takes its place."""
+    return isinstance(node, MappingNode) and not node.value
 
 
 def _is_nothing(node: Node) -> bool:
