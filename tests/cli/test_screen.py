@@ -12,7 +12,7 @@ import termios
 import pytest
 
 from artoo.cli.paint import Paint
-from artoo.cli.screen import Screen
+from artoo.cli.screen import Screen, show_lines
 from artoo.cli.wrapping import MARK, PLAIN_MARK
 
 
@@ -40,3 +40,12 @@ def test_a_further_row_is_marked_in_any_encoding(encoding: str, mark: str, monke
     Screen(stream, Paint(colours=False), redraws=False).say("  ~ edited " + "word " * 20 + "\n")
     stream.seek(0)
     assert stream.read().split("\n")[1].startswith(f"  {mark}word")
+
+
+def test_in_a_pipe_lines_stay_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A letter or a diff that goes into a file is not broken at the width of some terminal."""
+    monkeypatch.setenv("COLUMNS", "20")
+    line = "a line that is longer than the terminal is wide  "
+    show_lines([line])
+    show_lines([line], prose=True)
+    assert capsys.readouterr().out == f"{line}\n{line}\n"

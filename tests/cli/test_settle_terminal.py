@@ -52,6 +52,20 @@ def test_a_deletion_is_named_and_asked_about(project: Path, home: Path, keys: st
     assert (project / "gone.txt").exists() == there
 
 
+def test_a_name_with_many_blanks_stays_one_line(project: Path, home: Path) -> None:
+    """Above the question and among what was done: its further rows are marked, and look like no line of artoo's."""
+    name = f"gone{' ' * 90}+ new  fine.txt"
+    (project / name).write_text("mine\n")
+    waits(home, project.parent, project, f"rm '{name}'")
+    with terminal("accepted", ["apply", "0198"], home) as screen:
+        screen.wait_for("[y]es, [N]o: ")
+        assert "↳ + new  fine.txt" in screen.shown
+        screen.send("y\r")
+        screen.wait_for("artoo undo 0198")
+        assert screen.shown.count("↳ + new  fine.txt") == 2
+        assert screen.end() == 0
+
+
 @pytest.mark.parametrize("command", ["apply", "discard"])
 def test_ctrl_c_at_the_question_is_an_end(project: Path, home: Path, command: str) -> None:
     """It ends the command at once, and what is typed after it settles nothing."""

@@ -32,6 +32,7 @@ def report(earlier: int, as_json: bool) -> None:
     """Report what happened since the last report. The next one begins with nothing."""
     from artoo.auditor.reading import earlier_reports, report_now
     from artoo.cli.audit_view import report_lines
+    from artoo.cli.screen import show_lines
     from artoo.runtime.system import SystemClock
 
     home = current_home()
@@ -46,7 +47,7 @@ def report(earlier: int, as_json: bool) -> None:
     elif not found:
         click.echo(f"Nothing has been audited yet in {home}.")
     else:
-        click.echo("\n\n".join("\n".join(report_lines(each)) for each in found))
+        show_lines(["\n\n".join("\n".join(report_lines(each)) for each in found)])
 
 
 @audit.command("verify")

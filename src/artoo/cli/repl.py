@@ -17,9 +17,10 @@ from artoo.cli.exit_codes import INTERRUPTED
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.outward import say
 from artoo.cli.pasted import images_in
-from artoo.cli.printable import show
+from artoo.cli.printable import printable, show
 from artoo.cli.prompt import Prompt
 from artoo.cli.run_command import Output, print_result
+from artoo.cli.screen import show_lines
 from artoo.cli.slash import SLASH_COMMANDS, SlashCommand, Tally
 from artoo.cli.text import Text, in_language
 from artoo.contracts.errors import ArtooError
@@ -91,7 +92,7 @@ class Conversation:
         """Reads and answers until end of input or /quit."""
         from importlib.metadata import version
 
-        show(self._text.banner.format(version=version("artoo")))
+        show_lines([self._text.banner.format(version=version("artoo"))], prose=True)
         for turn in self._session.turns:
             show(f"artoo> {turn.input}\n{turn.summary}\n")
         while True:
@@ -139,7 +140,7 @@ class Conversation:
         if isinstance(self._runtime, running.AuditedRuntime):
             from artoo.cli.audit_view import report_lines
 
-            show("\n".join(report_lines(await self._runtime.audit())))
+            show_lines(map(printable, report_lines(await self._runtime.audit())))
 
     async def _command(self, words: Sequence[str]) -> bool:
         """Runs a slash command. False when the person wants to leave."""
@@ -148,9 +149,8 @@ class Conversation:
         if command is SlashCommand.QUIT:
             return False
         if command is SlashCommand.HELP:
-            for known, meaning in SLASH_COMMANDS.items():
-                show(f"  /{known:<8} {meaning.summary}")
-            show(self._text.slash_help)
+            lines = [f"  /{known:<8} {meaning.summary}" for known, meaning in SLASH_COMMANDS.items()]
+            show_lines([*lines, self._text.slash_help])
         elif command is SlashCommand.CLEAR:
             self._session.clear()
         elif command is SlashCommand.AUDIT:

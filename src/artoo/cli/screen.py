@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TextIO
 
 from artoo.cli.paint import Paint
-from artoo.cli.wrapping import MARK, PLAIN_MARK, fold_marked
+from artoo.cli.printable import show_as_it_is
+from artoo.cli.wrapping import MARK, PLAIN_MARK, fold_marked, fold_prose
 
 NARROWEST, WIDEST = 60, 200
 """Columns that a layout is made for. A narrower terminal wraps lines by itself."""
@@ -45,3 +48,19 @@ class Screen:
     def width(self) -> int:
         """Columns to lay text out for."""
         return min(max(self.size().columns, NARROWEST), WIDEST)
+
+
+def show_lines(lines: Iterable[str], stream: TextIO | None = None, *, prose: bool = False) -> None:
+    """Lines that are safe to print, on standard output or `stream`, a terminal. In a pipe each stays whole.
+
+    On a terminal what is too long ends between words, and its further rows are marked: a name with many blanks
+    would look like several lines of artoo's. `prose`, as a letter, is not marked.
+    """
+    text = "\n".join(lines)
+    screen = Screen(stream or sys.stdout, Paint(), redraws=False)
+    if not screen.stream.isatty():
+        show_as_it_is(text)
+    elif prose:
+        show_as_it_is(fold_prose(text, screen.size().columns))
+    else:
+        screen.say(text + "\n")

@@ -22,7 +22,7 @@ from artoo.cli.review.choosing import of_path
 from artoo.cli.review.layout import Layout, conflict_hint, counts_line
 from artoo.cli.review.pager import page
 from artoo.cli.review.words import review_words
-from artoo.cli.screen import Screen
+from artoo.cli.screen import Screen, show_lines
 from artoo.cli.settled_lines import from_here
 from artoo.cli.task_names import local_time, name_at
 from artoo.cli.waiting import all_waiting, settling_commands, waiting_object, with_the_task
@@ -108,7 +108,7 @@ def apply(
         if as_json:
             show(_settled(pending, settled or Settled()))
         elif settled is not None:
-            show_as_it_is("\n".join(_applied(pending, review, settled, name)))
+            show_lines(_applied(pending, review, settled, name))
         if pending.on_board and settled is not None and settled.state == "applied":
             teams.append(pending.task_id)
         return settled is not None and settled.state in ("applied", "partly")
@@ -205,8 +205,7 @@ async def _apply(
     dangerous = any(one.change_class in BY_NAME for one in review.changes)
     if ask and (dangerous or not named):
         layout = _layout(review, pending.language, here)
-        _ask_about(pending, name)
-        click.echo("\n".join(layout.overview()), err=True)
+        _ask_about(pending, name, layout.overview())
         if not await agreed(layout.words.sure_apply):
             return None, whole
     chosen = tuple(here.named(typed) for typed in paths) or None
@@ -300,9 +299,10 @@ async def _show(lines: list[str]) -> None:
         show_as_it_is("\n".join(lines))
 
 
-def _ask_about(pending: Pending, name: str) -> None:
-    if pending.request:
-        click.echo(f"{name}  {one_line(pending.request)}", err=True)
+def _ask_about(pending: Pending, name: str, overview: Sequence[str] = ()) -> None:
+    about = [f"{name}  {one_line(pending.request)}"] if pending.request else []
+    if lines := [*about, *overview]:
+        show_lines(lines, sys.stderr)
 
 
 def _settled(pending: Pending, settled: Settled) -> str:

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from artoo.cli import screen
 from artoo.cli.printable import one_line, printable
 from artoo.cli.task_names import ID_SHOWN
 from artoo.contracts.agents import BoardTask, TaskChanged, TaskMoved
@@ -64,10 +65,8 @@ def _show_blocks(console: Console, rows: Iterable[Sequence[str]]) -> None:
 
 
 def show_lines(lines: Iterable[str]) -> None:
-    """Lines, wrapped at the terminal's width."""
-    console = Console(highlight=False)
-    for line in lines:
-        console.print(Text(printable(line)), soft_wrap=False)
+    """Lines, ended between words where the terminal is narrower (`artoo.cli.screen`)."""
+    screen.show_lines(map(printable, lines))
 
 
 def task_row(task: BoardTask) -> tuple[str, ...]:

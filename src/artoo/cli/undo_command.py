@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,8 +16,9 @@ from artoo.cli.asked import agreed, is_asked
 from artoo.cli.options import HELP, as_json_option
 from artoo.cli.outward import say
 from artoo.cli.places import Here
-from artoo.cli.printable import one_line, print_json, show
+from artoo.cli.printable import one_line, print_json, printable, show
 from artoo.cli.review.words import review_words
+from artoo.cli.screen import show_lines
 from artoo.cli.task_names import local_time, name_at
 from artoo.cli.text import count
 from artoo.contracts.changes import UndoableTask, UndoReport, path_bytes
@@ -97,12 +99,11 @@ def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> st
         what = ", ".join(part for part in (local_time(latest.last_at), shortened(one_line(asked), _ASKED)) if part)
         raise ConfigurationError(f"say which task; the latest here ({what}): artoo undo {name}")
     words = review_words(language_of(asked))
-    click.echo(f"{name}  {local_time(latest.last_at)}  {one_line(asked) or _NO_LOG}", err=True)
+    lines = [f"{name}  {local_time(latest.last_at)}  {one_line(asked) or _NO_LOG}"]
     paths = sorted(paths_of(config, latest.task_id), key=is_gits)  # the person's own first
-    for path in paths[:NAMED]:
-        click.echo(f"    {here.short(path)}", err=True)
-    if len(paths) > NAMED:
-        click.echo(f"    {words.more.format(count=f'{len(paths) - NAMED:,}')}", err=True)
+    lines += [f"    {here.short(path)}" for path in paths[:NAMED]]
+    lines += [f"    {words.more.format(count=f'{len(paths) - NAMED:,}')}"] if len(paths) > NAMED else []
+    show_lines(map(printable, lines), sys.stderr)
     return latest.task_id if asyncio.run(agreed(words.sure_undo)) else None
 
 
@@ -116,10 +117,10 @@ def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[s
     for one in known:
         last, until = local_time(one.last_at), local_time(one.until)
         name = name_at(home, one.task_id)
-        show(f"{name}  {last}  {one_line(requests[one.task_id]) or _NO_LOG}")
+        _show(f"{name}  {last}  {one_line(requests[one.task_id]) or _NO_LOG}")
         what = count("{count} paths", one.paths)
         what += f" in {one.transactions:,} acts" if one.transactions > 1 else ""
-        show(f"{' ' * len(name)}  {what}, until {until}: artoo undo {name}")
+        _show(f"{' ' * len(name)}  {what}, until {until}: artoo undo {name}")
 
 
 def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
@@ -128,17 +129,21 @@ def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
         return
     here = Here()
     if request:
-        show(f"asked for: {one_line(request)}")
+        _show(f"asked for: {one_line(request)}")
     became = {path: os.path.lexists(path_bytes(path)) for path in sorted(report.restored)}
     for done, is_there in (("put back", True), ("removed ", False)):
         for line in _told([path for path, there in became.items() if there is is_there], here):
-            show(f"{done}  {line}")
+            _show(f"{done}  {line}")
     for path in report.separate:
-        show(f"separate  {here.short(path)}: a file of its own now; other names that it had lead to another file")
+        _show(f"separate  {here.short(path)}: a file of its own now; other names that it had lead to another file")
     for conflict in report.refused:
-        show(f"left      {here.short(conflict.path)}: {conflict.reason}")
+        _show(f"left      {here.short(conflict.path)}: {conflict.reason}")
     if not report.restored and not report.refused:
         show("Everything was as before already.")
+
+
+def _show(line: str) -> None:
+    show_lines([printable(line)])
 
 
 def _told(paths: Sequence[str], here: Here) -> Iterator[str]:
