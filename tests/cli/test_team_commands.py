@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from artoo.agents.pulse import Beat
 from artoo.cli.mail_command import BOXES
 from artoo.cli.main import main
 from artoo.cli.serve_command import line_of, told
+from artoo.cli.team_view import record_line
 from artoo.contracts.agents import BoardState, PatrolRefused, TaskMoved
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.roles import Role
@@ -389,6 +391,27 @@ def test_what_serve_prints_holds_no_secret(events: bool, as_json: bool) -> None:
     assert line is not None and "api_key=" in line and "sk-abc" not in line
     if events or as_json:
         assert json.loads(line)["kind"] == "TaskMoved"
+
+
+def test_times_are_those_of_the_persons_own_clock(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In lists, letters, histories and what `artoo serve` prints; none says another zone's beside them."""
+    monkeypatch.setenv("TZ", "XYZ-09:30")  # east of UTC by so much
+    time.tzset()
+    try:
+        letter = run("mail", "send", "operator", "hello", "--json").json
+        sent = datetime.fromisoformat(letter["sent_at"]) + timedelta(hours=9, minutes=30)
+        assert f"{sent:%Y-%m-%d %H:%M}" in run("mail", "list").output
+        assert f"{sent:%Y-%m-%d %H:%M}, standard" in run("mail", "read", letter["id"]).output
+        at = datetime(2026, 11, 28, 20, 0, 1, tzinfo=UTC)
+        moved = TaskMoved(
+            event="e", board_task="t", before=None, after=BoardState.PENDING, actor="ada", at=at, by_policy=False
+        )
+        assert record_line(moved).startswith("2026-11-29 05:30  ")
+        line = line_of(Envelope("1", Role.BOARD, "s", at, moved), events=False, as_json=False)
+        assert line is not None and line.startswith("05:30:01  ")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_serve_needs_agents(run: Run, home: Path) -> None:

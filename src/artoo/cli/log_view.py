@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC
 from itertools import groupby
 
 import pydantic_core
@@ -63,14 +62,14 @@ def show_tasks(
     rows = [
         (
             task.task_id[:ID_SHOWN],
-            task.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
+            task.started.astimezone().strftime("%Y-%m-%d %H:%M"),
             _state(task),
             *(where.get(task.task_id, other) for _, where, other in more),
             Text(one_line(task.request)),
         )
         for task in tasks
     ]
-    heads = ("id", "started (UTC)", "ending", *(head for head, *_ in more), "request")
+    heads = ("id", "started", "ending", *(head for head, *_ in more), "request")
     table = Table(*heads, box=None, pad_edge=False)
     # The request alone gives way on a narrow terminal: an id that is cut says nothing.
     taken = sum(

@@ -84,7 +84,7 @@ def list_(name: str, box: str, limit: int, as_json: bool) -> None:
         (short(kept.mail.id), when(kept.mail.sent_at), kept.mail.sender, kept.mail.recipient, kept.mail.text)
         for kept in found
     ]
-    show_table(("id", "sent (UTC)", "from", "to", "text"), rows, f"No letters in the {box} of {name}.")
+    show_table(("id", "sent", "from", "to", "text"), rows, f"No letters in the {box} of {name}.")
 
 
 @mail.command("read")
@@ -112,7 +112,7 @@ def read(letter: str | None, everything: bool, as_json: bool) -> None:
     from artoo.cli.team_view import when
 
     found = kept.mail
-    head = f"{found.sender} to {found.recipient}, {when(found.sent_at)} UTC, {found.priority.value}"
+    head = f"{found.sender} to {found.recipient}, {when(found.sent_at)}, {found.priority.value}"
     about = [f"in reply to {found.in_reply_to}"] if found.in_reply_to else []
     about += [f"{kept.partition}: {kept.note}"] if kept.note else []
     show_lines(map(printable, [head, *about, "", found.text]), prose=True)

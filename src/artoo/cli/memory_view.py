@@ -79,7 +79,7 @@ def show_explanation(found: Explanation) -> None:
             megram.level.value,
             f"{share.attention:.3f}",
             f"{share.decision:+.3f}",
-            megram.created_at.strftime("%Y-%m-%d %H:%M"),
+            megram.created_at.astimezone().strftime("%Y-%m-%d %H:%M"),
             Text(one_line(megram.content)[:CONTENT_WIDTH]),
         )
     console.print(table)
@@ -112,7 +112,7 @@ def plot(curve: Sequence[tuple[datetime, float, float]], height: int = PLOT_HEIG
         f"{labels[row]:>8.2f} ┤" + "".join(cells) if row in labels else f"{'':8} │" + "".join(cells)
         for row, cells in enumerate(grid)
     ]
-    begin, end = curve[0][0].strftime("%Y-%m-%d"), curve[-1][0].strftime("%Y-%m-%d")
+    begin, end = curve[0][0].astimezone().strftime("%Y-%m-%d"), curve[-1][0].astimezone().strftime("%Y-%m-%d")
     lines.append(f"{'':10}{begin}{end:>{max(0, len(curve) - len(begin))}}")
     lines.append(f"{'':10}o attention   x decision   * both")
     return lines
@@ -212,7 +212,7 @@ def _print_potentials(console: Console, live: Potentials) -> None:
 
 def _print_report(console: Console, report: DreamReport) -> None:
     state = "" if report.finished else " (to be continued)"
-    started = report.started_at.strftime("%Y-%m-%d %H:%M")
+    started = report.started_at.astimezone().strftime("%Y-%m-%d %H:%M")
     console.print(
         Text(
             f"\nDream of {started}{state}: {report.examined:,} examined, {report.forgotten:,} forgotten, "

@@ -188,7 +188,7 @@ def line_of(envelope: Envelope, *, events: bool, as_json: bool) -> str | None:
     from artoo.cli.printable import one_line
 
     # Before it is cut: half a secret looks like none.
-    return shortened(f"{envelope.at:%H:%M:%S}  {one_line(outward(said))}", LONGEST)
+    return shortened(f"{envelope.at.astimezone():%H:%M:%S}  {one_line(outward(said))}", LONGEST)
 
 
 def told(envelope: Envelope) -> str | None:

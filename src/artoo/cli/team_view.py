@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -32,8 +32,8 @@ def short(identifier: str) -> str:
 
 
 def when(moment: datetime) -> str:
-    """A moment for people, in UTC."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    """A moment on the person's own clock, as everywhere but in the audit."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> None:
