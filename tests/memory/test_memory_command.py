@@ -11,13 +11,14 @@ from click.testing import CliRunner, Result
 
 from artoo.cli.memory_command import memory as command
 from artoo.cli.memory_command import pair_of
-from artoo.cli.memory_view import plot
-from artoo.contracts.memory import Megram, MegramState, TLayerProposal
+from artoo.cli.memory_view import plot, show_explanation
+from artoo.contracts.memory import Megram, MegramState, MemoryAction, Potentials, TLayerProposal
 from artoo.contracts.tags import LOCAL, Pair, macro_pair
 from artoo.memory import keys
 from artoo.memory.environment import Environment, Transaction, open_environment
 from artoo.memory.ledger import Ledger
 from artoo.memory.maintenance import Maintenance
+from artoo.ports.memory_books import Explanation, Share
 from artoo.runtime.system import SystemClock
 
 NOW = datetime.now(UTC)
@@ -134,6 +135,17 @@ def test_explain(home: Path) -> None:
     shown = ok(home, "explain", *FIND)
     assert "o attention" in shown and "id-1" in shown
     assert "no evidence" in ok(home, "explain", "tool:nothing")
+
+
+def test_an_explanation_names_notes_as_other_commands_take_them(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their whole ids, however narrow the terminal: two of one millisecond differ in their last characters."""
+    monkeypatch.setenv("COLUMNS", "80")
+    note = megram(1, FIND, -1.0).model_copy(update={"id": "01a2215b-06df-749d-9dbb-aec2a32fbbe7"})
+    live = Potentials(space=FIND.space, entity=FIND.entity, attention=0.9, decision=-0.9, action=MemoryAction.AVOID)
+    show_explanation(Explanation(live, (Share(note, 0.9, -0.9),), (), 0))
+    assert note.id in capsys.readouterr().out
 
 
 def test_plot() -> None:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from artoo.cli.printable import one_line
+from artoo.cli.team_view import show_table
+from artoo.cli.text import count
 from artoo.contracts.memory import DreamReport, MemoryAction, MemoryChange, Potentials, SOPRecord
 from artoo.contracts.shortened import shortened
 from artoo.ports.memory_books import Explanation, Findings, Overview
@@ -41,9 +42,9 @@ def show_overview(found: Overview) -> None:
     widest = max(1, *found.levels.values())
     console.print(Text("T  thinking       files; only you change them", style="bold"))
     for level in "CKM":
-        count = found.levels[level]
-        bar = "█" * max(1 if count else 0, round(30 * count / widest))
-        console.print(Text(f"{level}  {LEVEL_NAMES[level]:<13} {count:>9,}  {bar}"))
+        held = found.levels[level]
+        bar = "█" * max(1 if held else 0, round(30 * held / widest))
+        console.print(Text(f"{level}  {LEVEL_NAMES[level]:<13} {held:>9,}  {bar}"))
     console.print(f"{found.pairs:,} tag pairs, {found.bytes_used / 1e6:,.1f} MB")
     for action in (MemoryAction.EXPLOIT, MemoryAction.AVOID, MemoryAction.CAUTION):
         _show_strongest(console, action, found.strongest[action])
@@ -70,19 +71,19 @@ def show_explanation(found: Explanation) -> None:
     if not found.shares:
         console.print("Memory holds no evidence about this pair.")
         return
-    table = Table("id", "state", "level", "attention", "decision", "at", "content", box=None, pad_edge=False)
-    for share in found.shares:
-        megram = share.megram
-        table.add_row(
-            megram.id,
-            megram.state.value,
-            megram.level.value,
+    rows = [
+        (
+            share.megram.id,  # whole: it is what `artoo memory feedback` and `forget` take
+            share.megram.state.value,
+            share.megram.level.value,
             f"{share.attention:.3f}",
             f"{share.decision:+.3f}",
-            megram.created_at.astimezone().strftime("%Y-%m-%d %H:%M"),
-            Text(one_line(megram.content)[:CONTENT_WIDTH]),
+            share.megram.created_at.astimezone().strftime("%Y-%m-%d %H:%M"),
+            one_line(share.megram.content)[:CONTENT_WIDTH],
         )
-    console.print(table)
+        for share in found.shares
+    ]
+    show_table(("id", "state", "level", "attention", "decision", "at", "content"), rows, "")
     if found.left_out:
         console.print(f"{found.left_out:,} older entries count in the potentials but are not shown.", style="dim")
     for line in plot(found.curve):
@@ -223,7 +224,7 @@ def _print_report(console: Console, report: DreamReport) -> None:
     if report.error is not None:
         console.print(Text(f"  failed: {one_line(report.error)}", style="red"))
     if report.drafts_skipped:
-        console.print(Text(f"  {report.drafts_skipped} strong clusters were not worded", style="dim"))
+        console.print(Text(count("  not worded: {count} strong clusters", report.drafts_skipped), style="dim"))
     if report.scale > 1:
         needed = f"  rules have proved false: a new one needs {report.scale:.1f} times the evidence"
         console.print(Text(needed, style="dim"))

@@ -10,6 +10,7 @@ import click
 
 from artoo.cli.options import HELP, as_json_option
 from artoo.cli.printable import print_json, show
+from artoo.cli.text import count
 
 if TYPE_CHECKING:
     from artoo.runtime.config import Config
@@ -54,8 +55,9 @@ def tune(context: click.Context, worth: float | None, tasks: int, as_json: bool)
     if as_json:
         print_json([each.model_dump(mode="json") for each in kept])
         return
-    left = "".join(f", {count} left out ({why})" for why, count in logs.left_out)
-    show(f"{len(logs.records)} tasks read{left}; all criteria of a task are worth {rate:g} calls (--worth)")
+    left = "".join(f", {many} left out ({why})" for why, many in logs.left_out)
+    read = count("{count} tasks", len(logs.records))
+    show(f"{read} read{left}; all criteria of a task are worth {rate:g} calls (--worth)")
     _show_said(said, kept)
 
 
