@@ -168,6 +168,11 @@ async def test_a_long_task_is_kept_by_its_handle_and_cancelled(place: Place) -> 
         ran = await called(client, "run", request="run: wait", wait_seconds=0)
         assert ran["status"] == "working"
         assert (await called(client, "result", task_id=ran["task_id"], wait_seconds=0.1))["status"] == "working"
+        standing = await called(client, "status")
+        assert [one["status"] for one in (*standing["running"], *standing["latest"])] == ["working", "working"]
+        listed = (await client.read_resource("artoo://tasks")).contents[0]
+        assert isinstance(listed, TextResourceContents)
+        assert [one["status"] for one in json.loads(listed.text)] == ["working"]
         ended = await called(client, "cancel", task_id=ran["task_id"])
         assert (ended["status"], ended["stopped_by"], ended["resumable"]) == ("failed", "interrupted", True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from artoo.auditor.reading import report_so_far
@@ -80,10 +81,14 @@ class Looking:
             return running_report(task, self.clean)
         return self._told(task.result, task.request, SettledBooks.of(self.config.home))
 
-    def latest(self, most: int) -> tuple[TaskReport, ...]:
-        """The latest tasks of this home, latest first."""
+    def latest(self, most: int, running: Iterable[HandedTask]) -> tuple[TaskReport, ...]:
+        """The latest tasks of this home, latest first. `running`: those of this process."""
         books = SettledBooks.of(self.config.home)
-        return tuple(self._summed(one, books) for one in list_tasks(self.config.home, most))
+        own = {one.task_id: one for one in running}
+        return tuple(
+            self.handed(own[one.task_id]) if one.task_id in own else self._summed(one, books)
+            for one in list_tasks(self.config.home, most)
+        )
 
     def log(self, task_id: str) -> str:
         """A task's log as JSON lines. Raises ConfigurationError, MessageUnreadable."""

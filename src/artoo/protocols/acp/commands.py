@@ -93,9 +93,10 @@ class Commands:
         return await asyncio.to_thread(self.looking.pending, given)
 
     async def _status(self) -> str:
-        running = list(map(self.looking.handed, self.intake.running()))
+        at_work = self.intake.running()
+        running = list(map(self.looking.handed, at_work))
         waiting = await asyncio.to_thread(self.looking.waiting)
-        latest = await asyncio.to_thread(self.looking.latest, 5)
+        latest = await asyncio.to_thread(self.looking.latest, 5, at_work)
         parts = (
             ("Runs", [f"`{one.task_id}` {_short(one.request)}" for one in running]),
             ("Waits for you", [f"`{one.task_id}` {_short(one.request)} ({one.reason})" for one in waiting]),

@@ -80,11 +80,11 @@ def made_server(intake: Intake, project: Path) -> MCPServer[Any]:
     ):
         for tool in offered:
             server.add_tool(tool, annotations=hint, structured_output=True)
-    _add_resources(server, looking)
+    _add_resources(server, intake, looking)
     return server
 
 
-def _add_resources(server: MCPServer[Any], looking: Looking) -> None:
+def _add_resources(server: MCPServer[Any], intake: Intake, looking: Looking) -> None:
     async def found(looked: Awaitable[T]) -> T:
         try:
             return await looked
@@ -95,7 +95,7 @@ def _add_resources(server: MCPServer[Any], looking: Looking) -> None:
 
     @server.resource("artoo://tasks", name="tasks", description="The latest tasks", mime_type="application/json")
     async def tasks() -> str:
-        latest = await asyncio.to_thread(looking.latest, _LATEST)
+        latest = await asyncio.to_thread(looking.latest, _LATEST, intake.running())
         return json.dumps([one.model_dump(mode="json") for one in latest], ensure_ascii=False)
 
     @server.resource(

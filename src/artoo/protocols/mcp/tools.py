@@ -128,9 +128,11 @@ class Tools:
     @said_plainly
     async def status(self) -> Standing:
         """What runs, what waits for a yes, and the latest tasks."""
-        running = tuple(map(self.looking.handed, self.intake.running()))
+        at_work = self.intake.running()
+        running = tuple(map(self.looking.handed, at_work))
         waiting = await asyncio.to_thread(self.looking.waiting)
-        return Standing(running=running, waiting=waiting, latest=await asyncio.to_thread(self.looking.latest, 10))
+        latest = await asyncio.to_thread(self.looking.latest, 10, at_work)
+        return Standing(running=running, waiting=waiting, latest=latest)
 
     @said_plainly
     async def cancel(self, task_id: TaskId) -> TaskReport:
