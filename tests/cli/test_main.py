@@ -277,6 +277,28 @@ def test_a_reader_that_went_away_is_no_crash(monkeypatch: pytest.MonkeyPatch) ->
         print("what is left is flushed without a complaint")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a file that is always full")
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_full_disk_under_an_output_is_no_traceback(stream: str, home: Path) -> None:
+    """It is said in a line, if anywhere; the code is one of artoo's, and not the 120 that Python ends with."""
+    words = {"stdout": ["version"], "stderr": ["log", "show", "nix"]}[stream]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "artoo", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=full if stream == "stdout" else subprocess.PIPE,
+            stderr=full if stream == "stderr" else subprocess.PIPE,
+            env={**os.environ, "ARTOO_HOME": str(home), "PYTHONUNBUFFERED": ""},
+            text=True,
+            check=False,
+        )
+    if stream == "stderr":
+        assert ended.returncode == 2
+    else:
+        assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+        assert ended.stderr.startswith("artoo: standard output: No space left on device")
+
+
 @pytest.mark.parametrize("deep", [False, True])
 def test_what_the_system_refuses_is_a_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], deep: bool

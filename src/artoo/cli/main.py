@@ -9,7 +9,9 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -57,15 +59,33 @@ def artoo(context: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line. Returns the exit code: 0, 1, 2, 3 or 130 (SPEC section 12)."""
+    """Runs the command line. Returns the exit code: 0, 1, 2, 3, 4 or 130 (SPEC section 12)."""
     _open_what_is_closed()
+    code = _run(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _reader_gone()
+    except OSError as error:  # a full disk under `artoo … > FILE`: Python would say so in its own words, with 120
+        code = code if code == FAILED else _report([_refused_by_system(error)])
+        _let_go(sys.stdout)
+    try:
+        sys.stderr.flush()
+    except OSError:  # nobody can be told, and what was done was done
+        _let_go(sys.stderr)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """The command, and what its errors come to."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows `?`, and no traceback
     try:
         code: object = artoo.main(args=arguments, prog_name="artoo", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):  # nobody can be told
+            error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo(err=True)
@@ -106,14 +126,28 @@ def _refused_by_system(error: OSError) -> ArtooError:
     """A full disk, a read-only home, a missing right: the system's own words, and the path that they are about."""
     if isinstance(error, FileNotFoundError) and error.filename is None:
         return ArtooError("the current directory is no longer there; go to another one")
-    where = f"{error.filename}: " if error.filename else ""
+    where = f"{error.filename}: " if error.filename else "standard output: " if _is_full(sys.stdout) else ""
     return ArtooError(f"{where}{error.strerror or error}; artoo doctor looks at room and rights")
 
 
+def _is_full(stream: TextIO) -> bool:
+    """Whether what it holds cannot be written where it leads."""
+    try:
+        stream.flush()
+    except OSError:
+        return True
+    return False
+
+
 def _reader_gone() -> int:
-    """Nobody reads standard output any more (`artoo … | head`). Python would complain when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Nobody reads standard output any more (`artoo … | head`)."""
+    _let_go(sys.stdout)
     return INTERRUPTED
+
+
+def _let_go(stream: TextIO) -> None:
+    """What it still holds goes nowhere: Python would complain when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _leaves(group: BaseExceptionGroup[ArtooError | OSError]) -> Iterator[ArtooError | OSError]:
@@ -128,7 +162,8 @@ def _leaves(group: BaseExceptionGroup[ArtooError | OSError]) -> Iterator[ArtooEr
 def _report(errors: Sequence[ArtooError]) -> int:
     """Shows each error once. Returns the exit code of the first."""
     for message in dict.fromkeys(str(error) for error in errors):
-        say(message)
+        with suppress(OSError):  # standard error is full or closed: nobody can be told
+            say(message)
     return _code_of(errors[0])
 
 
