@@ -277,6 +277,16 @@ def test_a_reader_that_went_away_is_no_crash(monkeypatch: pytest.MonkeyPatch) ->
         print("what is left is flushed without a complaint")
 
 
+@pytest.mark.parametrize(("words", "needs"), [(("serve",), "--web"), (("mcp",), "--http")])
+def test_a_port_of_nothing_is_refused(
+    words: tuple[str, ...], needs: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without what opens it nobody would answer there, and nothing said so."""
+    assert main([*words, "--port", "7300"]) == 2
+    assert f"say {needs} too" in capsys.readouterr().err
+    assert not home.exists()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a file that is always full")
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_full_disk_under_an_output_is_no_traceback(stream: str, home: Path) -> None:

@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 
 Table = dict[str, object]
 
+_PORT = 8_722
+
 
 @click.group(invoke_without_command=True, context_settings=HELP)
 @click.option("--http", is_flag=True, help="Serve by HTTP on loopback, to whoever has the token.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8_722, show_default=True, help="With --http.")
+@click.option("--port", type=click.IntRange(0, 65_535), help=f"With --http (default: {_PORT}).")
 @click.option(
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Where tasks work unless a client says otherwise (default: the current directory).",
 )
 @click.pass_context
-def mcp(context: click.Context, http: bool, port: int, project: Path | None) -> None:
+def mcp(context: click.Context, http: bool, port: int | None, project: Path | None) -> None:
     """Serve MCP on standard input and output: other programs hand artoo tasks. docs/protocols.md says how.
 
     The commands are about the other direction, MCP servers whose tools artoo may use: those of the configuration,
@@ -41,10 +43,13 @@ def mcp(context: click.Context, http: bool, port: int, project: Path | None) -> 
     """
     if context.invoked_subcommand is not None:
         return
+    if port is not None and not http:
+        raise click.UsageError("--port is that of HTTP: say --http too")
     from artoo.protocols.mcp.serving import serve  # the SDK: 0.5 s
     from artoo.runtime.config_file import load_config
 
-    asyncio.run(serve(load_config(), (project or Path.cwd()).resolve(), port if http else None, say))
+    at = (_PORT if port is None else port) if http else None
+    asyncio.run(serve(load_config(), (project or Path.cwd()).resolve(), at, say))
 
 
 @mcp.command(name="list", context_settings=HELP)

@@ -60,6 +60,8 @@ def serve(context: click.Context, events: bool, as_json: bool, web: bool, port: 
     """
     from artoo.runtime.team.instance import only_instance
 
+    if port is not None and not web:
+        raise click.UsageError("--port is that of the page: say --web too")
     config = current_config()
     with only_instance(config.home):
         code = asyncio.run(_serve_with_page(config, _printer(events, as_json), web=web, port=port))
