@@ -26,6 +26,7 @@ _MAY_BE_FENCE = re.compile(r"```|~~~")
 _JSON_INFO = frozenset({"json", "jsonc", "json5"})
 _WORDS_INFO = frozenset({"", "text", "txt", "markdown", "md"})
 _NATIVE_CALL = {"name", "arguments"}
+_STEP_KEYS = frozenset({"tool", "function", "arguments"})
 _MOST_PROBLEMS = 4
 
 
@@ -180,7 +181,7 @@ def _removed(holder: object, path: tuple[int | str, ...]) -> bool:
 
 
 def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -> T:
-    fences = fences_in(text)
+    fences = fences_in(text, _is_call(schema))
     headers = objects_in(_without_code(text, fences))
     if not headers:
         value = _salvaged(fences, schema, cut=cut)
@@ -194,7 +195,7 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
     for number, found in enumerate(steps):
         words = _is_words(found, schema)
         until = next((each.start for each in steps[number + 1 :] if _is_step(each, found, schema)), len(text))
-        fence = _words_of(text, found, fences) if words else _body_of(text[:until], found, fences)
+        fence = _words_of(text, found, fences, schema) if words else _body_of(text[:until], found, fences, schema)
         if found.value is None:
             problem = problem or found.problem
         elif fence is not None and not fence.closed and cut:
@@ -257,12 +258,28 @@ def _may_be_json(fence: Fence) -> bool:
     return fence.info.lower() in _JSON_INFO or (not fence.info and fence.text.lstrip().startswith("{"))
 
 
-def _body_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
+def _is_call(schema: type[BaseModel]) -> Callable[[str], bool]:
+    """Whether a text begins with a further step, on a line of its own (a tag may stand before it) and by the key
+    that makes it one: so a manifest with a tool's name in it is none.
+    """
+    specs = getattr(schema, "specs", None)
+
+    def is_next(between: str) -> bool:
+        found = next(iter(objects_in(between)), None) if specs is not None and "{" in between else None
+        if found is None or not found.value or not _STEP_KEYS & found.value.keys():
+            return False
+        before = between[: found.start].rpartition("\n")[2].strip()
+        return (not before or before.startswith("<")) and _is_step(found, found, schema)
+
+    return is_next
+
+
+def _body_of(text: str, header: Found, fences: list[Fence], schema: type[BaseModel]) -> Fence | None:
     """The first block after the header, else the last one before it; never the one that the header stands in.
 
     The text ends where the next step begins: what stands behind that is its block.
     """
-    after = fences_in(_behind(text, header, fences))
+    after = fences_in(_behind(text, header, fences), _is_call(schema))
     if after:
         return after[0]
     before = [fence for fence in fences if fence.end <= header.start]
@@ -283,15 +300,15 @@ def _is_words(header: Found, schema: type[T]) -> bool:
     return says is not None and header.value is not None and says(header.value)
 
 
-def _words_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
+def _words_of(text: str, header: Found, fences: list[Fence], schema: type[BaseModel]) -> Fence | None:
     """Words may hold blocks of code: those in a block around them, or all that follows where there is none."""
     rest = _behind(text, header, fences)
-    fence = wrapping(rest)
+    fence = wrapping(rest, _is_call(schema))
     if fence is not None and (fence.info.lower() in _WORDS_INFO or not rest[fence.end :].strip()):
         return fence
     if rest.strip():
         return Fence(0, len(rest), "", rest.strip(), closed=False)
-    return _body_of(text, header, fences)
+    return _body_of(text, header, fences, schema)
 
 
 def _joined(header: dict[str, object], body_field: str, fence: Fence | None) -> dict[str, object]:

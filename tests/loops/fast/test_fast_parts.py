@@ -102,6 +102,40 @@ def test_a_step_knows_how_many_more_stood_in_its_answer() -> None:
     assert read(one.replace("ls", 'echo {"tool": "shell"}')).others == 0
 
 
+README = "# a\n\n```sh\nls\n```\nend"
+
+
+@pytest.mark.parametrize("said", ["", "Now the answer.\n\n", "<tool_call>\n"])
+@pytest.mark.parametrize(
+    ("info", "text"), [("markdown", "# a"), ("markdown", README), ("md", "a\n```\nls\n```\nb"), ("text", "# a")]
+)
+def test_a_further_step_does_not_stand_in_the_file_of_the_first(info: str, text: str, said: str) -> None:
+    """A block of Markdown may hold blocks, but not the step behind it: the file had that step's line at its end."""
+    more = f'{said}{{"tool": "answer", "sources": [1]}}\n```\nIt is made.\n```'
+    step = read_answer(
+        f'{{"tool": "write_file", "input": "a.md"}}\n```{info}\n{text}\n```\n{more}',
+        step_contract(SPECS),
+        body_field="body",
+    )
+    assert (step.tool, step.body, step.others) == ("write_file", text, 1)
+
+
+def test_an_answer_ends_where_a_further_step_begins() -> None:
+    """Its words are what the person reads."""
+    text = '{"tool": "answer"}\n```\nRun:\n```sh\nls\n```\nend\n```\n{"tool": "shell"}\n```\nls\n```'
+    assert read_answer(text, step_contract(SPECS), body_field="body").body == "Run:\n```sh\nls\n```\nend"
+
+
+@pytest.mark.parametrize(
+    "shown", ['{"name": "shell", "version": "1.0"}', '{"tool": "hammer"}', 'say {"tool": "shell"}']
+)
+def test_a_file_may_show_what_is_no_step(shown: str) -> None:
+    """A manifest that has a tool's name, or a line with a call in it, ends no block."""
+    body = f"# a\n```\n{shown}\n```\nend"
+    text = f'{{"tool": "write_file", "input": "a.md"}}\n```markdown\n{body}\n```'
+    assert read_answer(text, step_contract(SPECS), body_field="body").body == body
+
+
 @pytest.mark.parametrize(
     ("text", "others"),
     [
