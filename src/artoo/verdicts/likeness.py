@@ -17,16 +17,36 @@ def same_answer(one: str, other: str, request: str = "") -> bool:
     Words of the request are labels. Two zeros, and two answers without anything in them, confirm nothing: so do two
     ways that both went wrong.
     """
+    numbers, names = _stated(one, other, request)
+    nested = names[0] <= names[1] or names[1] <= names[0]
+    if all(numbers):
+        return _covers(*numbers) and not _zero(numbers) and (nested or not all(names))
+    return all(names) and _near(*map(len, names)) and nested
+
+
+def same_figures(answer: str, other: str, request: str, outputs: Sequence[str]) -> bool:
+    """Whether an answer in sentences gives the numbers of what a program put out, and no name that is not there.
+
+    The words between them are its author's, in whatever language: a name is what the author's own calls put out.
+    This says nothing of what the sentences make of the numbers.
+    """
+    numbers, names = _stated(answer, other, request)
+    known = {word for text in outputs for word in words_of(text)}
+    return all(numbers) and _covers(*numbers) and not _zero(numbers) and names[0] & known <= names[1]
+
+
+def _stated(one: str, other: str, request: str) -> tuple[list[list[Number]], list[set[str]]]:
+    """The numbers and the names of both."""
     numbers = [_numbers(text) for text in (one, other)]
     names = [
         set(words_of(text)) - set(words_of(request)) - {word for number in found for word in words_of(number.text)}
         for text, found in zip((one, other), numbers, strict=True)
     ]
-    nested = names[0] <= names[1] or names[1] <= names[0]
-    if all(numbers):
-        zero = all(each.values and not any(each.values) for found in numbers for each in found)
-        return _covers(*numbers) and not zero and (nested or not all(names))
-    return all(names) and _near(*map(len, names)) and nested
+    return numbers, names
+
+
+def _zero(numbers: Sequence[Sequence[Number]]) -> bool:
+    return all(each.values and not any(each.values) for found in numbers for each in found)
 
 
 def _numbers(text: str) -> list[Number]:

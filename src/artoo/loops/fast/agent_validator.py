@@ -177,7 +177,8 @@ class AgentValidator:
         """What a second way decides; None when none is due, or it leaves the rest to a judge that may be asked.
 
         A person's own check needs none. A small model's checks of its own work do: they are no better than it.
-        Where two other ways make other files, that is asked for once; then it stands, confirmed by nothing.
+        Where two other ways make other files, that is asked for once; then it stands, confirmed by nothing. Where
+        words have a second way's figures, a judge reads what they make of them.
         """
         wanted = self.second_look.wanted(small_model=result.small_model)
         persons = any(each.by == "person" for each in subtask.success_criteria)
@@ -187,11 +188,13 @@ class AgentValidator:
             found = await second_way(result, subtask.intent, SecondAuthor(self.asker, subtask, cause), self.source)
         except BudgetExhausted as error:
             return Judged.open(left or _TWO_WAYS, judging.no_budget(error))
-        if found.verdict == "agreed" or found.kept:
-            agreed = (
-                judging.verdict_on(each, "pass", found.evidence, DecidedBy.AGREEMENT) for each in left or _TWO_WAYS
-            )
-            return Judged(tuple(agreed), output=found.kept)
+        figures = found.verdict == "figures"
+        agreed = tuple(
+            judging.verdict_on(each, "pass", found.evidence, DecidedBy.AGREEMENT)
+            for each in (_TWO_WAYS if figures else left or _TWO_WAYS)
+        )
+        if found.verdict == "agreed" or found.kept or (figures and not left):
+            return Judged(agreed, output=found.kept)
         if found.verdict == "open":
             return None if left and not result.small_model else Judged.open(left or _TWO_WAYS, found.evidence)
         differ = Reason(found=Found.WAYS_DIFFER, said=found.evidence)
@@ -199,7 +202,8 @@ class AgentValidator:
             return Judged(judging.against(left, Fact(differ, contradicts=False)))
         if left and not result.small_model:
             judged = await self._asked_about(subtask, result, left, cause)
-            return replace(judged, verdicts=(*judged.verdicts, *Judged.open(_TWO_WAYS, differ).verdicts))
+            beside = agreed if figures else Judged.open(_TWO_WAYS, differ).verdicts
+            return replace(judged, verdicts=(*judged.verdicts, *beside))
         return Judged.open(left or _TWO_WAYS, differ)
 
     async def _asked_about(

@@ -25,7 +25,7 @@ from artoo.loops.tool_text import program_in
 from artoo.ports.evidence import TRIAL_TEXTS, EvidenceSource, Language
 from artoo.prompts.library import procedural
 from artoo.prompts.segments import Segment
-from artoo.verdicts.likeness import same_answer
+from artoo.verdicts.likeness import same_answer, same_figures
 
 _OTHER_WAYS = 2
 """How many other ways are tried at most, until two agree."""
@@ -106,10 +106,11 @@ class SecondAuthor:
 class Agreement:
     """What the ways gave. `kept` is what two others agree on when it is not the first way's answer.
 
-    `other`: two agree, and not with the first; `differ`: no two do; `open`: there was no second one.
+    `figures`: the first one's words have the figures of the second; `other`: two agree, and not with the first;
+    `differ`: no two do; `open`: there was no second one.
     """
 
-    verdict: Literal["agreed", "other", "differ", "open"]
+    verdict: Literal["agreed", "figures", "other", "differ", "open"]
     evidence: str
     kept: str = ""
 
@@ -129,6 +130,10 @@ async def second_way(
         same = next((each for each in ways if each.agrees(way, request)), None)
         if same is first:
             return Agreement("agreed", f"two ways give {first}")
+        if not (result.verbatim or result.small_model or first.files or way.files) and same_figures(
+            first.answer, way.answer, request, [call.output for call in result.tool_calls]
+        ):
+            return Agreement("figures", f"two ways give {way}")
         if same is not None:
             return Agreement("other", str(same), same.answer)
         ways.append(way)

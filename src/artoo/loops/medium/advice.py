@@ -16,16 +16,7 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.memory import Calibration, CalibrationEntry
 from artoo.contracts.plan import Caution, MustNot
-from artoo.contracts.tags import (
-    Pair,
-    is_kind,
-    is_wide,
-    kind_pair,
-    micro_pair,
-    target_of,
-    tool_of,
-    tool_pair,
-)
+from artoo.contracts.tags import Pair, is_kind, is_wide, kind_pair, micro_pair, target_of, tool_of, tool_pair
 from artoo.loops.medium.blocking import keeping_hands
 from artoo.loops.tool_text import is_short
 from artoo.ports.tools import ToolSpec

@@ -14,14 +14,7 @@ from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, assurance_of
 from artoo.contracts.findings import FailedLast, Found, LeftOpen, ResultFact, Unconfirmed, Unjudged, Unread
 from artoo.contracts.shortened import shortened
-from artoo.contracts.solution import (
-    Directive,
-    FinalResult,
-    ReplanRequest,
-    RoleFailure,
-    StoppedBy,
-    UnmetCriterion,
-)
+from artoo.contracts.solution import Directive, FinalResult, ReplanRequest, RoleFailure, StoppedBy, UnmetCriterion
 from artoo.evidence.facts import rests_on_nothing
 from artoo.loops.asking import Asker
 from artoo.loops.medium.gaps import verdicts_of

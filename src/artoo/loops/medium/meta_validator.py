@@ -18,15 +18,7 @@ from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.evidence.facts import own_knowledge
 from artoo.loops.asking import Asker
-from artoo.loops.medium.fan_in import (
-    FanIn,
-    concluding,
-    covered,
-    merged_output,
-    of_the_whole,
-    refuted,
-    unfinished,
-)
+from artoo.loops.medium.fan_in import FanIn, concluding, covered, merged_output, of_the_whole, refuted, unfinished
 from artoo.loops.medium.gaps import verdicts_of
 from artoo.loops.medium.merging import Merged, merge
 from artoo.loops.medium.plan_draft import of_person
