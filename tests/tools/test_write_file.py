@@ -31,6 +31,16 @@ async def test_a_relative_path_is_where_the_person_stands(toolbox: SubTaskToolbo
     assert (roots.workspace / "notes.md").read_text() == "x"
 
 
+async def test_quotation_marks_around_a_path_are_not_in_the_name(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """A file was made whose name had them, and the right one stayed as it was."""
+    (roots.project / "a.txt").write_text("old")
+    call = await write(toolbox, "`a.txt`", "new")
+    assert (call.status, call.target) == (CallStatus.OK, "a.txt")
+    assert (await edit(toolbox, '"a.txt"', "new", "newer")).status is CallStatus.OK
+    assert [each.name for each in roots.project.iterdir()] == ["a.txt"]
+    assert (await write(toolbox, "./'b'", "x")).target == "'b'"
+
+
 async def test_what_is_there_is_replaced(toolbox: SubTaskToolbox, roots: Roots) -> None:
     """Nothing is asked in a view; a file that has this very content is left alone, and the record says so."""
     (roots.project / "a.txt").write_text("old")

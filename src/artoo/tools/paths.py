@@ -10,6 +10,9 @@ from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.world import Files
 
+_MARKS = frozenset(('""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u00ab\u00bb", "\u300c\u300d"))
+"""Pairs of quotation marks, the first and the last."""
+
 
 def is_within(path: Path, folder: Path) -> bool:
     """Whether `path` is `folder` or below it, by name alone (links are not followed)."""
@@ -29,6 +32,15 @@ def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:
             name = str(roots.home) + name[len(home) :]
             break
     return Path(os.path.normpath((base or roots.project) / name))
+
+
+def unquoted(text: str) -> str:
+    """A path without the quotation marks that were put around all of it, as in `"a b.txt"`; else as it is. A file
+    whose name has them is named by `./` before it.
+    """
+    name = text.strip()
+    marks, inner = name[:1] + name[-1:], name[1:-1].strip()
+    return inner if inner and marks in _MARKS and not {*marks} & {*inner} else text
 
 
 def entry_at(files: Files, path: Path) -> Path | None:
@@ -54,7 +66,8 @@ def is_directory(files: Files, path: Path) -> bool:
 
 
 def existing(text: str, roots: Roots, files: Files) -> Path:
-    """The path of an input: in the project, else in the workspace; also when `text` is a printable path.
+    """The path of an input: in the project, else in the workspace; also when `text` is a printable path, and in
+    quotation marks where no file has them in its name.
 
     When nothing is there, the path in the project.
     """
@@ -62,6 +75,8 @@ def existing(text: str, roots: Roots, files: Files) -> Path:
     candidates = [first, absolute(text, roots, roots.workspace)]
     if "\\" in text:
         candidates.append(absolute(os.fsdecode(path_bytes(text)), roots))
+    if (bare := unquoted(text)) != text:
+        candidates += [first := absolute(bare, roots), absolute(bare, roots, roots.workspace)]
     return next((path for path in candidates if entry_at(files, path) is not None), first)
 
 

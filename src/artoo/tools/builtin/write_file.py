@@ -10,7 +10,7 @@ from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.read_file import PATH_ALIASES
-from artoo.tools.paths import absolute, in_home, shown
+from artoo.tools.paths import absolute, in_home, shown, unquoted
 from artoo.tools.text_file import Text, exact_text
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
@@ -70,7 +70,7 @@ class WriteFile(Announcing):
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises ToolError when the path is no path for a file or the disk does not let it."""
-        text = argument(arguments, "path")
+        text = unquoted(argument(arguments, "path"))
         if text.endswith("/"):
             raise ToolError(f"{text!r} is a directory; give the path of a file in it")
         path = self._place(text)
@@ -86,7 +86,7 @@ class WriteFile(Announcing):
         return (None if before is None else await in_thread(exact_text, before)) or Text("")
 
     def _place(self, text: str) -> Path:
-        return absolute(text, self.roots)
+        return absolute(unquoted(text), self.roots)
 
 
 def _as_in(before: Text, content: str) -> tuple[bytes, str]:
