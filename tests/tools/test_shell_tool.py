@@ -216,6 +216,14 @@ async def test_python_runs_isolated_in_the_project(
     assert (call.status, call.output, call.identity) == (CallStatus.OK, '["数据\\n"]\n', ("python",))
 
 
+async def test_python_imports_what_the_project_has(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """As a script in it would: each such call failed, and was made again by the shell."""
+    (roots.project / "app").mkdir()
+    (roots.project / "app" / "util.py").write_text("def parse(text):\n    return int(text)\n")
+    call = await toolbox.call("python", {"code": "from app.util import parse\nprint(parse('7'))"})
+    assert (call.status, call.output, call.changes) == (CallStatus.OK, "7\n", ())
+
+
 @pytest.mark.parametrize(
     ("code", "says"),
     [

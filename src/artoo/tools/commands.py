@@ -70,7 +70,9 @@ def bash(script: str) -> tuple[str, ...]:
 
 
 def python(script: str, interpreter: str = sys.executable) -> tuple[str, ...]:
-    """How a script of Python is run: apart from the person's environment and site directory."""
+    """How a script of Python is run: apart from the person's environment and site directory. The project's modules
+    can be imported where no other has the name: first in the path, a `json.py` there would break any script.
+    """
     return (interpreter, "-I", "-X", "utf8", "-c", _SHOWING_LINES, script)
 
 
@@ -84,6 +86,7 @@ def told(kind, error, trace):
     traceback.print_exception(kind, error, trace)
 sys.excepthook = told
 linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+sys.path.append("")
 sys.modules["__main__"] = main = types.ModuleType("__main__")
 exec(compile(code, name, "exec"), main.__dict__)
 """
