@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from artoo.llm.calls import as_call
 from artoo.llm.fences import Fence, fences_in, wrapping
 from artoo.llm.jsontext import Found, objects_in
+from artoo.llm.tagged import tagged_calls, untagged
 from artoo.ports.tools import ToolSpec
 
 T = TypeVar("T", bound=BaseModel)
@@ -183,6 +184,10 @@ def _removed(holder: object, path: tuple[int | str, ...]) -> bool:
 def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -> T:
     fences = fences_in(text, _is_call(schema))
     headers = objects_in(_without_code(text, fences))
+    if "<" in text and getattr(schema, "specs", None) is not None:
+        tagged = [each for each in tagged_calls(text) if not _is_inside(each.start, fences)]
+        if tagged and (not headers or tagged[0].start < headers[0].start):
+            return _read_with_body(untagged(text, tagged), schema, body_field, cut=cut)
     if not headers:
         value = _salvaged(fences, schema, cut=cut)
         if value is not None:
@@ -289,9 +294,13 @@ def _body_of(text: str, header: Found, fences: list[Fence], schema: type[BaseMod
 def _behind(text: str, header: Found, fences: list[Fence]) -> str:
     """What follows the header, and the fence around it."""
     rest = text[header.end :]
-    if any(fence.start < header.start < fence.end for fence in fences):
+    if _is_inside(header.start, fences):
         return _OWN_FENCE_END.sub("", rest, count=1)
     return rest
+
+
+def _is_inside(place: int, fences: Sequence[Fence]) -> bool:
+    return any(fence.start < place < fence.end for fence in fences)
 
 
 def _is_words(header: Found, schema: type[T]) -> bool:

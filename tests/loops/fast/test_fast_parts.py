@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
-from artoo.llm.reading import read_answer
+from artoo.llm.reading import Unreadable, read_answer
 from artoo.loops.asking import together
 from artoo.loops.fast.judgement import claim_of
 from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
@@ -118,6 +118,41 @@ def test_a_further_step_does_not_stand_in_the_file_of_the_first(info: str, text:
         body_field="body",
     )
     assert (step.tool, step.body, step.others) == ("write_file", text, 1)
+
+
+NAMED = '<invoke name="shell">\n<parameter name="command">{}</parameter>\n</invoke>'
+SHOWN = NAMED.format("ls")
+EQUALS = "<function=shell>\n<parameter=command>\n{}\n</parameter>\n</function>"
+
+
+@pytest.mark.parametrize("form", [NAMED, EQUALS, f"<calls>\n{NAMED}\n</calls>", f"<tool_call>{EQUALS}</tool_call>"])
+@pytest.mark.parametrize("command", ["ls", "cat <<X\n```\n{}\n```\nX", 'echo {"tool": "answer"}'])
+@pytest.mark.parametrize("before", ["", "I look first.\n", "<think>\nhm\n</think>\n"])
+def test_a_call_in_tags_is_a_call(form: str, command: str, before: str) -> None:
+    """It was taken for words, and the person was given it as the answer."""
+    text = before + form.replace("{}", command)
+    step = read_answer(text, step_contract(SPECS), body_field="body")
+    assert (step.tool, step.more, step.others) == ("shell", {"command": command}, 0)
+    two = read_answer(f"{text}\n{NAMED.format('pwd')}", step_contract(SPECS), body_field="body")
+    assert (two.more, two.others) == ({"command": command}, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Write it so:\n```xml\n{SHOWN}\n```",
+        f"In a line: {SHOWN}",
+        SHOWN.removesuffix("</invoke>"),
+        '<invoke name="shell">\n<parameter name="command">ls',
+        f'{{"tool": "answer"}}\nSo:\n{SHOWN}',
+    ],
+)
+def test_tags_that_are_shown_are_no_call(text: str) -> None:
+    """In a block, within a line, without an end, in the words of an answer."""
+    try:
+        assert read_answer(text, step_contract(SPECS), body_field="body").tool == ANSWER
+    except Unreadable:
+        assert "```xml" in text
 
 
 def test_an_answer_ends_where_a_further_step_begins() -> None:
