@@ -27,10 +27,14 @@ def missing(answer: str, output: str, request: str = "") -> tuple[Token, ...]:
         ("32:30 / 5 = 6:30 per km", "5 km in 32:30", "pace"),
         ("2026-12-03 − 2026-11-27 = 6 days", "trip 2026-12-03", "Today: 2026-11-27"),
         ("From a to b: 2026-03-02 − 2026-01-15 = 46 days", "a,2026-01-15\nb,2026-03-02", ""),
+        ("a.txt: due 2026-10-01, 58 days late", "a,2026-10-01\nb,2026-11-19\n7,9", "Today: 2026-11-28"),
+        ("- logs/app-2026-08-01.log (119 Tage alt)", "logs/app-2026-08-01.log\n7\n9", "Today: 2026-11-28"),
+        ("| a | 2026-03-02 | 2026-01-15 | 46 |", "a,2026-01-15\nb,2026-03-02\n7,9", ""),
     ],
 )
 def test_a_formula_may_use_what_words_and_a_percentage_say(answer: str, output: str, asked: str) -> None:
-    """A small factor, one and a known share, a time, two dates: no call has to show the factor itself."""
+    """A small factor, one and a known share, a time, two dates, or a date of its line and today: no call has to
+    show the factor itself."""
     assert missing(answer, output, asked) == ()
 
 
@@ -45,6 +49,10 @@ def test_a_formula_may_use_what_words_and_a_percentage_say(answer: str, output: 
         ("100.00 × 1.18 = 118.00", "net 100.00; 7", "plus 19 % VAT", ["1.18", "118.00"]),
         ("2026-12-03 − 2026-11-27 = 7 days", "trip 2026-12-03", "Today: 2026-11-27", ["7"]),
         ("2026-12-03 − 2026-11-20 = 13 days", "trip 2026-12-03", "", ["20", "13"]),
+        ("a: due 2026-10-01, 57 days late", "a,2026-10-01\n7,9", "Today: 2026-11-28", ["57"]),
+        ("a: due 2026-10-01.\n58 days late", "a,2026-10-01\n7,9", "Today: 2026-11-28", ["58"]),
+        ("a: due 2026-10-02, 57 days late", "a,2026-10-01\n7,9", "Today: 2026-11-28", ["57"]),
+        ("a: 2026-10-01, 58 EUR", "a,2026-10-01\nb,2026-11-28\n7,9", "", ["58"]),
         ("It took 8:30", "5 km in 32:30", "", ["8:30"]),
     ],
 )

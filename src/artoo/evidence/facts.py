@@ -63,11 +63,9 @@ def broken_act(result: ExecutionResult) -> Fact | None:
 
 
 def _deciding_act(result: ExecutionResult) -> int:
-    """The number of the last call that went out; of the last of all when every one was turned away; 0: none.
-
-    Each program of a small model is a whole way by itself: one that it comes back to decides, since nothing has
-    changed after it, and not the way that failed in between.
-    """
+    """The number of the last call that went out; of the last of all when every one was turned away; 0: none. Each
+    program of a small model is a whole way by itself: one that it comes back to decides, since nothing has changed
+    after it, and not the way that failed in between."""
     if result.small_model and result.put_out_by is not None:
         return result.put_out_by
     ran = [number for number, call in enumerate(result.tool_calls, 1) if not call.never_ran]
@@ -75,10 +73,8 @@ def _deciding_act(result: ExecutionResult) -> int:
 
 
 def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
-    """What is wrong with a last call; None when an answer may rest on it.
-
-    One that says no is what the answer may report, if it names it as a source.
-    """
+    """What is wrong with a last call; None when an answer may rest on it. One that says no is what the answer may
+    report, if it names it as a source."""
     match call.status:
         case _ if call.dropped or call.withheld_by is not None:
             found, said = Found.WITHHELD, ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool
@@ -104,8 +100,7 @@ async def floating_tokens(
     result: ExecutionResult, request: Sequence[str], around: Callable[[], Awaitable[str]], source: EvidenceSource
 ) -> Fact | None:
     """Tokens of the answer that stand nowhere; what costs a look (at the difference, the listing that `around`
-    makes, the paths) is looked at only when something is missing.
-    """
+    makes, the paths) is looked at only when something is missing."""
     calls = result.tool_calls
     if result.put_out_by is not None and not own_words(calls[result.put_out_by - 1]):
         return None

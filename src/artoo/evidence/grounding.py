@@ -138,11 +138,9 @@ def _stands(token: Token, seen: Seen) -> bool:
         case "quote":
             return all(folded(part) in seen.folded for part in _ELLIPSIS.split(token.text))
         case "path" | "url":
-            path, outputs = token.text.rstrip("/").removeprefix("./"), seen.texts[: seen.outputs]
+            path, put = token.text.rstrip("/").removeprefix("./"), seen.texts[: seen.outputs]
             begun = (path[:end] + sign for end in range(path.rfind("/") + 2, len(path) + 1) for sign in _VARIABLE)
-            return plain_digits(path).casefold() in seen.whole or any(
-                each in put for each in begun for put in outputs
-            )
+            return plain_digits(path).casefold() in seen.whole or any(one in each for one in begun for each in put)
         case "id":
             runs = [] if "@" in text else _DIGITS.findall(text)
             return text in seen.whole or (bool(runs) and all(run.lstrip("0") in seen.digits for run in runs))

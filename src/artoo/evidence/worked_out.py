@@ -71,6 +71,9 @@ def worked_out(
     asked = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in known]
     refuted = dict(_refuted([cell for cell in asked if not _covers(cell, totals)], cells, given, answer))
     wanted = set(wanted) - refuted.keys()
+    dates = [cell for cell in cells if cell.unit == _DATED and cell.number.text in stated]
+    days = [*chain(*(found for text in texts[outputs:] if len(found := [*days_in(text)]) <= _FEW))]
+    known |= {cell.number.text: cell.amounts for cell in asked if _covers(cell, _between(cell, dates, days))}
     while True:
         usable = {**factors, **known}
         numbers = (cell for cell in cells if cell.unit != _DATED and cell.number.text in known)
@@ -144,13 +147,11 @@ def _refuted(left: list[_Cell], cells: list[_Cell], given: _Amounts, text: str) 
                 yield cell.number.text, f"{text[slice(*formula.span(1))]} = {value:.15g}"
 
 
-def _value(formula: ast.expr, values: Sequence[Decimal]) -> Decimal:
-    """Its numbers are named by their places."""
-    if isinstance(formula, ast.BinOp):
-        return _OPERATIONS[_OPERATORS.index(type(formula.op))](
-            _value(formula.left, values), _value(formula.right, values)
-        )
-    return values[int(ast.unparse(formula)[1:])]
+def _value(of: ast.expr, values: Sequence[Decimal]) -> Decimal:
+    """What a formula comes to, whose numbers are named by their places."""
+    if isinstance(of, ast.BinOp):
+        return _OPERATIONS[_OPERATORS.index(type(of.op))](_value(of.left, values), _value(of.right, values))
+    return values[int(ast.unparse(of)[1:])]
 
 
 def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Iterator[Decimal]:
@@ -169,6 +170,12 @@ def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Ite
     for run in _runs(cell, told):
         yield from chain(*_sums([each for each in run if each.number.start < place][::-1]))
         yield from chain(*_sums([each for each in run if each.number.start > place]))
+
+
+def _between(cell: _Cell, dates: Sequence[_Cell], days: Sequence[Number]) -> Iterator[Decimal]:
+    """How many days lie between a date of its line and another one there, or one that the author was told."""
+    own = [] if cell.unit else [each.amounts[0] for each in dates if each.line == cell.line]
+    yield from (abs(one - other) for one, other in product(own, (*own, *(day.amounts[0] for day in days))))
 
 
 def _runs(cell: _Cell, told: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]]:
