@@ -157,10 +157,10 @@ async def test_a_part_that_tells_of_a_file_has_to_look(world: World, told: str) 
     assert "The club has 214 members." in ended.asked("ValidationReport")[0].user
 
 
-@pytest.mark.parametrize("told", ["v is 3141 there (next to build=2718).", "v is 1234 there."])
+@pytest.mark.parametrize("told", ["v is 3141 there (next to build=2718).", "v is 1234 there, as in 1999."])
 async def test_a_later_part_is_held_to_what_it_was_shown(world: World, told: str) -> None:
     """Its executor sees the files as an earlier part left them, and so do those who judge it: what stood there
-    before is a fact for nobody."""
+    before is a fact for nobody. All that stands nowhere is named at once."""
     world.file("a.cfg", "v=1234\n")
     now = "v=3141\nbuild=2718\n"
     right = "3141" in told
@@ -173,7 +173,7 @@ async def test_a_later_part_is_held_to_what_it_was_shown(world: World, told: str
     }
     ended = await world.play("Renew a.cfg and say what v is", script)
     wrong = [correction.what_was_wrong for correction in ended.all(CorrectionSignal)]
-    assert wrong == ([] if right else ["it tells of files here, and no call has looked at them: 1234"])
+    assert wrong == ([] if right else ["it tells of files here, and no call has looked at them: 1234; 1999"])
     assert (ended.directive, ended.result.open) == (
         ("success", ("Say what v is in a.cfg.", "it tells v")) if right else ("accept", ())
     )

@@ -133,7 +133,7 @@ async def own_knowledge(
     said = await _on_disk((name for name in names if name not in asked and name not in known), source)
     if said is None and await _on_disk((*asked, *names), source) is not None:
         missing = ungrounded(answer, seen_in((), (*request, *told)))
-        said = missing[0].text if missing else None
+        said = named(missing) if missing else None
     if said is None:
         return None
     texts = frozenset(each.text for each in missing)
