@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -298,6 +299,7 @@ FILE = Known(node=Node.FILE, mode=0o644, size=2)
         ("/etc/passwd", b"ab", "leads out"),
         ("x/../../y", b"ab", "leads out"),
         (r"x\x00y", b"ab", "leads out"),
+        ("d/" * 5_000 + "x", b"ab", "nests deeper"),
         ("short", b"a", "less than it says"),
         ("long", b"abc", "more than it says"),
     ],
@@ -311,6 +313,31 @@ def test_a_bad_parcel_is_refused(other: World, path: str, content: bytes, reason
     assert not Views(other.artoo_home).place("task-1").exists
     after = {name: what for name, what in tree(other.home).items() if not name.startswith(".artoo")}
     assert after == before
+
+
+@pytest.mark.parametrize(
+    ("thing", "reason"),
+    [
+        ({"node": "link", "target": r"x\x00y"}, "no path"),
+        ({"node": "link", "target": ""}, "no path"),
+        ({"node": "file", "mtime_ns": 1 << 95}, "less than or equal"),
+        ({"node": "file", "mtime_ns": -(1 << 95)}, "greater than or equal"),
+    ],
+)
+def test_a_thing_that_no_system_keeps_is_refused(other: World, thing: dict[str, object], reason: str) -> None:
+    """A link without a target, a time beyond all times: it is the parcel that is bad, and it leaves no view."""
+    items = [{"where": "project", "path": "x", "was": None, "now": thing}]
+    with pytest.raises(SandboxError, match=reason):
+        brought(io.BytesIO(json.dumps({"format": 1, "items": items}).encode() + b"\n"), other)
+    assert not Views(other.artoo_home).place("task-1").exists
+
+
+def test_a_deletion_makes_no_directories(world: World, other: World) -> None:
+    """What was deleted there is gone here, with its directory: that does not come back empty."""
+    shutil.rmtree(other.project / "src")
+    parcel = packed(view_of(world, lambda home: (home / "project" / "src" / "deep" / "o.py").unlink()), world)
+    found = difference(brought(parcel, other), other)
+    assert (found.effects, found.conflicts) == ((), ())
 
 
 def test_links_in_a_parcel_lead_nowhere(other: World) -> None:

@@ -20,6 +20,8 @@ MOST_BYTES = 64 << 20
 MOST_PATHS = 20_000
 MOST_MANIFEST = 32 << 20
 """Bytes of the manifest's line."""
+_LATEST = (1 << 63) - 1
+"""Nanoseconds since the epoch: what systems keep as a time."""
 
 Where = Literal["project", "workspace"]
 
@@ -39,7 +41,7 @@ class Known(BaseModel):
     size: int = Field(default=0, ge=0)
     sha256: str | None = None
     target: str = ""
-    mtime_ns: int = 0
+    mtime_ns: int = Field(default=0, ge=-_LATEST, le=_LATEST)
 
 
 class Item(BaseModel):

@@ -19,7 +19,8 @@ from artoo.world.opened import READ, WORK, opened_up, with_rights
 from artoo.world.stage import Layer
 from artoo.world.unheld import unheld, with_unheld
 
-_DEEPEST = 200
+DEEPEST = 200
+"""Directories in each other, below a root."""
 
 
 class Effect(NamedTuple):
@@ -317,8 +318,8 @@ class _Scanner:
             yield inside
 
     def _bound(self, relative: bytes) -> None:
-        if relative.count(b"/") > _DEEPEST:
-            raise SandboxError(f"{os.fsdecode(relative[:80])}… nests deeper than {_DEEPEST} directories: refused")
+        if relative.count(b"/") > DEEPEST:
+            raise SandboxError(f"{os.fsdecode(relative[:80])}… nests deeper than {DEEPEST} directories: refused")
 
     def _content(self, upper: int, name: str, relative: bytes, state: NodeState, start: int | None) -> Content:
         """A file of the layer, and how its first `start` bytes begin it."""

@@ -25,6 +25,7 @@ from artoo.world.move import now_at
 from artoo.world.nodes import NodeState, digest_file
 from artoo.world.parcel import MOST_MANIFEST, Item, Known, Manifest, Where
 from artoo.world.remove import remove_tree
+from artoo.world.scan import DEEPEST
 from artoo.world.stage import make_upper
 from artoo.world.view_place import TRUNK, Footing, ViewPlace
 
@@ -118,7 +119,8 @@ class _Laying:
         if base is not None:
             self.bases.append(base)
         if item.now is None:
-            self._delete(top, relative)
+            if not _is_gone_with_its_directory(top.root, relative):
+                self._delete(top, relative)
             return
         self._make_way(top, relative)
         with parent_of(top.upper, relative) as (directory, name):
@@ -141,7 +143,10 @@ class _Laying:
         path = f"{self._places[item.where]}/{item.path}"
         for top in self._tops:
             if path.startswith(f"{top.root}/"):
-                return top, path.removeprefix(f"{top.root}/")
+                relative = path.removeprefix(f"{top.root}/")
+                if relative.count("/") > DEEPEST:  # nobody looks at a view below; and making a way is quadratic
+                    raise SandboxError(f"{path[:80]}… nests deeper than {DEEPEST} directories: refused")
+                return top, relative
         raise SandboxError(f"the parcel changes {path}, over which no view can be laid here")
 
     def _delete(self, top: _Top, relative: str) -> None:
@@ -168,6 +173,16 @@ class _Laying:
                 record = StateRecord.of(like)
                 if record is not None and record.node is Node.DIRECTORY:
                     self._undressed.append((top, inner, record))
+
+
+def _is_gone_with_its_directory(root: str, relative: str) -> bool:
+    """Whether there is nothing to delete, nor a directory to delete it from: none may come by that."""
+    above = relative.split("/")[:-1]
+    for end in range(1, len(above) + 1):
+        state = now_at(root, "/".join(above[:end]))
+        if state is None or not state.is_directory:
+            return state is None
+    return False
 
 
 def _is(real: NodeState | None, was: Known | None, root: str, relative: str) -> bool:
@@ -233,7 +248,10 @@ def _put(directory: int, name: str, now: Known, source: BinaryIO) -> None:
         with suppress(FileExistsError):
             os.mkdir(name, 0o755, dir_fd=directory)
     elif now.node is Node.LINK:
-        os.symlink(record_bytes(now.target), name, dir_fd=directory)
+        target = record_bytes(now.target)
+        if not target or "\0" in target:
+            raise SandboxError(f"the parcel makes a link to {now.target!r}, which is no path")
+        os.symlink(target, name, dir_fd=directory)
     else:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(name, flags, 0o600, dir_fd=directory), "wb") as file:
