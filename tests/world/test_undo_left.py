@@ -18,11 +18,12 @@ from sandbox_world import World
 
 from artoo.contracts.errors import SandboxError
 from artoo.world import converge, journal, nodes, transaction
+from artoo.world import undo as undo_module
 from artoo.world.closing import opened
-from artoo.world.journal import records
+from artoo.world.journal import Record, records
 from artoo.world.pending import settled_records
 from artoo.world.recover import recover
-from artoo.world.undo import undo
+from artoo.world.undo import Keep, damaged, undo, undoable
 from artoo.world.view_place import Views
 
 TASK = "task-1"
@@ -167,6 +168,39 @@ def test_what_is_behind_a_link_now_is_left(world: World) -> None:
     (world.project / "e").rename(world.project / "d")
     assert refused(world) == {}
     assert list((world.project / "d").iterdir()) == []
+
+
+def test_who_undoes_at_the_same_time_finds_nothing_damaged(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process has put it back since a look: then nothing is kept, or listed, and no journal is broken."""
+    fill(world.project)
+    before = snapshot(world.project)
+    settle(world, remove_and_edit)
+    real = Record.journal
+
+    def put_back_meanwhile(record: Record) -> journal.Journal:
+        with monkeypatch.context() as patched:
+            patched.setattr(Record, "journal", real)
+            assert undo(world.artoo_home, TASK).refused == ()
+        return real(record)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "journal", put_back_meanwhile)
+        assert undoable(world.artoo_home, Keep()) == ()
+    settle(world, remove_and_edit)
+    with monkeypatch.context() as patched:
+        patched.setattr(Record, "journal", put_back_meanwhile)
+        assert damaged(world.artoo_home) == ()
+    settle(world, remove_and_edit)
+
+    def wait(_: object) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(undo_module, "wait_for_git", list)
+            assert undo(world.artoo_home, TASK).refused == ()
+
+    monkeypatch.setattr(undo_module, "wait_for_git", wait)
+    with pytest.raises(SandboxError, match="nothing is kept"):
+        undo(world.artoo_home, TASK)
+    assert snapshot(world.project) == before
 
 
 # --- what the person did to the metadata -----------------------------------------------------------------------

@@ -23,15 +23,7 @@ from artoo.world.files import Reach, parent_of
 from artoo.world.git_back import Repositories, is_packed, packed_refusal
 from artoo.world.git_busy import wait_for_git
 from artoo.world.git_keep import forget_directory, forget_names, is_kept_name
-from artoo.world.journal import (
-    Record,
-    StateRecord,
-    Step,
-    exclusive,
-    record_bytes,
-    records,
-    records_of,
-)
+from artoo.world.journal import Journal, Record, StateRecord, Step, exclusive, record_bytes, records, records_of
 from artoo.world.kept_notes import TaskPlace
 from artoo.world.move import (
     Move,
@@ -80,14 +72,14 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     """
     finish_apply(artoo_home, task_id)
     undo_home = artoo_home / "undo"
-    kept = [record for record in records_of(undo_home, task_id) if record.done]
-    if not kept:
-        raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
-    wait_for_git((step.root, step.relative) for record in kept for step in record.journal().steps)
-    named = _named(kept)
+    with exclusive(undo_home):
+        steps = [step for record in _kept(undo_home, task_id) for step in record.journal().steps]
+    wait_for_git((step.root, step.relative) for step in steps)
     restored: dict[str, None] = {}
     refused: dict[str, Conflict] = {}
     with exclusive(undo_home):
+        kept = _kept(undo_home, task_id)  # another process may have put some back meanwhile
+        named = _named(kept)
         repositories = Repositories.of(kept)
         for record in reversed(kept):
             for path, reason in _undo_one(record, repositories).items():
@@ -104,6 +96,13 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
         refused=tuple(repositories.told(refused)),
         separate=tuple(path for path in done if path in named and is_separate(named[path])),
     )
+
+
+def _kept(undo_home: Path, task_id: str) -> list[Record]:
+    kept = [record for record in records_of(undo_home, task_id) if record.done]
+    if not kept:
+        raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
+    return kept
 
 
 def _named(kept: Sequence[Record]) -> dict[str, Step]:
@@ -329,11 +328,13 @@ def _image_refusal(step: Step, record: Record) -> str | None:
 
 def undoable(artoo_home: Path, keep: Keep) -> tuple[UndoableTask, ...]:
     """What can be undone and until when, oldest first. Blocking."""
-    grouped: dict[str, list[Record]] = defaultdict(list)
+    grouped: dict[str, list[tuple[Journal, int]]] = defaultdict(list)
     for record in records(artoo_home / "undo"):
-        if record.done and record.damage() is None:
-            grouped[record.task_id].append(record)
-    return tuple(_summary(task_id, found, keep) for task_id, found in grouped.items())
+        with suppress(SandboxError, FileNotFoundError):  # damaged, or put back at this moment
+            if record.done:
+                found = record.journal(), bytes_kept(record)
+                grouped[record.task_id].append(found)
+    return tuple(_summary(task_id, kept, keep) for task_id, kept in grouped.items())
 
 
 def damaged(artoo_home: Path) -> tuple[str, ...]:
@@ -341,18 +342,17 @@ def damaged(artoo_home: Path) -> tuple[str, ...]:
     return tuple(
         cause
         for record in records(artoo_home / "undo")
-        if record.committed and (cause := record.damage()) is not None
+        if record.committed and (cause := record.damage()) is not None and record.committed  # not just put back
     )
 
 
-def _summary(task_id: str, found: Sequence[Record], keep: Keep) -> UndoableTask:
-    journals = [record.journal() for record in found]
-    last = max(journal.created_at for journal in journals)
+def _summary(task_id: str, found: Sequence[tuple[Journal, int]], keep: Keep) -> UndoableTask:
+    last = max(journal.created_at for journal, _ in found)
     return UndoableTask(
         task_id=task_id,
         transactions=len(found),
-        paths=len({step.path for journal in journals for step in journal.steps}),
-        bytes_kept=sum(bytes_kept(record) for record in found),
+        paths=len({step.path for journal, _ in found for step in journal.steps}),
+        bytes_kept=sum(size for _, size in found),
         last_at=last,
         until=last + keep.days * _DAY_SECONDS,
     )
