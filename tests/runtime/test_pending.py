@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,9 @@ from artoo.runtime.pendings import find_pending, pendings
 from artoo.runtime.undoing import put_back
 from artoo.tools.policy import Policies
 from artoo.tools.settler import Settler
+from artoo.world.closing import ClosingView
 from artoo.world.pending import DAY, read_pending, size_of, write_pending
+from artoo.world.settle import Applied
 from artoo.world.undo import undo
 from artoo.world.view_place import ViewPlace, Views
 
@@ -69,6 +72,17 @@ class User:
         """Answers as a running task's user would."""
         self.asked.append(request)
         return await self._answers.answer(request)
+
+
+class Chooses(User):
+    """Says yes to one path."""
+
+    def __init__(self, world: World, path: str) -> None:
+        super().__init__(world)
+        self._path = path
+
+    async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
+        return ConfirmationAnswer(digest=request.digest, consent=Consent.ONCE, by="me", paths=(self._path,))
 
 
 def edit(home: Path) -> None:
@@ -216,6 +230,39 @@ async def test_a_pending_difference_is_applied_in_parts_and_undone_at_once(world
     assert not (world.project / "b.txt").exists() and pendings(config(world)) == ()
     assert undo(world.artoo_home, TASK).refused == ()
     assert snapshot(world.project) == before
+
+
+@pytest.mark.parametrize("unlucky", ["difference", "keep"])
+@pytest.mark.parametrize("later", [False, True])
+async def test_a_part_that_took_effect_is_told_so(
+    world: World, monkeypatch: pytest.MonkeyPatch, unlucky: str, later: bool
+) -> None:
+    """Though the rest cannot be looked at, or there is no room to list it: it waits, and its reason says so."""
+    view_of(world, delete, TASK)
+    if later:
+        await settled(world, User(world))
+    real_apply, real = ClosingView.apply, getattr(ClosingView, unlucky)
+
+    def refused(*_: object) -> None:
+        raise SandboxError("no room")
+
+    def applied(*given: Any, **named: Any) -> Applied:
+        done = real_apply(*given, **named)
+        monkeypatch.setattr(ClosingView, unlucky, refused)
+        return done
+
+    monkeypatch.setattr(ClosingView, "apply", applied)
+    chosen = str(world.project / "a.txt")
+    if later:
+        part = await find_pending(config(world), TASK).apply([chosen])
+    else:
+        part = await settled(world, Chooses(world, chosen))
+    assert (part.state, part.applied) == ("partly", (chosen,))
+    assert "no room" in part.reason
+    assert (world.project / "a.txt").read_text() == "edited\n" and (world.project / "b.txt").exists()
+    monkeypatch.setattr(ClosingView, unlucky, real)
+    assert (await find_pending(config(world), TASK).apply()).state == "applied"
+    assert not (world.project / "b.txt").exists()
 
 
 async def test_conflicts_are_shown_and_the_rest_can_be_applied(world: World) -> None:

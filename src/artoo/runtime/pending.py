@@ -31,7 +31,7 @@ from artoo.contracts.settling import (
 )
 from artoo.tasklog.reader import TaskSummary, summary_of
 from artoo.tools.review import content_of, review_of
-from artoo.tools.settling_words import met, why_it_waits
+from artoo.tools.settling_words import joined, met, why_it_waits
 from artoo.words.outcome import resumable
 from artoo.world.closing import ClosingView, named_paths, opened, require_waiting, settled_already
 from artoo.world.difference import Difference
@@ -251,13 +251,19 @@ class Pending:
         return known.model_copy(update=left)
 
     def _rest(self, closing: ClosingView, found: Difference, applied: tuple[str, ...]) -> Settled:
-        rest = closing.difference()
-        if rest.empty:
-            closing.forget()
-            return self._settled(found, "applied")
-        record = self._waits(closing, rest.digest, counts_of(rest.classes), rest.conflicts)
-        closing.keep(record)
-        known = {"applied": applied, "reason": record.reason, "expires_at": record.due}
+        """A part is applied, and is told so, also where the rest can be neither looked at nor listed now."""
+        rest, reason, until = Difference(), "", self.expires_at
+        try:
+            rest = closing.difference()
+            if rest.empty:
+                closing.forget()
+                return self._settled(found, "applied")
+            record = self._waits(closing, rest.digest, counts_of(rest.classes), rest.conflicts)
+            reason, until = record.reason, record.due
+            closing.keep(record)
+        except SandboxError as error:
+            reason = joined(str(error), reason)
+        known = {"applied": applied, "reason": reason, "expires_at": until}
         return self._settled(rest, "partly").model_copy(update=known)
 
     def _discard(self, by: str) -> Settled:

@@ -156,12 +156,15 @@ class Settler:
         return await asyncio.to_thread(self._rest, closing, ending, found, done.report.paths)
 
     def _rest(self, closing: ClosingView, ending: Ending, found: Difference, applied: tuple[str, ...]) -> Settled:
-        """A part is applied; the rest waits, if there is one."""
-        rest = closing.difference()
-        if rest.empty:
+        """A part is applied, and is told so; the rest waits, if there is one, or none can be told of now."""
+        try:
+            rest, why = closing.difference(), ""
+        except SandboxError as error:
+            rest, why = Difference(), str(error)
+        if rest.empty and not why:
             closing.forget()
             return self._settled(found, "applied")
-        kept = self._keep(closing, ending, rest, "")
+        kept = self._keep(closing, ending, rest, why)
         return kept.model_copy(update={"state": "partly", "applied": applied})
 
     def _keep(self, closing: ClosingView, ending: Ending, found: Difference, why: str) -> Settled:
