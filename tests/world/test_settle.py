@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -479,6 +480,34 @@ def test_an_undo_waits_for_an_apply_that_is_not_out_of_its_view_yet(
     assert undo(world.artoo_home, "task-1").refused == ()
     assert snapshot(world.project) == before
     assert not place.exists
+
+
+def test_what_the_person_put_in_place_of_an_applied_directory_keeps_no_view(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part is applied, its view has not heard of it, and the directory is a file now: a start ends that."""
+
+    def change(home: Path) -> None:
+        (home / "project" / "a.txt").unlink()
+        (home / "project" / "a.txt").mkdir()
+        for name in ("in", "rest"):
+            (home / "project" / "a.txt" / name).write_text(name)
+
+    place = view_of(world, change)
+    with monkeypatch.context() as patched:
+        patched.setattr(settle, "_rebase", _full)
+        assert not applied(place, world, ["a.txt/in"])
+    shutil.rmtree(world.project / "a.txt")
+    (world.project / "a.txt").write_text("mine\n")
+    assert recover(world.artoo_home).finished == ("task-1 (its view)",)
+    with opened(place, world.artoo_home) as view:
+        assert view.difference().effects
+    assert [Path(one.path).name for one in undo(world.artoo_home, "task-1").refused] == ["a.txt"]
+    assert (world.project / "a.txt").read_text() == "mine\n"
+
+
+def _full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def told(found: Difference) -> Told:

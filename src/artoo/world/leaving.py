@@ -25,12 +25,12 @@ def take_out(layer: Layer, paths: Sequence[str]) -> None:
     top, shown, inside = _in_layer(layer, paths)
     with _workable(layer, inside):
         for relative in inside:
-            try:
+            held = now_at(top, relative)
+            if held is None or held.is_directory:  # where the person may have a file by now
+                continue
+            with suppress(PermissionError):  # the act closed a directory above it to its owner; so it is there
                 now = now_at(shown, relative)
                 if now is None or now.is_directory:
-                    continue
-            except PermissionError:  # the act closed a directory above it to its owner; so it is there
-                if (held := now_at(top, relative)) is None or held.is_directory:
                     continue
             with suppress(FileNotFoundError, NotADirectoryError), parent_of(top, relative) as (directory, name):
                 os.unlink(name, dir_fd=directory)
