@@ -84,7 +84,7 @@ def test_environment_wins_over_the_file():
         ({"BRAIN_MODEL": "m"}, "BRAIN_MODEL"),
         ({"OPENAI_BASE_URL": LOCAL}, "OPENAI_MODEL"),
         ({"TOOL_BASE_URL": LOCAL}, "TOOL_MODEL"),
-        ({"OPENAI_API_KEY": "secret"}, "OPENAI_MODEL"),
+        ({"TOOL_API_KEY": "secret"}, "TOOL_MODEL"),
         ({"OPENAI_BASE_URL": OPENAI, "OPENAI_MODEL": "m"}, "API_KEY"),
         ({"OPENAI_BASE_URL": LOCAL, "OPENAI_MODEL": "m", "OPENAI_API_KEY": "secret\nmore"}, "OPENAI_API_KEY"),
         ({"TOOL_BASE_URL": LOCAL, "TOOL_MODEL": "m\udcff"}, "TOOL_MODEL"),

@@ -28,6 +28,22 @@ def test_with_nothing_set_the_embedded_model_serves_both() -> None:
         assert endpoint(Config(), tier, {"OPENAI_API_KEY": "key"}) is None
 
 
+@pytest.mark.parametrize(
+    ("filed", "environ"),
+    [
+        ({"brain": {"base_url": "http://own/v1", "model": "own"}}, {}),
+        ({}, {"BRAIN_BASE_URL": "http://own/v1", "BRAIN_MODEL": "own"}),
+    ],
+)
+def test_a_key_alone_names_nothing_for_the_other_tier_either(
+    filed: dict[str, object], environ: dict[str, str]
+) -> None:
+    """A server is set for one tier, and a key for other programs: the other tier has the embedded model."""
+    with_key = {**environ, "OPENAI_API_KEY": "key"}
+    assert parts(endpoint(config(**filed), "brain", with_key)) == ("http://own/v1", "own", "")
+    assert endpoint(config(**filed), "tool", with_key) is None
+
+
 def test_openai_variables_serve_both_tiers() -> None:
     """`OPENAI_*` is the fallback for both."""
     for tier in TIERS:

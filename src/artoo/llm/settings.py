@@ -40,9 +40,10 @@ def model_settings(environment: Mapping[str, str], configuration: Mapping[str, s
     """The endpoints that `BRAIN_*`, `TOOL_*` and `OPENAI_*` (`_API_KEY`, `_BASE_URL`, `_MODEL`) describe.
 
     `configuration` holds values of the configuration file under the same names in lower case
-    (`brain_base_url`); the environment wins. Each tier takes what it lacks from OPENAI_*. Nothing set at
-    all: the embedded model. A tier with a base URL of its own does not inherit a key that was meant for another
-    server, unless that is the same server. Raises ConfigurationError for settings that cannot work.
+    (`brain_base_url`); the environment wins. Each tier takes what it lacks from OPENAI_*. A tier of which nothing
+    is set has the embedded model; OPENAI_API_KEY alone sets nothing. A tier with a base URL of its own does not
+    inherit a key that was meant for another server, unless that is the same server. Raises ConfigurationError for
+    settings that cannot work.
     """
     values = {
         f"{prefix}_{name}": _value(environment, configuration or {}, f"{prefix}_{name}")
@@ -60,7 +61,8 @@ def _endpoint(prefix: str, values: Mapping[str, str]) -> Endpoint:
     own_url, shared_url = values[f"{prefix}_BASE_URL"], values["OPENAI_BASE_URL"]
     own_key, shared_key = values[f"{prefix}_API_KEY"], values["OPENAI_API_KEY"]
     model = values[f"{prefix}_MODEL"] or values["OPENAI_MODEL"]
-    url = own_url or shared_url or (OPENAI_BASE_URL if own_key or shared_key else "")
+    # Many have OPENAI_API_KEY set for other programs: it means OpenAI's server only with a model to ask there.
+    url = own_url or shared_url or (OPENAI_BASE_URL if own_key or (shared_key and model) else "")
     if url.lower() == EMBEDDED:
         # OPENAI_MODEL names a model of OPENAI_BASE_URL: it is this one's only when that is the embedded one too.
         return Endpoint(None, values[f"{prefix}_MODEL"] or ("" if own_url else model))

@@ -41,7 +41,7 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
     Raises ConfigurationError when an endpoint is named by halves: no model, no address, an empty key variable.
     """
     filed = {name: value for each in TIERS for name, value in _filed(config, each, environ).items()}
-    settings = model_settings(_without_stray_key(filed, environ), filed)
+    settings = model_settings(environ, filed)
     chosen = settings.brain if tier == "brain" else settings.tool
     if chosen.base_url is None:
         return None
@@ -89,13 +89,6 @@ def _filed(config: Config, tier: TierName, environ: Mapping[str, str]) -> dict[s
             )
         given[f"{tier}_api_key"] = key
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _without_stray_key(filed: Mapping[str, str], environ: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment without `OPENAI_API_KEY` when it stands alone: many keep it for other programs."""
-    names = [f"{prefix}_{part}" for prefix in ("BRAIN", "TOOL", "OPENAI") for part in ("BASE_URL", "MODEL")]
-    named = bool(filed) or any(environ.get(name, "").strip() for name in [*names, "BRAIN_API_KEY", "TOOL_API_KEY"])
-    return environ if named else {name: value for name, value in environ.items() if name != "OPENAI_API_KEY"}
 
 
 def _source(tier: TierName, filed: Mapping[str, str], environ: Mapping[str, str]) -> str:
