@@ -63,6 +63,16 @@ def artoo(project: Path) -> Run:
     return run
 
 
+def test_a_pasted_page_names_its_task_by_its_beginning(artoo: Run, wait: Wait) -> None:
+    """What is decided about is not pushed off the screen by what was asked; programs get all of it."""
+    wait(request="look at this page " * 5_000)
+    for command in (("diff",), ("status",)):
+        told = artoo(*command).stdout
+        assert "look at this page" in told
+        assert len(told) < 2_000
+    assert len(json.loads(artoo("status", "--json").stdout)["changes_waiting"][0]["request"]) > 50_000
+
+
 def test_diff_shows_what_waits_and_changes_nothing(artoo: Run, wait: Wait, project: Path) -> None:
     """The request, counts, every change with its diff, and the commands; the files are as they were."""
     wait()

@@ -91,7 +91,7 @@ def test_status_shows_what_memory_has_used(
     monkeypatch.setenv("ARTOO_HOME", str(tmp_path))
     main(["status"])
     shown = capsys.readouterr().out
-    assert f"memory's own model calls today: 1 ({used.prompt_tokens + used.completion_tokens} tokens" in shown
+    assert f"memory's own model calls today: 1 ({used.prompt_tokens + used.completion_tokens:,} tokens" in shown
     assert "EUR)" in shown
 
 

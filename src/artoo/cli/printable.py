@@ -5,14 +5,25 @@ from __future__ import annotations
 import json
 import sys
 
+from artoo.contracts.shortened import shortened
 from artoo.words.shown import printable
 
-__all__ = ["one_line", "print_json", "printable", "show", "show_as_it_is"]
+__all__ = ["asked_line", "one_line", "print_json", "printable", "show", "show_as_it_is"]
+
+_ASKED = 300
+"""Characters."""
 
 
 def one_line(text: str) -> str:
     """`text` safe to show on one line: runs of white space become one space."""
     return printable(" ".join(text.split()))
+
+
+def asked_line(request: str) -> str:
+    """A request that names its task, on one line: of a pasted page the beginning, or it would push off the screen
+    what is decided about; `artoo log show` has all of it.
+    """
+    return shortened(one_line(request), _ASKED)
 
 
 def show(text: str) -> None:

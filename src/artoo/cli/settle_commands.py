@@ -17,7 +17,7 @@ from artoo.cli.keyboard import Keyboard
 from artoo.cli.options import HELP, as_json_option
 from artoo.cli.paint import Paint
 from artoo.cli.places import Here
-from artoo.cli.printable import one_line, show, show_as_it_is
+from artoo.cli.printable import asked_line, one_line, show, show_as_it_is
 from artoo.cli.review.choosing import of_path
 from artoo.cli.review.layout import Layout, conflict_hint, counts_line
 from artoo.cli.review.pager import page
@@ -266,7 +266,7 @@ def _told(pending: Pending, review: Review, name: str, *, folded: bool, clashing
     layout = _layout(review, pending.language, Here(), opened_by, unfolded=not folded)
     words = layout.words
     until = words.until.format(date=local_time(pending.expires_at))
-    about = [f"{name}  {one_line(pending.request)}" if pending.request else name]
+    about = [f"{name}  {asked_line(pending.request)}" if pending.request else name]
     how = [words.resume_hint.format(command=f"artoo resume {name}")] if pending.resumable else []
     teams = pending.on_board and not pending.forsaken
     if teams:
@@ -300,7 +300,7 @@ async def _show(lines: list[str]) -> None:
 
 
 def _ask_about(pending: Pending, name: str, overview: Sequence[str] = ()) -> None:
-    about = [f"{name}  {one_line(pending.request)}"] if pending.request else []
+    about = [f"{name}  {asked_line(pending.request)}"] if pending.request else []
     if lines := [*about, *overview]:
         show_lines(lines, sys.stderr)
 

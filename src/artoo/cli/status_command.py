@@ -152,13 +152,13 @@ def _raise(problem: ArtooError | None) -> None:
 
 def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
     """Tasks that were cut off before they had changed anything: nothing of them waits, but they can go on."""
-    from artoo.cli.printable import one_line
+    from artoo.cli.printable import asked_line
     from artoo.cli.task_names import name_at
 
     lines = ["stopped before their end:"] if stopped else []
     for one in stopped:
         name = name_at(home, one.task_id)
-        lines += [f"  {name}  {one_line(one.request)}", f"      artoo resume {name}"]
+        lines += [f"  {name}  {asked_line(one.request)}", f"      artoo resume {name}"]
     return lines
 
 
@@ -289,4 +289,4 @@ def _memory_today(used: Cost) -> list[str]:
         return []
     tokens = used.prompt_tokens + used.completion_tokens
     paid = "" if used.money is None else f", {money_text(used.money, ENGLISH)}"
-    return [f"memory's own model calls today: {used.llm_calls} ({tokens} tokens{paid})"]
+    return [f"memory's own model calls today: {used.llm_calls:,} ({tokens:,} tokens{paid})"]

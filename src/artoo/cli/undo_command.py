@@ -16,7 +16,7 @@ from artoo.cli.asked import agreed, is_asked
 from artoo.cli.options import HELP, as_json_option
 from artoo.cli.outward import say
 from artoo.cli.places import Here
-from artoo.cli.printable import one_line, print_json, printable, show
+from artoo.cli.printable import asked_line, one_line, print_json, printable, show
 from artoo.cli.review.words import review_words
 from artoo.cli.screen import show_lines
 from artoo.cli.task_names import local_time, name_at
@@ -99,7 +99,7 @@ def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> st
         what = ", ".join(part for part in (local_time(latest.last_at), shortened(one_line(asked), _ASKED)) if part)
         raise ConfigurationError(f"say which task; the latest here ({what}): artoo undo {name}")
     words = review_words(language_of(asked))
-    lines = [f"{name}  {local_time(latest.last_at)}  {one_line(asked) or _NO_LOG}"]
+    lines = [f"{name}  {local_time(latest.last_at)}  {asked_line(asked) or _NO_LOG}"]
     paths = sorted(paths_of(config, latest.task_id), key=is_gits)  # the person's own first
     lines += [f"    {here.short(path)}" for path in paths[:NAMED]]
     lines += [f"    {words.more.format(count=f'{len(paths) - NAMED:,}')}"] if len(paths) > NAMED else []
@@ -117,7 +117,7 @@ def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[s
     for one in known:
         last, until = local_time(one.last_at), local_time(one.until)
         name = name_at(home, one.task_id)
-        _show(f"{name}  {last}  {one_line(requests[one.task_id]) or _NO_LOG}")
+        _show(f"{name}  {last}  {asked_line(requests[one.task_id]) or _NO_LOG}")
         what = count("{count} paths", one.paths)
         what += f" in {one.transactions:,} acts" if one.transactions > 1 else ""
         _show(f"{' ' * len(name)}  {what}, until {until}: artoo undo {name}")
@@ -129,7 +129,7 @@ def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
         return
     here = Here()
     if request:
-        _show(f"asked for: {one_line(request)}")
+        _show(f"asked for: {asked_line(request)}")
     became = {path: os.path.lexists(path_bytes(path)) for path in sorted(report.restored)}
     for done, is_there in (("put back", True), ("removed ", False)):
         for line in _told([path for path, there in became.items() if there is is_there], here):

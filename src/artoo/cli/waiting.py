@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from artoo.cli.places import Here
-from artoo.cli.printable import one_line
+from artoo.cli.printable import asked_line
 from artoo.cli.review.layout import waiting_line
 from artoo.cli.review.words import ENGLISH
 from artoo.cli.task_names import local_time, name_at
@@ -156,7 +156,7 @@ def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
     lines: list[str] = []
     for one in found:
         name = name_at(home, one.task_id)
-        asked = one_line(one.request) or "(a command that was cut off)"
+        asked = asked_line(one.request) or "(a command that was cut off)"
         what = _cut_off(one) if one.cut_off else waiting_line(one.counts, one.conflicts, ENGLISH)
         if one.stands == UNKNOWN:
             what = f"{NOT_KNOWN}; {what}" if what else NOT_KNOWN
