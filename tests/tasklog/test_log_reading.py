@@ -65,7 +65,7 @@ async def test_a_task_is_found_by_the_beginning_of_its_id(tmp_path: Path) -> Non
     await write(tmp_path, [*task("abc-1"), *task("abd-2")])
     assert next(iter(find_log(tmp_path, "abc").envelopes())).task_id == "abc-1"
     assert next(iter(find_log(tmp_path, "abd-2").envelopes())).task_id == "abd-2"
-    with pytest.raises(ConfigurationError, match="beginning of 2 tasks"):
+    with pytest.raises(ConfigurationError, match=r"beginning of 2 tasks \(abc-1, abd-2\);"):
         find_log(tmp_path, "ab")
     with pytest.raises(ConfigurationError, match="no task 'x'"):
         find_log(tmp_path, "x")

@@ -145,7 +145,8 @@ def find_log(home: Path, task_id: str) -> TaskLogReader:
             f"no task {task_id!r} in {tasks_directory(home)}; `artoo log list` shows all tasks"
         )
     names = ", ".join(path.name for path in matching[:5])
-    raise ConfigurationError(f"{task_id!r} is the beginning of {len(matching)} tasks ({names} …); give more of it")
+    names += ", …" if len(matching) > 5 else ""
+    raise ConfigurationError(f"{task_id!r} is the beginning of {len(matching)} tasks ({names}); give more of it")
 
 
 def has_ended(directory: Path) -> bool:
