@@ -79,10 +79,11 @@ class Shown:
 
     def lines(self) -> list[str]:
         """For people."""
-        lines = [
-            f"{self.row.name}, {self.identity.role} ({self.row.trust}, {self.row.state})",
-            self.identity.persona,
-        ]
+        from artoo.cli.team_view import when
+
+        lines = [f"{self.row.name}, {self.identity.role} ({self.row.trust}, {self.row.state})"]
+        if self.identity.persona != self.identity.role:
+            lines.append(self.identity.persona)
         for what, values in (("skills", self.identity.skills), ("must not", self.identity.limits.must_not)):
             if values:
                 lines.append(f"{what}: {', '.join(values)}")
@@ -90,8 +91,8 @@ class Shown:
         lines += [f"identity: {self.folder.identity} ({accepted})", f"unread letters: {self.unread}"]
         for pulse in self.pulses:
             why = f": {pulse.why}" if pulse.why else ""
-            lines.append(f"pulse {pulse.due_at.isoformat()}  {pulse.outcome} x{pulse.count}{why}")
-        lines += [f"{at.isoformat()}  {session.kind}: {session.summary}" for at, session in self.sessions]
+            lines.append(f"pulse {when(pulse.due_at)}  {pulse.outcome} x{pulse.count}{why}")
+        lines += [f"{when(at)}  {session.kind}: {session.summary}" for at, session in self.sessions]
         return lines
 
 
