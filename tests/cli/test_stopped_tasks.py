@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,6 +68,20 @@ def test_what_stopped_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -
     note_settled(home / "views", SettledRecord(at=time.time(), task_id=CUT, what="undone", by="person"))
     assert main(["status", "--json"]) == 0
     assert [one["task_id"] for one in json.loads(capsys.readouterr().out)["stopped"]] == [STOPPED]
+
+
+def test_a_log_without_an_end_says_whether_its_task_runs(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the list of logs does: nobody resumes, or waits for, what is at work or was cut off."""
+    logged(home, CUT, "write a")
+    assert main(["log", "show", CUT]) == 0
+    assert "The task has not ended: it was stopped before its end." in capsys.readouterr().out
+    lock = os.open(task_directory(home, CUT) / "lock", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert main(["log", "show", CUT]) == 0
+        assert "The task has not ended: it is running." in capsys.readouterr().out
+    finally:
+        os.close(lock)
 
 
 def test_only_agents_have_stopped(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

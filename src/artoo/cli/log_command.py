@@ -91,13 +91,15 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
     from artoo.cli.settled_since import SettledSince
     from artoo.cli.task_names import name_at
     from artoo.runtime.afterwards import SettledBooks
+    from artoo.tasklog.lock import is_running
     from artoo.tasklog.reader import TaskLogReader
 
     reader = _reader(task_id)
+    running = is_running(reader.directory)  # before it is read: a task that ends meanwhile has a result
     with ReadingProgress("log", reader.bytes) as progress:
         unreadable: list[str] = []
         story = told(TaskLogReader(reader.directory, progress, unreadable.append), whole=full or as_json)
-        story.unreadable = unreadable
+        story.unreadable, story.running = unreadable, running
     ended = None if story.result is None else story.result.changes
     afterwards = SettledBooks.of(current_home()).afterwards(story.task_id, ended)
     if as_json:

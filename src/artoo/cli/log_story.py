@@ -77,13 +77,17 @@ class RoundStory:
 
 @dataclass(slots=True)
 class TaskStory:
-    """One task from its request to its result (None: it has not ended). `missing` counts lost messages."""
+    """One task from its request to its result (None: it has not ended, and is `running` or was stopped).
+
+    `missing` counts lost messages.
+    """
 
     task_id: str = ""
     started: datetime | None = None
     request: str = ""
     rounds: list[RoundStory] = field(default_factory=list[RoundStory])
     result: FinalResult | None = None
+    running: bool = False
     missing: int = 0
     unreadable: list[str] = field(default_factory=list[str])
     """Lines of the log that could not be read, where each is and why."""

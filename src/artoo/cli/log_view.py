@@ -168,7 +168,8 @@ def show_story(story: TaskStory, since: SettledSince, *, full: bool = False) -> 
         named = "; ".join(one_line(said) for said in story.unreadable[:NAMED])
         console.print(Text(f"Lines that cannot be read: {len(story.unreadable)} ({named})", style="yellow"))
     if story.result is None:
-        console.print(Text("The task has not ended: it is running, or it was stopped.", style="yellow"))
+        stands = "it is running" if story.running else "it was stopped before its end"
+        console.print(Text(f"The task has not ended: {stands}.", style="yellow"))
     else:
         _show_result(console, story.result)
     for line in since.lines():
