@@ -64,6 +64,8 @@ def test_there_is_a_sentence_for_every_ending(words: ResultWords) -> None:
     assert asked[:2] == [words.asks, "Which one?"] and asked[-1].startswith("- ")
     (named,) = words.could(abandoned(StoppedBy.QUESTION, output="Which one?"), typed("--session s3"))
     assert 'artoo --session s3 "' in named and "artoo" not in asked[-1]
+    (inside,) = words.could(abandoned(StoppedBy.QUESTION, output="Which one?"), typed(""))
+    assert "artoo" not in inside
 
 
 @WORDS

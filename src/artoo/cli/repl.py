@@ -124,7 +124,7 @@ class Conversation:
             say(str(error))
             return
         self._session.add_result(request, result)
-        print_result(result, view, self._home, Output())
+        print_result(result, view, self._home, Output(talk=""))
         show("")
 
     def _images(self, request: str) -> tuple[Path, ...]:

@@ -44,7 +44,7 @@ class Output:
     """What goes to standard output: text for a person, or one JSON object, or every message and then the object.
 
     `verbose`: the rounds' numbers are told too, while it runs. `strict`: only a complete result is a success.
-    `talk`: the option that goes on with this conversation.
+    `talk`: the option that goes on with this conversation; empty inside of it.
     """
 
     json: bool = False

@@ -6,5 +6,5 @@ from artoo.words.result import HowTo
 
 
 def typed(talk: str = "-c") -> HowTo:
-    """`talk`: the option that goes on with the conversation."""
-    return HowTo("--budget {}=…", "artoo config set {} …", f'artoo {talk} "…"')
+    """`talk`: the option that goes on with the conversation; empty inside of one."""
+    return HowTo("--budget {}=…", "artoo config set {} …", f'artoo {talk} "…"' if talk else "")
