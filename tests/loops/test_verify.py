@@ -8,7 +8,7 @@ import pytest
 from scenario import World, judged, matches, plan, python, says, shell, subtask
 
 from artoo.contracts.criteria import TWO_WAYS_AGREE
-from artoo.contracts.findings import Found, LeftOpen, Unconfirmed
+from artoo.contracts.findings import Found, LeftOpen, PartChecked, Unconfirmed
 from artoo.words.result import result_words
 
 SUM = "What is the sum of mar.txt?"
@@ -74,3 +74,21 @@ async def test_words_are_not_replaced_by_a_program_that_has_their_figures(world:
     ended = await world.play("Who works most at night?", script, options=replace(world.options(), verify=True))
     assert ended.result.output == right and ended.directive == "accept"
     assert ended.result.assurance == "judged" and ended.result.open == ()
+    assert ended.result.facts == (PartChecked(criteria=(TWO_WAYS_AGREE,)),)
+
+
+async def test_what_a_check_decided_is_told_beside_a_judges_word(world: World) -> None:
+    """The whole is as sure as its weakest criterion; that the person's own check holds was told nowhere."""
+    world.file("mar.txt", "500\n10\n6\n")
+    script = {
+        "Plan": plan(subtask("add up", tool="shell"), criteria=[matches("516"), "It is the sum."]),
+        "ExecutorStep": [
+            shell("awk '{s += $1} END {print s}' mar.txt", final=False),
+            says("The sum of mar.txt is 516.", 1),
+        ],
+        "ValidationReport": judged(("pass", "516")),
+    }
+    ended = await world.play(SUM, script)
+    (told,) = ended.result.facts
+    assert ended.result.assurance == "judged" and isinstance(told, PartChecked) and len(told.criteria) == 1
+    assert result_words("en").fact(told).startswith("Checked of it: ")

@@ -14,6 +14,7 @@ from artoo.contracts.findings import (
     LeftOpen,
     NotAgreed,
     OwnValues,
+    PartChecked,
     Reason,
     Remark,
     ResultFact,
@@ -40,6 +41,7 @@ FACTS: tuple[ResultFact, ...] = (
     Unread(checks=("§10",), put_out=True),
     FailedLast(command="§11", said_no=True),
     CheckAmended(criterion="§12", before=FileExists(path="a"), after=FileExists(path="b"), reason="c"),
+    PartChecked(criteria=("§13",)),
 )
 WORDS = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
 

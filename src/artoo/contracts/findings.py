@@ -154,6 +154,15 @@ class Unread(Contract):
     put_out: bool = False
 
 
+class PartChecked(Contract):
+    """A judge decided the rest: what checks decided, or that two ways agree, is surer than the whole. `criteria`:
+    these, in order.
+    """
+
+    fact: Literal["part_checked"] = "part_checked"
+    criteria: tuple[str, ...]
+
+
 class FailedLast(Contract):
     """The last call of a part that stands ended badly. `command`: what it was given; `said`: how it failed, in the
     tool's own words; `said_no`: it may be a search, a test or a comparison that says no (exit code 1).
@@ -204,6 +213,7 @@ ResultFact = Annotated[
         | LeftOpen
         | Unjudged
         | Unread
+        | PartChecked
         | CheckAmended
         | FailedLast
         | Unformed

@@ -22,6 +22,7 @@ from artoo.contracts.findings import (
     LeftOpen,
     NotAgreed,
     OwnValues,
+    PartChecked,
     Reason,
     Remark,
     ResultFact,
@@ -74,6 +75,7 @@ class ResultWords:
     unjudged: str
     unread: str
     unread_output: str
+    part_checked: str
     amended: str
     failing: str
     said_no: str
@@ -136,6 +138,8 @@ class ResultWords:
             case Unread(checks=checks, put_out=put_out):
                 form = self.unread_output if put_out else self.unread
                 return form.format(checks="; ".join(map(self.criterion, checks)).rstrip(".\u3002"))
+            case PartChecked(criteria=checks):
+                return self.part_checked.format(checks="; ".join(map(self.criterion, checks)).rstrip(".\u3002"))
             case CheckAmended(criterion=criterion, before=before, after=after, reason=reason):
                 known = {"criterion": criterion.rstrip(".\u3002"), "reason": shortened(reason, _OF_A_CHECK)}
                 was, now = (shortened(in_a_line(each), _OF_A_CHECK) for each in (before, after))
@@ -232,6 +236,7 @@ ENGLISH: Final = ResultWords(
     open="Not verified: {criterion}",
     unread="Checked: {checks}. The answer's own words were checked by nobody.",
     unread_output="Checked: {checks}. What the program put out was checked no further.",
+    part_checked="Checked of it: {checks}.",
     amended="Its check was replaced after it failed: {criterion} (was: {before}; is: {after}; reason: {reason})",
     unjudged="Not judged: {reason}",
     failing="Failed last: {call}",
@@ -293,6 +298,7 @@ CHINESE: Final = ResultWords(
     open="未验证：{criterion}",
     unread="已核验：{checks}。回答本身的文字未经核验。",
     unread_output="已核验：{checks}。程序的输出未作其他核验。",
+    part_checked="其中已核验：{checks}。",
     amended="检查未通过后被替换：{criterion}（原为：{before}；现为：{after}；理由：{reason}）",
     unjudged="没有判定：{reason}",
     failing="最后失败：{call}",

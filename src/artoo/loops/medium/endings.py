@@ -12,7 +12,16 @@ from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, assurance_of
-from artoo.contracts.findings import FailedLast, Found, LeftOpen, ResultFact, Unconfirmed, Unjudged, Unread
+from artoo.contracts.findings import (
+    FailedLast,
+    Found,
+    LeftOpen,
+    PartChecked,
+    ResultFact,
+    Unconfirmed,
+    Unjudged,
+    Unread,
+)
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, FinalResult, ReplanRequest, RoleFailure, StoppedBy, UnmetCriterion
 from artoo.evidence.facts import rests_on_nothing
@@ -23,6 +32,7 @@ from artoo.prompts.segments import Segment
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
 """Endings for which a model may be asked for next moves; the others have run out of something or say it all."""
 
+_SURER = (Assurance.CHECKED, Assurance.AGREED)
 _BESIDE = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER)
 """What a person is told of a criterion that is left open."""
 
@@ -81,6 +91,10 @@ class Endings:
         unread = _unread(end) if assurance is Assurance.CHECKED else None
         told_by_nobody = unread is not None and not unread.put_out
         facts += () if unread is None else (unread,)
+        passed = (each for each in verdicts if each.verdict == "pass" and assurance_of((each,)) in _SURER)
+        surer = dict.fromkeys(each.criterion for each in passed)
+        if assurance is Assurance.JUDGED and surer:
+            facts.append(PartChecked(criteria=tuple(surer)[:_MOST_TRIED]))
         facts += _failing(end.outcomes, end.merged_output, read=not told_by_nobody)
         known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         return _result(standing, directive, end, unmet_of(end, standing.failed), known)
