@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Self
+from typing import Literal, Self
 
 import pytest
 from hypothesis import given, settings
@@ -293,3 +293,40 @@ def test_a_depth_at_the_edge_of_what_can_be_read_is_refused():
     for depth in (*range(60, 70), *range(100, 1_100, 7), *range(980, 1_010)):
         with pytest.raises(Unreadable):
             read_answer('{"a": ' * depth + "1" + "}" * depth, Step)
+
+
+class Rests(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    sources: tuple[int, ...] = ()
+    inner: Literal["x"] | Step | None = None
+    names: list[str] = []
+
+
+@pytest.mark.parametrize(
+    ("told", "sources"),
+    [
+        ({"sources": 3}, (3,)),
+        ({"sources": "3"}, (3,)),
+        ({"sources": "call 3"}, (3,)),
+        ({"sources": ["[1]", "call 2", 4]}, (1, 2, 4)),
+        ({"sources": ["1 and 2"]}, None),
+        ({"sources": ["none"]}, None),
+        ({"sources": {"a": 1}}, None),
+    ],
+)
+def test_a_number_in_a_text_and_a_list_of_one(told: dict[str, object], sources: tuple[int, ...] | None):
+    """Both cost a call and were plain; a text with two numbers, or none, may mean anything."""
+    if sources is None:
+        with pytest.raises(Unreadable, match="sources"):
+            read_answer(json.dumps(told), Rests)
+    else:
+        assert read_answer(json.dumps(told), Rests).sources == sources
+
+
+def test_slips_of_several_kinds_and_in_a_union():
+    """Each is mended where it stands; what no pass mends is told."""
+    told = {"sources": "call 1", "names": "a", "more": 1, "inner": None}
+    read = read_answer(json.dumps(told), Rests)
+    assert (read.sources, read.names) == ((1,), ["a"])
+    with pytest.raises(Unreadable, match="inner"):
+        read_answer(json.dumps({"inner": {"tool": ["a"], "sources": "b"}}), Rests)

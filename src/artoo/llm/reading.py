@@ -29,6 +29,10 @@ _WORDS_INFO = frozenset({"", "text", "txt", "markdown", "md"})
 _NATIVE_CALL = {"name", "arguments"}
 _STEP_KEYS = frozenset({"tool", "function", "arguments"})
 _MOST_PROBLEMS = 4
+_NO_LIST = frozenset({"tuple_type", "list_type"})
+_DIGITS = re.compile(r"\d{1,9}")
+_MOST_SLIPS = 3
+"""Passes over what is wrong: a list that was none may hold a text that is a number."""
 
 
 class Unreadable(Exception):
@@ -117,12 +121,14 @@ def _valid(given: dict[str, object], schema: type[T]) -> T:
     inner = next(iter(given.values())) if len(given) == 1 else None
     if isinstance(inner, dict) and next(iter(given)).lower() in (schema.__name__.lower(), "answer", "arguments"):
         return _as_value(cast(dict[str, object], inner), schema)
-    lenient = _without_harmless(given, problem)
-    if lenient:
+    for _ in range(_MOST_SLIPS):
+        lenient = _without_slips(given, problem)
+        if not lenient:
+            break
         try:
             return schema.model_validate(lenient)
         except ValidationError as error:
-            problem = error
+            given, problem = lenient, error
     raise Unreadable(describe(problem)) from problem
 
 
@@ -144,14 +150,19 @@ def describe(error: ValidationError) -> str:
     return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
 
 
-def _without_harmless(given: dict[str, object], error: ValidationError) -> dict[str, object] | None:
-    """A copy without unknown fields and nulls, if these are all that is wrong and something known remains."""
+def _without_slips(given: dict[str, object], error: ValidationError) -> dict[str, object] | None:
+    """A copy without unknown fields and nulls, with one value for a list as a list of it, and with the number for a
+    text that holds one and no other (`call 1`), if these are all that is wrong and something known remains."""
     copy = _copied(given)
     for problem in error.errors(include_url=False, include_context=False):
-        unknown = problem["type"] == "extra_forbidden"
-        if not unknown and problem["input"] is not None:
-            return None
-        if not _removed(copy, problem["loc"]):
+        kind, value, path = problem["type"], problem["input"], problem["loc"]
+        if kind in _NO_LIST and isinstance(value, int | str):
+            done = _replaced(copy, path, [value])
+        elif kind == "int_parsing" and isinstance(value, str) and len(runs := _DIGITS.findall(value)) == 1:
+            done = _replaced(copy, path, int(runs[0]))
+        else:
+            done = (kind == "extra_forbidden" or value is None) and _removed(copy, path)
+        if not done:
             return None
     return cast(dict[str, object], copy)
 
@@ -162,6 +173,20 @@ def _copied(value: object) -> object:
     if isinstance(value, list):
         return [_copied(item) for item in cast(list[object], value)]
     return value
+
+
+def _replaced(holder: object, path: tuple[int | str, ...], value: object) -> bool:
+    last = len(path) - 1
+    for number, part in enumerate(path):
+        fields = cast(dict[int | str, object], holder)  # or a list: both are looked into by their key
+        if isinstance(holder, dict) or (isinstance(holder, list) and isinstance(part, int)):
+            if isinstance(holder, dict) and part not in holder:
+                continue  # the name of a member of a union, which is in the path and not in the data
+            if number == last:
+                fields[part] = value
+                return True
+            holder = fields[part]
+    return False
 
 
 def _removed(holder: object, path: tuple[int | str, ...]) -> bool:
