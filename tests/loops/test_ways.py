@@ -104,6 +104,18 @@ async def test_a_reply_about_this_machine_is_refused(world: World) -> None:
     assert "Not met" in ended.asked("Plan")[1].user
 
 
+async def test_a_reply_may_be_given_again_without_what_stands_nowhere(world: World) -> None:
+    """An explanation of what was shown had one figure of its own: the plan was to be another one altogether, and
+    the same words cost six calls more."""
+    world.file("f.py", "def f(x):\n    return x + 7\n")
+    script = {"Plan": [reply("f adds 7: f(31) is 38 after 1 step."), reply("f adds 7 to x.")]}
+    ended = await world.play("What does f.py do?", script)
+    assert (ended.contracts, ended.directive) == (["Plan", "Plan"], "success")
+    assert ended.result.output == "f adds 7 to x." and ended.result.assurance == "unverified"
+    told = ended.asked("Plan")[1].user
+    assert "or reply again without what is named below." in told and "looked at them: 31; 38; 1" in told
+
+
 async def test_a_reply_may_say_what_its_author_was_shown(world: World) -> None:
     """As a worker may without a call: what stands in the head of a file."""
     world.file("kinder.txt", "Mia 1500\nTom 33\n")

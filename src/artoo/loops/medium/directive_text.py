@@ -32,6 +32,7 @@ _BETTER = {
     Directive.REFINE: "It is nearer than in the round before: keep the plan and change only what failed.",
 }
 _UNCONFIRMED = "No two ways gave the same answer, so none stands. Work it out in another way, from the files."
+_LOOK = "Let a worker look at the files, or reply again without what is named below."
 _CLASHED = "Keep the method, but let parts that change the same files follow one another (higher sequence)."
 _CANNOT = "If it cannot be done here, say that as the reply, with what was tried and what is missing: it ends so."
 _OWN_CHECK = "Your own check, which may be what is wrong (then amend it, and plan a look for its judge): "
@@ -80,8 +81,8 @@ def _how(outcome: SubTaskOutcome) -> str:
 def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> str:
     """The law's word, but where code knows better what is missing: a second way that agrees, or an order."""
     found = {verdict.reason.found if verdict.reason is not None else None for verdict in unmet}
-    if found == {Found.WAYS_DIFFER}:
-        return _UNCONFIRMED
+    if found in ({Found.WAYS_DIFFER}, {Found.NOT_LOOKED_UP}):
+        return _UNCONFIRMED if Found.WAYS_DIFFER in found else _LOOK
     still = directive.prev_directive is not Directive.INIT and directive.directive in _PLATEAUS
     told = (_STILL if still else "") + _WHAT_TO_DO[directive.directive]
     if Found.CONFLICT not in found:

@@ -20,15 +20,7 @@ from collections.abc import Iterable, Sequence
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall, identities_of
 from artoo.contracts.memory import Level, MegramState, MemoryWritten
 from artoo.contracts.solution import Directive, PlanDirective
-from artoo.contracts.tags import (
-    Pair,
-    doubt_pair,
-    kind_pair,
-    macro_pair,
-    micro_pair,
-    thing_pair,
-    tool_pair,
-)
+from artoo.contracts.tags import Pair, doubt_pair, kind_pair, macro_pair, micro_pair, thing_pair, tool_pair
 from artoo.control.potentials import KNOWLEDGE, QUANTISATION, SUSPICION, Stimulus, failure_stimulus
 from artoo.loops.lesson import Lesson
 from artoo.loops.medium.trajectory import WRONG_WAYS

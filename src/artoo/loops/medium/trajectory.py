@@ -8,13 +8,7 @@ from dataclasses import dataclass, replace
 from artoo.contracts.solution import Decided, Directive, Loss
 from artoo.control.decision import Decision, MacroState, Urgency, decide, is_suspicious, urgency
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.control.loss import (
-    LossTerms,
-    gradient_at_equal_cost,
-    gradient_of_the_paper,
-    loss,
-    resource_cost,
-)
+from artoo.control.loss import LossTerms, gradient_at_equal_cost, gradient_of_the_paper, loss, resource_cost
 from artoo.loops.medium.gaps import Gap
 
 WRONG_WAYS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
