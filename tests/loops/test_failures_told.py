@@ -299,6 +299,27 @@ async def test_a_check_is_amended_beside_a_reply_too(world: World) -> None:
     assert "Its check was replaced after it failed: the rent is 920 (was: " in facts(ended)
 
 
+@pytest.mark.parametrize("persons", [False, True])
+async def test_who_gives_up_before_a_wrong_check_does_not_end_the_task(world: World, persons: bool) -> None:
+    """The work is done and its author says that the check cannot hold, which a judge confirms: what can be mended
+    is the check, by R2 that wrote it. It was told that the task cannot be done. A person's check nobody replaces.
+    """
+    task, amend = _rent(world)
+    again: list[Json] = [] if persons else [{**replan(), "reply": "The rent was set to 920.", "amend": [amend]}]
+    script: Script = {
+        "Plan": [plan(task), *again],
+        "ExecutorStep": [shell("sed -i s/890/920/ rent.txt", final=False), gives_up("two lines cannot be one")],
+        "ValidationReport": judged(("pass", "920")),
+    }
+    options = world.options(checks=("grep -qx 'Rent: 920' rent.txt",) if persons else ())
+    ended = await world.play("Set the rent to 920.", script, options=options)
+    if persons:
+        assert ended.result.stopped_by is StoppedBy.MISSING_INPUT
+    else:
+        assert ended.directives[-1] == "success" and len(ended.result.amended) == 1
+        assert "two lines cannot be one" in ended.asked("Plan")[1].user
+
+
 async def test_an_answer_with_a_figure_from_nowhere_takes_no_tool_away(world: World) -> None:
     """Its words are refused; the program that it ran did what it should, and later rounds and tasks may use it."""
     world.file("a.txt", "one\ntwo\n")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from artoo.contracts.changes import Clash
 from artoo.contracts.clashes import as_joined, clash_verdict
 from artoo.contracts.criteria import Criterion
-from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
+from artoo.contracts.execution import CriterionVerdict, DecidedBy, SubTaskOutcome
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import DispatchManifest, Joined
 from artoo.contracts.roles import Role
@@ -91,6 +91,20 @@ class FanIn:
     def hopeless(self) -> tuple[SubTaskOutcome, ...]:
         """All that say why it cannot be done, and were believed."""
         return tuple(outcome for outcome in self.everything if outcome.hopeless)
+
+    @property
+    def may_be_amended(self) -> bool:
+        """Whether all that cannot be done has changed something and failed R2's own checks alone, which may be what
+        is wrong: R2 may replace them once."""
+        held = (each for entry in self.manifest.subtasks for each in entry.success_criteria if each.check_decides)
+        own = {each.text for each in held if each.by == "planner"}
+        for outcome in self.hopeless:
+            checked = (each for each in outcome.criteria_verdicts if each.decided_by is DecidedBy.CHECK)
+            failed = [each for each in checked if each.verdict == "fail"]
+            wrong = all(each.criterion in own and not each.of_world for each in failed)
+            if not (failed and wrong and any(call.changed_something for call in outcome.tool_calls)):
+                return False
+        return True
 
 
 def merged_output(outcomes: Sequence[SubTaskOutcome]) -> str:

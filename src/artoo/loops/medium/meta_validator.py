@@ -216,7 +216,7 @@ class MetaValidator:
         if stopped_by is None and any(outcome.refused for outcome in outcomes):
             stopped_by = StoppedBy.REFUSED_BY_USER
         cannot = fan_in.manifest.reply and all(each.failure_class is not FailureClass.LOGICAL for each in missed)
-        if stopped_by is None and (fan_in.hopeless or cannot):
+        if stopped_by is None and ((fan_in.hopeless and not fan_in.may_be_amended) or cannot):
             stopped_by = StoppedBy.MISSING_INPUT
         spent = fan_in.manifest.round > self.max_replans or stopped_by is not None
         return ReplanRequest(
