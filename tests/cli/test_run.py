@@ -262,6 +262,23 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(home: Path) -> None:
     assert "BrokenPipe" not in ended.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a file that is always full")
+def test_a_full_disk_under_the_progress_is_not_the_tasks_end(home: Path) -> None:
+    """How far it is cannot be told, but it goes on, and its result and its code are what they are."""
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, str(PROGRAM), "accepted", "run", "count"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=full,
+            env={**os.environ, "ARTOO_HOME": str(home), "PYTHONUNBUFFERED": ""},
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 0
+    assert "1 round" in ended.stdout
+
+
 def test_output_that_is_not_utf_8_still_shows_the_result(home: Path) -> None:
     """An ASCII terminal gets ASCII signs instead of an encoding error."""
     ended = subprocess.run(

@@ -29,6 +29,7 @@ class PlainDisplay:
         self._marks = marks
         self._said: set[str] = set()
         self._last = ""
+        self._full = False
 
     @contextmanager
     def shown(self) -> Generator[None]:
@@ -48,10 +49,20 @@ class PlainDisplay:
                 if short == self._last:  # the same command once more: nothing that a reader could tell apart
                     continue
                 self._last = short
-                encoding = self._stream.encoding or "ascii"
-                safe = short.encode(encoding, "replace").decode(encoding)
-                self._stream.write(fold_text(f"artoo: {safe}", self._columns()) + "\n")
-                self._stream.flush()
+                self._say(short)
+
+    def _say(self, line: str) -> None:
+        if self._full:
+            return
+        encoding = self._stream.encoding or "ascii"
+        safe = line.encode(encoding, "replace").decode(encoding)
+        try:
+            self._stream.write(fold_text(f"artoo: {safe}", self._columns()) + "\n")
+            self._stream.flush()
+        except BrokenPipeError:  # whoever asked has gone
+            raise
+        except OSError:  # the disk under `2> FILE` is full: nobody can be told how far the task is, but it goes on
+            self._full = True
 
     def _columns(self) -> int:
         """Of a terminal; what reads from a pipe wants whole lines."""
