@@ -232,7 +232,10 @@ def test_changed_identity_is_named(run: Run, home: Path) -> None:
     file = home / "agents" / "ada" / "identity.yaml"
     file.write_text(file.read_text() + "# more\n")
     assert "NOT the accepted one" in run("agent", "show", "ada").output
+    named = "ada (probation, not accepted: its identity was changed since it was accepted; artoo agent accept ada)"
+    assert named in run("status").output
     assert run("agent", "accept", "ada").code == 0
+    assert "ada (probation, ready)" in run("status").output
     assert "(accepted)" in run("agent", "show", "ada").output
     file.write_text("role: clerk\nwage: 3\n")
     ended = run("agent", "accept", "ada")

@@ -32,6 +32,7 @@ _GONE = (
 _RETIRED = "what it left is kept; artoo agent accept {name} takes it back"
 FOLDER_GONE = "folder gone"
 RETIRED, READY, NOT_ACCEPTED = "retired", "ready", "not accepted"
+CHANGED = "its identity was changed since it was accepted"
 _RECENT = 10
 
 
@@ -301,7 +302,7 @@ def _as_on_disk(folder: AgentFolder, record: AgentRecord) -> Row:
 
     if digest(folder.identity) == record.identity_sha256:
         return _row(record)
-    why = record.stopped or "its identity was changed since it was accepted"
+    why = record.stopped or CHANGED
     detail = f"{why}; read {folder.identity}, then: artoo agent accept {folder.name}"
     return _row(record, state=NOT_ACCEPTED, detail=detail)
 

@@ -166,7 +166,7 @@ async def _status(office: Office) -> Team:
     from artoo.agents.additions import MOST_TASKS
     from artoo.agents.left import left_to_operator
     from artoo.agents.patrol_store import script_problems
-    from artoo.cli.agent_command import FOLDER_GONE, READY, RETIRED, listed
+    from artoo.cli.agent_command import CHANGED, FOLDER_GONE, NOT_ACCEPTED, READY, RETIRED, listed
     from artoo.runtime.team.instance import serving
     from artoo.runtime.upkeep import spent_on
 
@@ -179,13 +179,14 @@ async def _status(office: Office) -> Team:
     )
     problems += [f"{office.routine} ({', '.join(whose)}): {problem}" for problem, whose in failing.items()]
     gone = {row.name for row in rows if row.state == FOLDER_GONE}
+    changed = {row.name for row in rows if row.state == NOT_ACCEPTED}
     working = {task.assignee: task.id for task in tasks if task.state is BoardState.IN_PROGRESS}
     agents = [
         Agent(
             name=record.name,
             trust=record.trust.value,
-            state=FOLDER_GONE if record.name in gone else _state(record),
-            why="" if record.name in gone else record.stopped,
+            state=FOLDER_GONE if record.name in gone else _state(record, changed),
+            why="" if record.name in gone else record.stopped or (CHANGED if record.name in changed else ""),
             unread=await office.mailbox.unread(record.name),
             working_on=working.get(record.name),
             pulse=next(iter(await office.pulses.recent(record.name, 1)), None),
@@ -204,8 +205,13 @@ async def _status(office: Office) -> Team:
     )
 
 
-def _state(record: AgentRecord) -> str:
-    return "stopped" if record.stopped else "paused" if record.paused else "ready"
+def _state(record: AgentRecord, changed: Collection[object]) -> str:
+    """`changed`: whose identities are not the accepted ones; their next prompt stops them, and nothing has yet."""
+    from artoo.cli.agent_command import NOT_ACCEPTED
+
+    if record.stopped:
+        return "stopped"
+    return NOT_ACCEPTED if record.name in changed else "paused" if record.paused else "ready"
 
 
 def _wrong_items(office: Office, retired: Collection[object]) -> list[str]:
