@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -426,6 +430,24 @@ def test_serve_needs_agents(run: Run, home: Path) -> None:
     with only_instance(home):
         ended = run("serve")
         assert ended.code == 2 and "runs for" in ended.errors
+
+
+def test_a_team_whose_output_nobody_reads_works_and_ends_when_asked(run: Run, home: Path) -> None:
+    """What cannot be said stands in the way of no signal: it ran until it was killed (`serve 2>&1 | head`)."""
+    run("agent", "new", "ada")
+    reader, writer = os.pipe()
+    environ = {**os.environ, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_MODEL": "none"}
+    command = [sys.executable, "-m", "artoo", "serve"]
+    with subprocess.Popen(command, env=environ, stdout=writer, stderr=writer) as process:
+        os.close(writer)
+        try:
+            with os.fdopen(reader, "rb") as lines:
+                while b"at work" not in lines.readline():
+                    assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
 
 
 def test_listings_fit_the_terminal(run: Run) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -106,7 +106,7 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
 
     small = endpoint(config, "brain", os.environ) is None
     async with (
-        open_office(config, lasting=say) as office,
+        open_office(config, lasting=_tell) as office,
         Artoo(config, on_fetch=Fetch()) as artoo,
         open_team(office, artoo, small_model=small, grace=GRACE_SECONDS, worker=worker) as team,
     ):
@@ -116,21 +116,27 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
                 await team.run(ready=lambda: _greet(team, waits=worker))
         finally:
             detach()
-    click.echo("artoo: the team has stopped", err=True)
+    _tell("the team has stopped")
     return 0
 
 
 def _greet(team: Team, *, waits: bool) -> None:
     """Who works, and what is wrong with the others. `waits`: having nobody to work for is no mistake."""
     for problem in team.problems:
-        say(problem)
+        _tell(problem)
     names = ", ".join(sorted(team.heartbeats))
     if not names and waits:
-        click.echo("artoo: no agent is free; whoever becomes so is taken over; Ctrl-C stops", err=True)
+        _tell("no agent is free; whoever becomes so is taken over; Ctrl-C stops")
         return
     if not names:
         raise ConfigurationError("there is no agent that may work; make one: artoo agent new NAME")
-    click.echo(f"artoo: {names} at work; Ctrl-C stops", err=True)
+    _tell(f"{names} at work; Ctrl-C stops")
+
+
+def _tell(text: str) -> None:
+    """A line on standard error. Whoever read it may have gone, or its disk be full: that ends nothing."""
+    with suppress(OSError):
+        say(text)
 
 
 @contextmanager
@@ -142,9 +148,9 @@ def _signals(stop: Callable[[], None]) -> Generator[None]:
     def received() -> None:
         if asked:
             os._exit(128 + signal.SIGINT)
-        click.echo("artoo: stopping; what is being done is ended or given back", err=True)
         asked.append(loop.call_later(LEAVE_SECONDS, os._exit, FAILED))
         stop()
+        _tell("stopping; what is being done is ended or given back")
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, received)
@@ -158,7 +164,8 @@ def _signals(stop: Callable[[], None]) -> Generator[None]:
 
 
 def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
-    """What is printed of the stream. A reader that is gone ends nothing: the team does not work for the display."""
+    """What is printed of the stream. A reader that is gone, or a full disk under it, ends nothing: the team does
+    not work for the display."""
 
     def show(envelope: Envelope) -> None:
         line = line_of(envelope, events=events, as_json=as_json)
@@ -167,7 +174,7 @@ def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
         try:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
-        except BrokenPipeError:
+        except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     return show
