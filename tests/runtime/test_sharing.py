@@ -1,3 +1,4 @@
+# pyright: reportPrivateUsage=false
 """What a machine logs reaches the store, and whoever changes it there or here is found out."""
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from artoo import Artoo, Config, RunOptions
+from artoo.auditor.anchors import Anchors
 from artoo.auditor.chain import Head, add
 from artoo.auditor.layout import ANCHORS, audit_directory, chains_in
 from artoo.auditor.verify import Problem, Verification, verify
@@ -158,6 +160,28 @@ async def test_every_machine_proves_all_audits(laptops: tuple[Laptop, Laptop]) -
     assert other.problems() == []
     seen = {each.machine for each in one.proof().witnessed} | {each.machine for each in other.proof().witnessed}
     assert seen == {one.machine, other.machine}
+
+
+async def test_an_anchor_that_comes_while_a_pass_is_under_way_waits_for_the_next(
+    laptops: tuple[Laptop, Laptop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each state of the store can be proved: it knew an anchor of a chain that had not been sent, and a machine
+    that died before its next pass was told to have cut its audit."""
+    one, other = laptops
+    await one.work()
+    await other.work()
+    sharing = Sharing(one.home, one.address)
+    send = sharing._send
+
+    def and_another_process_writes(connection: object, path: Path, most: int | None, task: str | None) -> None:
+        send(connection, path, most, task)  # type: ignore[arg-type]
+        if path.name == ANCHORS:
+            Anchors(path.parent).write("0198f000", "opened", Head(), SystemClock().now())
+
+    monkeypatch.setattr(sharing, "_send", and_another_process_writes)
+    with sharing._connected() as connection:
+        sharing._pass(connection)
+    assert other.problems() == []
 
 
 async def test_a_lost_audit_is_named(laptops: tuple[Laptop, Laptop]) -> None:

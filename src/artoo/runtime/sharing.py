@@ -140,7 +140,7 @@ class Sharing:
             for path, size in sizes.items():
                 self._send(connection, path, size, None)
             self._send(connection, audit / ANCHORS, anchors, None)
-            _send_anchors(connection, self._machine, audit / ANCHORS)
+            _send_anchors(connection, self._machine, audit / ANCHORS, anchors)
             self._witness(connection)
             self._forget(connection, sizes)
         except BaseException:
@@ -205,12 +205,16 @@ class Sharing:
             self._unconfirmed.clear()
 
 
-def _send_anchors(connection: Connection, machine: str, path: Path) -> None:
+def _send_anchors(connection: Connection, machine: str, path: Path, most: int) -> None:
+    """Those in the first `most` bytes: one that came since speaks of a chain's end that has not been sent."""
     if not path.exists():
         return
     known = stream.anchors_kept(connection, machine)
     found: list[stream.KeptAnchor] = []
     for line, whole in lines_of(path):
+        most -= len(line) + 1
+        if most < 0:
+            break
         link = link_of(line) if whole else None
         if link is None or link.number <= known:
             continue
