@@ -79,6 +79,9 @@ def test_one_setting_is_changed_in_its_place(home: Path, capsys: pytest.CaptureF
     code, _, err = said(capsys, "config", "set", "limits.cals", "44")
     assert code == 2
     assert "limits.cals is not a setting" in err
+    for key in ("limits..calls", '"limits.calls', "limits."):
+        code, _, err = said(capsys, "config", "set", key, "7")
+        assert code == 2 and "names no setting" in err, key
     assert (home / "config.yaml").read_text() == after
     assert said(capsys, "config", "path")[1].strip() == str(home / "config.yaml")
 

@@ -172,7 +172,8 @@ def list_(as_json: bool) -> None:
     if as_json:
         print_json({"agents": [asdict(row) for row in rows], "problems": problems})
         return
-    from artoo.cli.team_view import show_lines, show_table
+    from artoo.cli.screen import show_lines
+    from artoo.cli.team_view import show_table
 
     table = [(row.name, row.trust or "-", row.state, row.detail) for row in rows]
     show_table(("name", "trust", "state", ""), table, "There is no agent yet: artoo agent new NAME")
@@ -188,7 +189,7 @@ def show_(name: str, as_json: bool) -> None:
     if as_json:
         print_json(found.plain())
         return
-    from artoo.cli.team_view import show_lines
+    from artoo.cli.screen import show_lines
 
     show_lines(found.lines())
 

@@ -13,6 +13,9 @@ from artoo.cli.printable import show
 from artoo.contracts.errors import ConfigurationError
 from artoo.settings.places import Value
 
+_NAME = re.compile(r'"[^"]+"|[^."]+')
+_KEY = re.compile(rf"(?:{_NAME.pattern})(?:\.(?:{_NAME.pattern}))*")
+
 
 @click.group(context_settings=HELP)
 def config() -> None:
@@ -78,4 +81,6 @@ def set_(key: str, value: str) -> None:
 
 def _route(key: str) -> list[str]:
     """The names of nested settings, the outermost first. One with dots (gpt-4.1) stands in quotes."""
-    return [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)] or [key]
+    if not _KEY.fullmatch(key):
+        raise ConfigurationError(f"{key!r} names no setting; names stand with dots between, as in limits.calls")
+    return [name.strip('"') for name in _NAME.findall(key)]

@@ -10,7 +10,7 @@ import click
 from artoo.cli.home import current_config
 from artoo.cli.office import JsonObject, in_office, plain_object, text_of, the_one
 from artoo.cli.options import HELP, as_json_option
-from artoo.cli.printable import print_json, printable
+from artoo.cli.printable import print_json
 from artoo.contracts.agents import OPERATOR, Priority
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def read(letter: str | None, everything: bool, as_json: bool) -> None:
     head = f"{found.sender} to {found.recipient}, {when(found.sent_at)}, {found.priority.value}"
     about = [f"in reply to {found.in_reply_to}"] if found.in_reply_to else []
     about += [f"{kept.partition}: {kept.note}"] if kept.note else []
-    show_lines(map(printable, [head, *about, "", found.text]), prose=True)
+    show_lines([head, *about, "", found.text], prose=True)
 
 
 async def _listed(office: Office, name: str, box: str, limit: int) -> tuple[Kept, ...]:

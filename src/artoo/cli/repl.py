@@ -17,7 +17,7 @@ from artoo.cli.exit_codes import INTERRUPTED
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.outward import say
 from artoo.cli.pasted import images_in
-from artoo.cli.printable import printable, show
+from artoo.cli.printable import show
 from artoo.cli.prompt import Prompt
 from artoo.cli.run_command import Output, print_result
 from artoo.cli.screen import show_lines
@@ -140,7 +140,7 @@ class Conversation:
         if isinstance(self._runtime, running.AuditedRuntime):
             from artoo.cli.audit_view import report_lines
 
-            show_lines(map(printable, report_lines(await self._runtime.audit())))
+            show_lines(report_lines(await self._runtime.audit()))
 
     async def _command(self, words: Sequence[str]) -> bool:
         """Runs a slash command. False when the person wants to leave."""

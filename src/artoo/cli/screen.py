@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TextIO
 
+import click
+
 from artoo.cli.paint import Paint
-from artoo.cli.printable import show_as_it_is
+from artoo.cli.printable import printable, show_as_it_is
 from artoo.cli.wrapping import MARK, PLAIN_MARK, fold_marked, fold_prose
 
 NARROWEST, WIDEST = 60, 200
@@ -50,17 +52,23 @@ class Screen:
         return min(max(self.size().columns, NARROWEST), WIDEST)
 
 
-def show_lines(lines: Iterable[str], stream: TextIO | None = None, *, prose: bool = False) -> None:
-    """Lines that are safe to print, on standard output or `stream`, a terminal. In a pipe each stays whole.
+def show_lines(
+    lines: Iterable[str], stream: TextIO | None = None, *, prose: bool = False, painted: bool = False
+) -> None:
+    """Lines on standard output or `stream`, made safe; `painted`: they are, and may have artoo's own colours. In a
+    pipe each stays whole.
 
     On a terminal what is too long ends between words, and its further rows are marked: a name with many blanks
     would look like several lines of artoo's. `prose`, as a letter, is not marked.
     """
     text = "\n".join(lines)
+    text = text if painted else printable(text)
     screen = Screen(stream or sys.stdout, Paint(), redraws=False)
-    if not screen.stream.isatty():
-        show_as_it_is(text)
-    elif prose:
-        show_as_it_is(fold_prose(text, screen.size().columns))
+    if prose or not screen.stream.isatty():
+        whole = fold_prose(text, screen.size().columns) if screen.stream.isatty() else text
+        if stream is None:
+            show_as_it_is(whole)
+        else:
+            click.echo(whole, file=stream)
     else:
         screen.say(text + "\n")

@@ -108,7 +108,7 @@ def apply(
         if as_json:
             show(_settled(pending, settled or Settled()))
         elif settled is not None:
-            show_lines(_applied(pending, review, settled, name))
+            show_lines(_applied(pending, review, settled, name), painted=True)
         if pending.on_board and settled is not None and settled.state == "applied":
             teams.append(pending.task_id)
         return settled is not None and settled.state in ("applied", "partly")
@@ -302,7 +302,7 @@ async def _show(lines: list[str]) -> None:
 def _ask_about(pending: Pending, name: str, overview: Sequence[str] = ()) -> None:
     about = [f"{name}  {asked_line(pending.request)}"] if pending.request else []
     if lines := [*about, *overview]:
-        show_lines(lines, sys.stderr)
+        show_lines(lines, sys.stderr, painted=True)
 
 
 def _settled(pending: Pending, settled: Settled) -> str:

@@ -122,15 +122,14 @@ def status(as_json: bool) -> None:
         print_json({**({"problems": [str(problem)]} if found is None else found.plain()), **more})
         _raise(problem)
         return
-    from artoo.cli import screen
+    from artoo.cli.screen import show_lines
 
     own = tuple(one for one in waiting if not one.on_board)
     teams = tuple(one for one in waiting if one.on_board)
     waits = ["changes that wait for your yes:", *waiting_lines(own, config.home)] if own else [NOTHING_WAITS]
     if teams:
         waits += ["what the team made and nobody has approved yet:", *waiting_lines(teams, config.home)]
-    screen.show_lines([*waits, *_stopped_lines(stopped, config.home)])
-    from artoo.cli.team_view import show_lines
+    show_lines([*waits, *_stopped_lines(stopped, config.home)])
 
     _raise(problem)
     if found is not None:

@@ -119,7 +119,7 @@ def show_(identifier: str, as_json: bool) -> None:
     if as_json:
         print_json(_shown_object(shown))
         return
-    from artoo.cli.team_view import show_lines
+    from artoo.cli.screen import show_lines
 
     show_lines(_shown_lines(shown))
 
@@ -139,7 +139,8 @@ def log(identifier: str, as_json: bool) -> None:
         objects: list[JsonObject] = [{"kind": record.kind(), **plain_object(record)} for record in records]
         print_json([*objects, *({"kind": "PutBack", **one.model_dump(mode="json")} for one in put_back)])
         return
-    from artoo.cli.team_view import record_line, show_lines
+    from artoo.cli.screen import show_lines
+    from artoo.cli.team_view import record_line
 
     told = [(record.at.timestamp(), record_line(record)) for record in records]
     told += [(one.at, _put_back_line(one)) for one in put_back]

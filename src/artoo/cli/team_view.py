@@ -11,8 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from artoo.cli import screen
-from artoo.cli.printable import one_line, printable
+from artoo.cli.printable import one_line
 from artoo.cli.task_names import ID_SHOWN
 from artoo.contracts.agents import BoardTask, TaskChanged, TaskMoved
 
@@ -62,11 +61,6 @@ def _show_blocks(console: Console, rows: Iterable[Sequence[str]]) -> None:
         console.print(Text(" ".join(filter(None, row[:-1]))))
         if row[-1]:
             console.print(Padding(Text(row[-1], overflow="ellipsis", no_wrap=True), (0, 0, 0, 2)))
-
-
-def show_lines(lines: Iterable[str]) -> None:
-    """Lines, ended between words where the terminal is narrower (`artoo.cli.screen`)."""
-    screen.show_lines(map(printable, lines))
 
 
 def task_row(task: BoardTask) -> tuple[str, ...]:

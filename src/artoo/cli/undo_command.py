@@ -16,7 +16,7 @@ from artoo.cli.asked import agreed, is_asked
 from artoo.cli.options import HELP, as_json_option
 from artoo.cli.outward import say
 from artoo.cli.places import Here
-from artoo.cli.printable import asked_line, one_line, print_json, printable, show
+from artoo.cli.printable import asked_line, one_line, print_json, show
 from artoo.cli.review.words import review_words
 from artoo.cli.screen import show_lines
 from artoo.cli.task_names import local_time, name_at
@@ -103,7 +103,7 @@ def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> st
     paths = sorted(paths_of(config, latest.task_id), key=is_gits)  # the person's own first
     lines += [f"    {here.short(path)}" for path in paths[:NAMED]]
     lines += [f"    {words.more.format(count=f'{len(paths) - NAMED:,}')}"] if len(paths) > NAMED else []
-    show_lines(map(printable, lines), sys.stderr)
+    show_lines(lines, sys.stderr)
     return latest.task_id if asyncio.run(agreed(words.sure_undo)) else None
 
 
@@ -143,7 +143,7 @@ def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
 
 
 def _show(line: str) -> None:
-    show_lines([printable(line)])
+    show_lines([line])
 
 
 def _told(paths: Sequence[str], here: Here) -> Iterator[str]:
