@@ -79,7 +79,7 @@ async def test_a_command_has_an_exit_code_and_output(look: Look, roots: Roots) -
     """A check runs in the project root, read-only, with both streams."""
     (roots.project / "a.json").write_text("{}")
     plain = PlainView(roots)
-    view = await look(plain).command("python3 -m json.tool a.json; echo warn >&2; false | cat")
+    view = await look(plain).command("python3 -m json.tool a.json; echo warn >&2; false")
     assert (view.exit_code, view.output, view.problem) == (1, "{}\n\nwarn\n", None)
     assert plain.programs[0].read_only
 

@@ -27,17 +27,11 @@ def _created(path: str, *traits: Trait) -> Change:
     return Change(kind=ChangeKind.CREATED, path=path, node=Node.FILE, path_class=PathClass.PROJECT, traits=traits)
 
 
-async def test_a_command_runs_in_the_project_with_pipefail(
-    toolbox: SubTaskToolbox, roots: Roots, view: PlainView
-) -> None:
-    """The project root is the current directory, a failure in a pipeline shows, and nothing is held back."""
-    call = await toolbox.call("shell", {"command": "pwd; false | cat"})
+async def test_a_command_runs_in_the_project(toolbox: SubTaskToolbox, roots: Roots, view: PlainView) -> None:
+    """The project root is the current directory, and nothing is held back."""
+    call = await toolbox.call("shell", {"command": "pwd; false"})
     assert call.output.strip() == str(roots.project)
-    assert (call.status, call.exit_code, call.identity) == (
-        CallStatus.ERROR,
-        1,
-        ("shell:pwd", "shell:false", "shell:cat"),
-    )
+    assert (call.status, call.exit_code, call.identity) == (CallStatus.ERROR, 1, ("shell:pwd", "shell:false"))
     assert [program.read_only for program in view.programs] == [False]
 
 
@@ -51,6 +45,7 @@ async def test_a_command_runs_in_the_project_with_pipefail(
         ("grep foo a.txt | sort", CallStatus.OK, 0, None),
         ("grep foo missing.txt", CallStatus.ERROR, 2, None),
         ("yes | head -n 2", CallStatus.OK, 0, None),
+        ("false | cat", CallStatus.OK, 0, None),
         ("find . -name '*.txt'", CallStatus.OK, 0, 1),
         ("find . -name '*.zip'", CallStatus.OK, 0, 0),
         ("diff a.txt /dev/null", CallStatus.OK, 1, None),
@@ -63,42 +58,10 @@ async def test_a_command_runs_in_the_project_with_pipefail(
 async def test_exit_codes_are_read_as_the_programs_mean_them(
     toolbox: SubTaskToolbox, roots: Roots, command: str, status: CallStatus, code: int, count: int | None
 ) -> None:
-    """No match and a difference are answers, a reader that has enough is no failure, everything else is."""
+    """No match and a difference are answers, the last program of a pipeline decides, and all else is a failure."""
     (roots.project / "a.txt").write_text("bar 1\nbar 2\n")
     call = await toolbox.call("shell", {"command": command})
     assert (call.status, call.exit_code, call.result_count) == (status, code, count), said(call)
-
-
-@pytest.mark.parametrize(
-    ("command", "code", "output"),
-    [
-        ("echo a; yes | head -n 1", 0, "a\ny\n"),
-        ("set -e; yes | head -n 1; echo rest", 0, "y\nrest\n"),
-        ("yes | head -n 1 && echo rest", 0, "y\nrest\n"),
-        ("yes 2>&1 | cat | head -n 1; x=$(yes | head -n 1); echo $x", 0, "y\ny\n"),
-        ("f() { while true; do echo y; done | head -n 1; }; f; f", 0, "y\ny\n"),
-        ("(yes | head -n 1) && for i in 1; do yes; done | head -n 1", 0, "y\ny\n"),
-        ("if ! yes | head -n 1; then echo no; fi", 0, "y\n"),
-        ("cat > b.txt <<'END'\na | b\nEND\nyes | head -n 1; cat b.txt", 0, "y\na | b\n"),
-        ("grep foo a.txt | wc -l", 0, "0\n"),
-        ("set -e; n=$(grep foo a.txt | wc -l); echo $n", 1, ""),
-        ("true; (echo a; exit 4) | cat; echo $?; (exit 1) | cat", 1, "a\n4\n"),
-        ("set -e; (false; echo no) | cat; echo no", 1, ""),
-        ("(grep foo a.txt; false) | cat", 1, ""),
-        ("(exit $(grep foo a.txt)1) | cat", 1, ""),
-        ("2>&1 test $(grep foo a.txt) | cat", 1, ""),
-        ("yes | (exit 141)", 141, ""),
-        ("true; exit 141", 141, ""),
-    ],
-)
-async def test_in_a_pipeline_a_writer_whose_reader_had_enough_did_not_fail(
-    toolbox: SubTaskToolbox, roots: Roots, command: str, code: int, output: str
-) -> None:
-    """In any position, and the script goes on by it; whatever failed otherwise did, and 141 of no writer is 141."""
-    (roots.project / "a.txt").write_text("bar\n")
-    call = await toolbox.call("shell", {"command": command})
-    assert (call.exit_code, call.output) == (code, output), said(call)
-    assert call.status is (CallStatus.ERROR if code else CallStatus.OK)
 
 
 @pytest.mark.parametrize(
@@ -119,22 +82,6 @@ async def test_a_script_that_sees_nothing_else_is_recorded_so(
     (roots.project / "a.txt").write_text("bar\n")
     call = await toolbox.call("python", {"code": code})
     assert (call.status, call.self_contained) == (CallStatus.OK, alone)
-
-
-async def test_a_script_that_would_be_too_long_with_answers_runs_without(toolbox: SubTaskToolbox) -> None:
-    """An argument has a bound, and what was written fits into it."""
-    call = await toolbox.call("shell", {"command": "false && {\n" + "a | b\n" * 3_000 + "}; yes | head -n 1"})
-    assert (call.exit_code, call.output) == (141, "y\n")
-
-
-async def test_a_script_that_was_prepared_is_told_as_it_was_written(
-    toolbox: SubTaskToolbox, view: PlainView
-) -> None:
-    """Whoever is asked about it sees their words, and the script sees no arguments."""
-    script = "echo $# $0; false | cat"
-    call = await toolbox.call("shell", {"command": script})
-    assert call.output == "0 bash\n"
-    assert [program.argv[-1] for program in view.programs] == [script]
 
 
 async def test_a_wrong_path_in_a_command_is_explained(toolbox: SubTaskToolbox, roots: Roots) -> None:

@@ -12,7 +12,6 @@ from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Limits, RunStatus
 from artoo.ports.world import ViewRun
 from artoo.tools.output import clip
-from artoo.tools.pipelines import with_answers
 from artoo.tools.signalled import signalled
 from artoo.tools.tool import Outcome
 from artoo.tools.wanted import NOTHING, Wanted
@@ -60,13 +59,12 @@ class Command:
 
 
 def bash(script: str) -> tuple[str, ...]:
-    """How a script of bash is run: without the person's start-up files, and a failure inside a pipe shows.
+    """Return the arguments that run `script` with bash, exactly as it was written and with no shell option set.
 
-    The last argument is the script as it was written, for whoever is asked about it.
+    The two options only keep the user's start-up files out. The last argument is the whole script, because it is
+    what a user who is asked for consent sees.
     """
-    plain = ("bash", "--noprofile", "--norc", "-o", "pipefail", "-c")
-    told = with_answers(script)
-    return (*plain, script) if told == script else (*plain, f"set --; {told}", "bash", script)
+    return ("bash", "--noprofile", "--norc", "-c", script)
 
 
 def python(script: str, interpreter: str = sys.executable) -> tuple[str, ...]:

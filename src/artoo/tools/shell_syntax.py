@@ -53,24 +53,11 @@ class Redirection:
 
 
 @dataclass(frozen=True, slots=True)
-class Producer:
-    """A part of a pipeline that writes to the next one: bytes `start` to `end` of the text, in UTF-8.
-
-    `programs` are those of a simple command, by base name; empty for anything else.
-    """
-
-    start: int
-    end: int
-    programs: tuple[Word, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ShellCommand:
     """What was understood of a command. `programs` are base names in order of appearance, without repeats.
 
     `only` is set when the whole command is one simple command (redirections aside), `final` when it is one
-    pipeline: the last program in it, whose output is the command's. `producers` are those of all pipelines at any
-    depth, outer ones first.
+    pipeline: the last program in it, whose output is the command's.
     """
 
     parsed: bool
@@ -81,7 +68,6 @@ class ShellCommand:
     redirections: tuple[Redirection, ...] = ()
     only: SimpleCommand | None = None
     final: SimpleCommand | None = None
-    producers: tuple[Producer, ...] = ()
 
     @property
     def identities(self) -> tuple[str, ...]:
@@ -125,7 +111,6 @@ def parse_command(text: str, variables: Variables | None = None) -> ShellCommand
         redirections=tuple(_redirections(root, known)),
         only=None if broken else _only(root, known),
         final=None if broken else _final(root, known),
-        producers=() if broken else tuple(_producers(root, known)),
     )
 
 
@@ -210,27 +195,6 @@ def _final(root: Node, variables: Variables) -> SimpleCommand | None:
     if node is not None and node.type == "pipeline":
         node = node.named_children[-1]
     return None if node is None or node.type != "command" else _simple(node, variables)
-
-
-def _producers(root: Node, variables: Variables) -> Iterator[Producer]:
-    """Not those of a line with a here-document: the grammar draws what follows its mark as a part of it."""
-    here = {node.id for line in _nodes(root, "heredoc_redirect") for node in _nodes(line, "pipeline")}
-    for pipeline in _nodes(root, "pipeline"):
-        parts = [part for part in pipeline.named_children if part.type != "comment"]
-        if pipeline.id not in here:
-            yield from (_producer(part, variables) for part in parts[:-1])
-
-
-def _producer(part: Node, variables: Variables) -> Producer:
-    start, inner = part.start_byte, part
-    while inner.type in ("redirected_statement", "negated_command"):
-        turned = inner.type == "negated_command"  # its `!` stands first, and means the whole pipeline
-        inner = inner.child_by_field_name("body") or inner.named_children[0]
-        start = inner.start_byte if turned else start
-    if inner.type != "command":
-        return Producer(start, part.end_byte)
-    one = _simple(inner, variables)
-    return Producer(start, part.end_byte, tuple(started_programs(one.name, one.arguments, lambda _: iter(()))))
 
 
 def _statement(root: Node) -> Node | None:

@@ -13,7 +13,6 @@ from artoo.tools.builtin.find_files import outcome_of_search
 from artoo.tools.commands import Command, CommandRunner, bash
 from artoo.tools.hints import with_hints
 from artoo.tools.index import FileIndex
-from artoo.tools.pipelines import SEARCHES
 from artoo.tools.redirect import index_query
 from artoo.tools.seeing import Look
 from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
@@ -25,10 +24,13 @@ from artoo.world.union import RealFiles
 COMMAND_SECONDS = 60.0
 _GRACE_SECONDS = 15.0
 
-_ONE_IS_AN_ANSWER = SEARCHES | {"ack", "diff", "cmp", "pgrep", "test", "["}
+_SEARCHES = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "ag"})
+"""Programs whose exit code 1 means "not found"."""
+
+_ONE_IS_AN_ANSWER = _SEARCHES | {"ack", "diff", "cmp", "pgrep", "test", "["}
 """Programs whose exit code 1 means "no" or "different", not "failed"."""
 
-_LISTS = SEARCHES | {"find", "fd", "locate", "plocate"}
+_LISTS = _SEARCHES | {"find", "fd", "locate", "plocate"}
 _OTHER_OUTPUT = frozenset(
     {"--count", "--quiet", "--silent", "--context", "-exec", "-execdir", "-printf", "-ls", "-delete", "-print0"}
 )
@@ -49,7 +51,7 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class Shell(Announcing):
-    """Runs a bash command with `pipefail` (`pipelines`). What becomes of its changes is the runner's business."""
+    """Runs a bash command exactly as the model wrote it. What becomes of its changes is the runner's business."""
 
     runner: CommandRunner
     roots: Roots
@@ -81,14 +83,17 @@ class Shell(Announcing):
         parsed = self._parsed(arguments)
         judged = functools.partial(_judged, parsed)
         asked = Command(bash(command), self.command_seconds, network=wanted_by(command), judged=judged)
-        return await with_hints(judged(await self.runner.run(asked)), parsed.words, self.roots, self.files())
+        outcome = judged(await self.runner.run(asked))
+        if command != arguments["command"]:
+            outcome = replace(outcome, ran=command)
+        return await with_hints(outcome, parsed.words, self.roots, self.files())
 
     def _parsed(self, arguments: Arguments) -> ShellCommand:
         return parse_command(unfenced(arguments.get("command", "")), {"HOME": str(self.roots.home)})
 
 
 def unfenced(text: str) -> str:
-    """Code without the fence that a model may have left around it."""
+    """Return the code without the Markdown fence that a model may have left around it."""
     whole = _FENCE.fullmatch(text)
     return whole.group(1) if whole else text
 
