@@ -1,0 +1,1 @@
+"""What a task sees and changes: the overlay on disk, files, the change set, apply and undo, git, settlement."""

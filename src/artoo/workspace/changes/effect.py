@@ -1,0 +1,35 @@
+"""One path of a workspace's difference: what the user has, and what the task made of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from artoo.workspace.fs.stat import NodeState
+
+
+class Effect(NamedTuple):
+    """What happens to one path: from `before` (the user's, now) to `after` (None: nothing there).
+
+    `root` is the covered real directory, `path` the absolute path, `shown` its printable form. `source` is the
+    absolute path at which the new version lies (in the upper directory or in the copy); empty for a deletion.
+    `in_place`: the thing stays, and only its mode, owner, attributes or times change. `replaced_directory`: a new
+    directory stands where another one was, and nothing of the old one is below it. `appended`: the old content is
+    the start of the new one. `digest` and `before_digest`: sha256 (hex) of a file's contents, if they were read.
+    """
+
+    root: bytes
+    path: bytes
+    shown: str
+    before: NodeState | None
+    after: NodeState | None
+    source: bytes = b""
+    in_place: bool = False
+    replaced_directory: bool = False
+    appended: bool = False
+    digest: str | None = None
+    before_digest: str | None = None
+
+    @property
+    def relative(self) -> bytes:
+        """The path below the root; empty for the root itself."""
+        return self.path[len(self.root) :].lstrip(b"/")
