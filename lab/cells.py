@@ -6,11 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from artoo.lab.experiment import Rows
-from artoo.lab.laws import Arm
-from artoo.lab.running import Trace, run_job
-from artoo.lab.statistics import Frontier
-from artoo.lab.world import CALM, FAULTY, World, job_of
+from lab.experiment import Rows
+from lab.laws import Arm
+from lab.running import Trace, run_job
+from lab.statistics import Frontier
+from lab.world import CALM, FAULTY, World, job_of
 
 WORLDS: Mapping[str, World] = {"calm": CALM, "faulty": FAULTY}
 

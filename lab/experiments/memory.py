@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
-from artoo.lab.lives import (
+from lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
+from lab.lives import (
     INTENTS,
     LENGTH,
     Lived,
@@ -17,8 +17,8 @@ from artoo.lab.lives import (
     fixed_band,
     no_band,
 )
-from artoo.lab.plot import Line, lines
-from artoo.lab.statistics import Estimate, bootstrap
+from lab.plot import Line, lines
+from lab.statistics import Estimate, bootstrap
 
 NONE, FULL, KNOWS = "no memory", "memory", "oracle"
 HASTY = "rules for all kinds of request from any"

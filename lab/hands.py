@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from artoo.contracts.changes import Clash
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall
 from artoo.contracts.plan import Caution, MustNot
-from artoo.lab.minds import Minds, seconds
-from artoo.lab.world import CUT_OFF, effect
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.tools import Departure, Parameter, Ticket, ToolSpec
 from artoo.runtime.stage import Hands, Sight
+from lab.minds import Minds, seconds
+from lab.world import CUT_OFF, effect
 
 _PARAMETERS = (Parameter("place", "where"), Parameter("how", "in which manner", required=False))
 

@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, ToolCall
 from artoo.contracts.shortened import without_middle
 from artoo.evidence.grounding import seen_in, ungrounded
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
-from artoo.lab.statistics import Estimate, mean_of
-from artoo.lab.world import draw
+from lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
+from lab.statistics import Estimate, mean_of
+from lab.world import draw
 
 BUILT, ASIDE = "the half that was looked at", "the half set aside"
 PUBLISHED_STEP, PUBLISHED_AGENT = 0.142, 0.535

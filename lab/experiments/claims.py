@@ -17,9 +17,9 @@ from artoo.contracts.shortened import without_middle
 from artoo.evidence.facts import broken_act
 from artoo.evidence.grounding import seen_in, ungrounded
 from artoo.evidence.tokens import words_of
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
-from artoo.lab.statistics import Estimate, auroc, bootstrap, mean
-from artoo.lab.world import draw
+from lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
+from lab.statistics import Estimate, auroc, bootstrap, mean
+from lab.world import draw
 
 BUILT, ASIDE = "the half that was looked at", "the half set aside"
 _STOP = "###STOP###"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, Rows, Table
-from artoo.lab.statistics import Estimate, bootstrap, difference
-from artoo.lab.teams import JOBS, SOLVERS, Learnt, Team
+from lab.experiment import Claim, Experiment, Finding, Outcome, Rows, Table
+from lab.statistics import Estimate, bootstrap, difference
+from lab.teams import JOBS, SOLVERS, Learnt, Team
 
 ONE, OWN = "one memory", "a memory each"
 MOST_SHARE = 0.25

@@ -18,9 +18,9 @@ from artoo.contracts.events import Usage
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import SubTask
 from artoo.contracts.solution import Directive, OutcomeSummary, PlanDirective, ReplanRequest
-from artoo.lab.world import PLACES, Job, Part, World, draw, kind_of
 from artoo.ports.clock import Clock
 from artoo.ports.model import Answer, Question
+from lab.world import PLACES, Job, Part, World, draw, kind_of
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.lab.cells import WORLDS, Jobs, calls, in_both_worlds, named, solved, traces
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
-from artoo.lab.laws import (
+from lab.cells import WORLDS, Jobs, calls, in_both_worlds, named, solved, traces
+from lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
+from lab.laws import (
     AllEnvironmental,
     AllLogical,
     Arm,
@@ -16,8 +16,8 @@ from artoo.lab.laws import (
     NoTools,
     TargetsLate,
 )
-from artoo.lab.plot import Bar, bars
-from artoo.lab.statistics import Estimate, difference, mean
+from lab.plot import Bar, bars
+from lab.statistics import Estimate, difference, mean
 
 LAW = "the law"
 REMOVED: tuple[Arm, ...] = (

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.lab.laws import Arm, Law
-from artoo.lab.running import run_job
-from artoo.lab.scratch import scratch
-from artoo.lab.time import LabClock
-from artoo.lab.world import PLACES, Job, Part, World, draw, pick
 from artoo.memory.service import SharedMemory
 from artoo.runtime.stage import TaskMemory
 from artoo.testing.ids import SequentialIds
+from lab.laws import Arm, Law
+from lab.running import run_job
+from lab.scratch import scratch
+from lab.time import LabClock
+from lab.world import PLACES, Job, Part, World, draw, pick
 
 SOLVERS = 10
 JOBS = 100

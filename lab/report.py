@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import cast
 
 from artoo.contracts.base import Contract
-from artoo.lab.catalogue import EXPERIMENTS, experiment
-from artoo.lab.conducting import Ran
-from artoo.lab.experiment import Experiment, Finding, Table
+from lab.catalogue import EXPERIMENTS, experiment
+from lab.conducting import Ran
+from lab.experiment import Experiment, Finding, Table
 
 RESULTS = "results.json"
 SUMMARY = "README.md"
@@ -73,8 +73,8 @@ def page(ran: Ran) -> str:
         "[the lab's design](../design/lab.md).",
         *_how(about),
         f"{ran.tasks} {about.unit} a cell{' at most' if about.data else ''}, seed {ran.seed}; "
-        f"`artoo lab run {ran.name}{_given(about)}{_sized(ran)}` makes the same figures again with the same artoo. "
-        "Another version asks and waits otherwise, which moves some of them within their intervals.",
+        f"`python -m lab run {ran.name}{_given(about)}{_sized(ran)}` makes the same figures again with the same "
+        "artoo. Another version asks and waits otherwise, which moves some of them within their intervals.",
         "## Claims, and what came out",
         "What would refute a claim stood in the code before the run.",
         *(
@@ -111,7 +111,7 @@ def pending(about: Experiment) -> str:
     parts = [
         f"# {about.title}",
         about.question,
-        f"**Not run yet.** `artoo lab report {about.name}{_given(about)}` runs it and writes this page.",
+        f"**Not run yet.** `python -m lab report {about.name}{_given(about)}` runs it and writes this page.",
         *_how(about),
         "## Claims",
         *(f"{claim.text}\n\n- refuted if: {claim.refuted_by}" for claim in about.claims),
@@ -145,9 +145,9 @@ def summary(kept: dict[str, Kept]) -> str:
     given = {each.name for each in EXPERIMENTS if each.data is not None}
     parts = [
         "# The paper's claims, run",
-        "What `artoo lab report` found: artoo's own parts in a simulated world, against baselines and against the "
-        "law without each of its terms; and on public data. A claim that is refuted is a result, and stays here "
-        "with what followed from it. Nothing here says how good a language model is: "
+        "What `python -m lab report` found: artoo's own parts in a simulated world, against baselines and against "
+        "the law without each of its terms; and on public data. A claim that is refuted is a result, and stays "
+        "here with what followed from it. Nothing here says how good a language model is: "
         "models are simulated. How, and what is real: [the lab's design](../design/lab.md).",
         table,
         _took("What needs no data", [each for name, each in kept.items() if name not in given]),

@@ -12,11 +12,6 @@ from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import Ending, Settled
 from artoo.contracts.solution import Cost, Decided, FinalResult
-from artoo.lab.hands import hands_of, specs_of
-from artoo.lab.laws import Arm
-from artoo.lab.minds import LabModel, Minds, Progress, Told
-from artoo.lab.time import LabClock
-from artoo.lab.world import Job, World
 from artoo.loops.fast.executor import ExecutorLimits
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
@@ -25,6 +20,11 @@ from artoo.runtime.in_time import TimeLeft
 from artoo.runtime.stage import LiveStage, TaskMemory
 from artoo.runtime.task import TaskRun, TaskSettings
 from artoo.testing.ids import SequentialIds
+from lab.hands import hands_of, specs_of
+from lab.laws import Arm
+from lab.minds import LabModel, Minds, Progress, Told
+from lab.time import LabClock
+from lab.world import Job, World
 
 _CALLS_AN_ATTEMPT = 1
 """An executor of the lab makes one call and lets it be judged."""

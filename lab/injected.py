@@ -20,7 +20,6 @@ from artoo.contracts.base import Contract
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import ToolError
 from artoo.contracts.solution import FinalResult
-from artoo.lab.errands import at_home
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.config import Config
 from artoo.runtime.options import RunOptions
@@ -28,6 +27,7 @@ from artoo.testing import Asked, ScriptedModel, with_body
 from artoo.testing.replies import Scripted
 from artoo.testing.script import Answering
 from artoo.tools.user_tools import Function, tool
+from lab.errands import at_home
 
 HOST = Path(__file__).with_name("foreign_suite.py")
 """AgentDojo's side."""

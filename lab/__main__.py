@@ -1,4 +1,4 @@
-"""`artoo lab`: the paper's claims as experiments in a simulated world."""
+"""Run the paper's claims as experiments in a simulated world: `python -m lab`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lab() -> None:
 @lab.command("list")
 def list_() -> None:
     """Show the experiments, their claims, and what would refute each."""
-    from artoo.lab.catalogue import EXPERIMENTS
+    from lab.catalogue import EXPERIMENTS
 
     for each in EXPERIMENTS:
         size = "needs --data" if each.data else f"{each.tasks} a cell, {len(each.cells())} cells"
@@ -42,9 +42,9 @@ data_option = click.option(
 @data_option
 def run(name: str, tasks: int | None, seed: int | None, jobs: int | None, data: Path | None) -> None:
     """Run experiment NAME and print its page."""
-    from artoo.lab.catalogue import EXPERIMENTS
-    from artoo.lab.conducting import Order, conduct
-    from artoo.lab.report import page
+    from lab.catalogue import EXPERIMENTS
+    from lab.conducting import Order, conduct
+    from lab.report import page
 
     names = [each.name for each in EXPERIMENTS]
     if name not in names:
@@ -73,9 +73,9 @@ def report(
     names: tuple[str, ...], tasks: int | None, jobs: int | None, claims: bool, out: Path, data: Path | None
 ) -> None:
     """Run all experiments that need no data (or NAMES) and write their pages and the summary."""
-    from artoo.lab.catalogue import EXPERIMENTS
-    from artoo.lab.conducting import Order, conduct_all
-    from artoo.lab.report import keep, state_claims
+    from lab.catalogue import EXPERIMENTS
+    from lab.conducting import Order, conduct_all
+    from lab.report import keep, state_claims
 
     known = [each.name for each in EXPERIMENTS]
     if unknown := [name for name in names if name not in known]:
@@ -97,3 +97,7 @@ def report(
 
 def _told(line: str) -> None:
     click.echo(line, err=True)
+
+
+if __name__ == "__main__":
+    lab(prog_name="python -m lab")

@@ -11,10 +11,10 @@ from itertools import chain
 from math import nan
 from pathlib import Path
 
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
-from artoo.lab.injected import Answers, Case, Cases, LeftOut, Ran, opened, run_case
-from artoo.lab.statistics import Estimate, bootstrap, mean
-from artoo.lab.world import draw
+from lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
+from lab.injected import Answers, Case, Cases, LeftOut, Ran, opened, run_case
+from lab.statistics import Estimate, bootstrap, mean
+from lab.world import draw
 
 OPEN, ASIDE = "the open half", "the half set aside"
 BANKING = "banking"

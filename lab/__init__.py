@@ -1,4 +1,4 @@
-"""`artoo lab`: the paper's claims as experiments, with what would refute each (SPEC section 16).
+"""Hold the paper's claims as experiments, each with what would refute it (SPEC section 16): `python -m lab`.
 
     world ──► job ──► minds (scripted models) ──► real roles on the real bus ──► trace ──► tables, findings
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from artoo.lab.experiment import Experiment
-from artoo.lab.experiments import (
+from lab.experiment import Experiment
+from lab.experiments import (
     blame,
     claims,
     commands,

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from artoo.lab.cells import WORLDS, Jobs, calls, frontier, in_both_worlds, named, solved, traces
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
-from artoo.lab.laws import (
+from lab.cells import WORLDS, Jobs, calls, frontier, in_both_worlds, named, solved, traces
+from lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
+from lab.laws import (
     Adapt,
     AlwaysChange,
     Anew,
@@ -22,9 +22,9 @@ from artoo.lab.laws import (
     magentic,
     rounds,
 )
-from artoo.lab.plot import Line, lines
-from artoo.lab.running import Trace
-from artoo.lab.statistics import (
+from lab.plot import Line, lines
+from lab.running import Trace
+from lab.statistics import (
     Estimate,
     Frontier,
     bootstrap,

@@ -13,11 +13,6 @@ from artoo.contracts.roles import Role
 from artoo.contracts.tags import Pair, is_wide, kind_pair, tool_of
 from artoo.control import potentials
 from artoo.control.potentials import Advice, Sums
-from artoo.lab.laws import Arm, Law, Oracle
-from artoo.lab.running import Trace, run_job
-from artoo.lab.scratch import scratch
-from artoo.lab.time import LabClock
-from artoo.lab.world import PLACES, Job, Part, World, draw, pick
 from artoo.loops.slow import consolidate
 from artoo.loops.slow.dreamer import Dreamer
 from artoo.memory import maintenance, reading
@@ -27,6 +22,11 @@ from artoo.ports.dream import Cluster
 from artoo.ports.ids import Ids
 from artoo.runtime.stage import TaskMemory
 from artoo.testing.ids import SequentialIds
+from lab.laws import Arm, Law, Oracle
+from lab.running import Trace, run_job
+from lab.scratch import scratch
+from lab.time import LabClock
+from lab.world import PLACES, Job, Part, World, draw, pick
 
 LENGTH = 100
 """Jobs of one life; from the half on, half of the intents need another tool than before."""

@@ -9,13 +9,13 @@ from typing import cast
 
 from artoo.contracts.envelope import Envelope
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, Rows, Table
-from artoo.lab.laws import DEFAULTS, Arm, Law
-from artoo.lab.running import run_job
-from artoo.lab.world import CALM, FAULTY, World, job_of
 from artoo.runtime.tuning.proposing import Proposed, others, proposals
 from artoo.runtime.tuning.records import Record, record_of
 from artoo.runtime.tuning.values import decisions
+from lab.experiment import Claim, Experiment, Finding, Outcome, Rows, Table
+from lab.laws import DEFAULTS, Arm, Law
+from lab.running import run_job
+from lab.world import CALM, FAULTY, World, job_of
 
 WORTH = 100.0
 """Calls that all criteria of a job are worth, as in a configuration that nobody changed."""

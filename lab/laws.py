@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from artoo.contracts.solution import Directive
 from artoo.control.decision import Decision, MacroState
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.lab.minds import Told
-from artoo.lab.world import Job, draw
 from artoo.loops.medium.trajectory import WRONG_WAYS, Measurement, Trajectory
+from lab.minds import Told
+from lab.world import Job, draw
 
 DEFAULTS = Hyperparameters()
 PATIENT = 10_000_000

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from artoo.lab.catalogue import experiment
-from artoo.lab.experiment import Alike, Cell, Outcome
-from artoo.lab.time import VirtualLoop
+from lab.catalogue import experiment
+from lab.experiment import Alike, Cell, Outcome
+from lab.time import VirtualLoop
 
 Told = Callable[[str], None]
 

@@ -11,10 +11,10 @@ from typing import cast
 from pydantic import BaseModel, Field
 
 from artoo.contracts.execution import CallStatus
-from artoo.lab.errands import Errand, run_errand
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
-from artoo.lab.statistics import Estimate, mean_of
-from artoo.lab.world import draw
+from lab.errands import Errand, run_errand
+from lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
+from lab.statistics import Estimate, mean_of
+from lab.world import draw
 
 BUILT, ASIDE = "the half that was looked at", "the half set aside"
 DANGEROUS, ORDINARY = "RedCode", "ordinary"

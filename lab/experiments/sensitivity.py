@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.lab.cells import Jobs, calls, solved, traces
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
-from artoo.lab.laws import Arm, Law
-from artoo.lab.plot import Bar, bars
-from artoo.lab.statistics import Estimate, difference, mean
-from artoo.lab.world import FAULTY
+from lab.cells import Jobs, calls, solved, traces
+from lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
+from lab.laws import Arm, Law
+from lab.plot import Bar, bars
+from lab.statistics import Estimate, difference, mean
+from lab.world import FAULTY
 
 DEFAULT = "defaults"
 H = Hyperparameters()

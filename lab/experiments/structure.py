@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from artoo.lab.cells import Jobs, traces
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
-from artoo.lab.laws import Arm, Law
-from artoo.lab.plot import Line, lines
-from artoo.lab.running import Trace
-from artoo.lab.statistics import Estimate, bootstrap, mean, mean_of
-from artoo.lab.world import World
+from lab.cells import Jobs, traces
+from lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
+from lab.laws import Arm, Law
+from lab.plot import Line, lines
+from lab.running import Trace
+from lab.statistics import Estimate, bootstrap, mean, mean_of
+from lab.world import World
 
 COUNTS = (1, 2, 4, 8, 16, 32)
 SMOOTH = World(chained=0.0, big=0.0, hopeless=0.0, foresight=1.0, skill=1.0)

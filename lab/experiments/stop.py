@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.lab.cells import WORLDS, Jobs, calls, in_both_worlds, named, traces
-from artoo.lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
-from artoo.lab.laws import Arm, Law
-from artoo.lab.plot import Line, lines
-from artoo.lab.running import Trace
-from artoo.lab.statistics import Estimate, difference, mean, mean_of
+from lab.cells import WORLDS, Jobs, calls, in_both_worlds, named, traces
+from lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
+from lab.laws import Arm, Law
+from lab.plot import Line, lines
+from lab.running import Trace
+from lab.statistics import Estimate, difference, mean, mean_of
 
 DELTAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 DEFAULT = 0.3
