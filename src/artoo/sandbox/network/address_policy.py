@@ -20,7 +20,7 @@ _EMBEDDING = tuple(
     for text, shift in (("64:ff9b::/96", 0), ("2002::/16", 80), ("::/96", 0), ("::ffff:0:0:0/96", 0))
     if isinstance(net := ip_network(text), IPv6Network)
 )
-"""Networks of IPv6 addresses that hold the IPv4 address that is reached in the end: NAT64, 6to4, compatible, SIIT."""
+"""IPv6 networks whose addresses hold the IPv4 address that is reached: NAT64, 6to4, compatible, SIIT."""
 
 _NEVER = tuple(ip_network(text) for text in ("0.0.0.0/8", "240.0.0.0/4", "64:ff9b:1::/48", "2001::/32"))
 """Not addresses of hosts, or addresses that hold another one which cannot be read (local translation, Teredo)."""
@@ -62,7 +62,7 @@ def problem_with(address: Address, goal: Destination, permits: Permits) -> str |
 
 
 def usable(addresses: Iterable[Address], goal: Destination, permits: Permits) -> tuple[list[Address], str]:
-    """Return the addresses at which `goal` may be reached, in order, and the problem with the last of the others."""
+    """Return the addresses at which `goal` may be reached, in order, and what is wrong with the last other one."""
     good: list[Address] = []
     problem = ""
     for address in addresses:

@@ -40,7 +40,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProxyRequest:
-    """What the command wants. `is_tunnel`: CONNECT, after which it speaks for itself. The rest is for plain HTTP."""
+    """What the command wants. `is_tunnel`: CONNECT, then any protocol. The other fields are for plain HTTP."""
 
     goal: Destination
     is_tunnel: bool

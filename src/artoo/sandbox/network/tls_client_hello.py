@@ -1,7 +1,7 @@
 """Reads the host name in a TLS ClientHello (RFC 8446 section 4.1.2, RFC 6066 section 3).
 
-The connection is never changed or decrypted. An encrypted client hello is recognised, because the name that it shows
-in clear means nothing.
+The connection is never changed or decrypted. An encrypted client hello is recognised, because the name that it
+shows in clear means nothing.
 """
 
 from __future__ import annotations
