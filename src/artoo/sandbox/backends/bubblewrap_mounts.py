@@ -1,7 +1,7 @@
 """Say in bubblewrap's words what a sandbox sees: overlays over the user's directories, everything else read-only.
 
-The order matters: the machine's files read-only, private /tmp, /dev, /run and /proc, read-only places that must stay
-visible, the overlays, what is mounted inside them, and last the covers over what must not be read.
+The order matters: the machine's files read-only, private /tmp, /dev, /run and /proc, read-only places that must
+stay visible, the overlays, what is mounted inside them, and last the covers over what must not be read.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MountPlan:
 
     @classmethod
     def of(cls, layout: Layout, place: Path, mounts: MountTable) -> MountPlan:
-        """Return the plan for the machine as it is now. `place` is an empty directory for mount points. Blocking."""
+        """Return the plan for the machine as it is now. `place`: an empty directory for mount points. Blocking."""
         roots = tuple(layer.root for layer in layout.layers)
         hidden = hidden_paths(layout.roots, layout.artoo_home, layout.hide, mounts)
         wanted = wanted_paths(layout.roots)

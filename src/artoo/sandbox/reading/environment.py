@@ -76,9 +76,9 @@ QUIET: Mapping[str, str] = {
     "MPLCONFIGDIR": "/tmp/.cache/matplotlib",
     "NUMBA_CACHE_DIR": "/tmp/.cache/numba",
 }
-"""Settings under which ordinary programs leave no history behind, keep their caches and byte code out of the user's
-folders, and ask nothing. Sanitizers look for leaks by `ptrace`, which no command may use (`seccomp`), and fail where
-they cannot."""
+"""Settings under which ordinary programs leave no history behind, keep their caches and byte code out of the
+user's folders, and ask nothing. Sanitizers look for leaks by `ptrace`, which no command may use (`seccomp`), and
+fail where they cannot."""
 
 
 @lru_cache(maxsize=512)

@@ -23,8 +23,8 @@ from pathlib import Path
 from artoo.ports.sandbox import Roots
 from artoo.sandbox.reading.bind_mount_aliases import Alias, Aliases, aliases_in
 from artoo.sandbox.reading.mount_table import MountTable
-from artoo.sandbox.reading.readable_paths import open_in_home, program_places
 from artoo.sandbox.reading.path_set import PathSet, path_set
+from artoo.sandbox.reading.readable_paths import open_in_home, program_places
 from artoo.sandbox.reading.root_only_paths import is_restricted, may_everybody_read, restricted
 
 _APPLICATION_DATA = frozenset({"library", "appdata", "application data", "local settings", "snap"})
@@ -164,7 +164,7 @@ def hidden_paths(
 ) -> tuple[str, ...]:
     """Return everything on this machine that a command must not read: real paths, links followed.
 
-    `visible` are directories in artoo's own home that commands do see: copies of the project, the scratch directory.
+    `visible` are directories in artoo's own home that commands do see: copies of the project, their /tmp.
     """
     own = tuple(_existing((*_beside(artoo_home.resolve(), visible), *hide)))
     mounts = mounts or MountTable.read()

@@ -49,6 +49,11 @@ class MountTable:
         best = self._holding(path)
         return best is not None and best.type in _IN_MEMORY
 
+    def type_of(self, path: bytes) -> str:
+        """Return the type of the file system at `path` (absolute, real), empty when unknown."""
+        best = self._holding(path)
+        return best.type if best else ""
+
     def _holding(self, path: bytes) -> Mount | None:
         best: Mount | None = None
         for mount in self.mounts:

@@ -1,7 +1,8 @@
 """Find what a command of the user's would look for outside the usual places, so that it is visible in a sandbox.
 
-These are the directories of PATH with the installations that they belong to, an active Python environment, and what
-links of the project lead to. A sandbox has a /tmp and a /run of its own; what lies there is mounted back, read-only.
+These are the directories of PATH with the installations that they belong to, an active Python environment, and
+what links of the project lead to. A sandbox has a /tmp and a /run of its own; what lies there is mounted back,
+read-only.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _links(project: str) -> Iterator[str]:
 
 
 def _may_be_shown(target: str) -> bool:
-    """True if a link of the project may open what it leads to: the user's own, or open to everybody, and not hidden."""
+    """True if a link of the project may open its target: the user's own or open to everybody, and not hidden."""
     place = next((place for place in _LINKS_MAY_LEAD_TO if target.startswith(place)), None)
     if place is None or any(name.startswith(".") for name in target[len(place) :].split("/")):
         return False

@@ -250,7 +250,7 @@ def file_of(data: bytes) -> BinaryIO:
     if hasattr(os, "memfd_create"):
         file = os.fdopen(os.memfd_create("artoo-input"), "w+b", buffering=0)
     else:
-        file = tempfile.TemporaryFile(buffering=0)
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the caller closes it
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]

@@ -70,7 +70,7 @@ def _join(mounts: int, network: int) -> None:
 
 
 def _refresh(root: int) -> None:
-    """Reconfigure an overlay without changing anything, which makes the kernel look at its lower directory again."""
+    """Reconfigure an overlay without changing anything: the kernel looks at its lower directory again."""
     picked = _LIBC.syscall(ctypes.c_long(_FSPICK), root, b"", _EMPTY_PATH | _CLOSE_ON_EXEC)
     if picked < 0 and ctypes.get_errno() == errno.ENOSYS:  # before Linux 5.2
         path = b"/proc/self/fd/%d" % root

@@ -210,7 +210,7 @@ class SandboxProcess:
                 await ready.wait()
         except TimeoutError:
             raise SandboxError(
-                f"process {self._id} has not read its input for {_UNREAD_SECONDS:.0f} seconds; send less, or stop it"
+                f"process {self._id} has not read its input for {_UNREAD_SECONDS:.0f} s; send less, or stop it"
             ) from None
         finally:
             loop.remove_writer(descriptor)
@@ -231,8 +231,9 @@ class SandboxProcess:
             with suppress(TimeoutError):
                 async with asyncio.timeout(grace_seconds):
                     await self._exited.wait()
-            while time.monotonic() < until and self._left and await self._client.processes_of(self._id):
-                await asyncio.sleep(_LOOK_SECONDS)
+            while time.monotonic() < until and self._left:
+                self._left = await self._client.processes_of(self._id)
+                await asyncio.sleep(_LOOK_SECONDS if self._left else 0)
         if not self.exited or self._left:
             await self._client.signal(self._id, signal.SIGKILL)
 

@@ -24,16 +24,15 @@ Packets are lists of fields, separated by NUL bytes, because neither arguments n
                          listed ID LEFT...
 
 MODE is `pipes` (three descriptors: standard input, output, error), `terminal` (no descriptors: it opens a
-pseudo-terminal in the sandbox and sends the controlling side) or `given-terminal` (one descriptor: the terminal). A
-request that does not fit into a packet is `start ID memory`, its last descriptor a file with the fields from CWD on.
-LEFT are the names of processes that the command left running. SIGNAL goes to all processes of a command.
+pseudo-terminal in the sandbox and sends the controlling side) or `given-terminal` (one descriptor: the terminal).
+A request that does not fit into a packet is `start ID memory`; its last descriptor is a file with the fields from
+CWD on. LEFT are the names of processes that the command left running. SIGNAL goes to all processes of a command.
 
 Everything that is imported adds to the time of a task's first command: `signal` takes 4 ms, `json` 8 ms.
 """
 
 from __future__ import annotations
 
-import _signal
 import _socket
 import ctypes
 import errno
@@ -42,6 +41,13 @@ import resource
 import select
 import struct
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable
+else:
+    import _signal
 
 _MOST_PACKET, _MOST_DESCRIPTORS = 256 * 1024, 4
 _SPAWN_AGAIN_AS_SCRIPT = errno.ENOEXEC
@@ -84,7 +90,7 @@ class Supervisor:
         awake, wake = os.pipe()
         os.set_blocking(wake, False)
         os.set_blocking(awake, False)
-        _signal.signal(_signal.SIGCHLD, lambda *_: None)  # without a handler the wakeup descriptor hears nothing
+        _signal.signal(_signal.SIGCHLD, _wake_up)  # without a handler the wakeup descriptor hears nothing
         _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self._send([b"ready", b"%d" % os.getpid()], _described() if describe else [])
         poll = select.poll()
@@ -209,6 +215,10 @@ class Supervisor:
             os._exit(0)  # artoo is gone
 
 
+def _wake_up(number: int, frame: object) -> None:
+    """Do nothing: the wakeup descriptor has been written."""
+
+
 class _CannotRun(Exception):
     """A program that is missing or cannot be executed."""
 
@@ -275,16 +285,15 @@ def _fork_in_terminal(argv: Fields, environment: dict[bytes, bytes], terminal: i
     os._exit(126)
 
 
-def _first_that_runs(argv: Fields, environment: dict[bytes, bytes], run: object) -> int:
+def _first_that_runs(argv: Fields, environment: dict[bytes, bytes], run: Callable[[bytes, Fields], int]) -> int:
     """Call `run(path, argv)` with each place where a shell looks for the program, until one can be executed."""
-    assert callable(run)
     found: OSError | None = None
     for path in _candidates(argv[0], environment.get(b"PATH", os.defpath.encode())):
         try:
-            return int(run(path, argv))
+            return run(path, argv)
         except OSError as error:
             if error.errno == _SPAWN_AGAIN_AS_SCRIPT:  # a script without a first line that says by what
-                return int(run(b"/bin/sh", [b"sh", path, *argv[1:]]))
+                return run(b"/bin/sh", [b"sh", path, *argv[1:]])
             if error.errno in _NOT_FOUND and not os.path.lexists(path):
                 continue
             if error.errno not in (*_NOT_FOUND, errno.EACCES, errno.E2BIG):
@@ -292,7 +301,7 @@ def _first_that_runs(argv: Fields, environment: dict[bytes, bytes], run: object)
             found = error
     if found is None:
         raise _CannotRun(b"%s: command not found\n" % argv[0], 127)
-    raise _CannotRun(b"%s: %s\n" % (argv[0], os.fsencode(found.strerror)), 126)
+    raise _CannotRun(b"%s: %s\n" % (argv[0], os.fsencode(found.strerror or "")), 126)
 
 
 def _limit_files(most_bytes: int) -> None:
