@@ -117,7 +117,7 @@ def _with_needs(
     while left:
         found |= left
         needed = {other for path in left for other in _needed(files, path)}
-        needed |= {target for path in left if (target := moves.get(path)) in files}
+        needed |= {moves[path] for path in left if path in moves and moves[path] in files}
         left = needed - found
     return frozenset(found)
 
