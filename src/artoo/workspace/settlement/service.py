@@ -15,7 +15,7 @@ import logging
 import os
 import uuid
 from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from artoo.sandbox.reading.mount_table import MountTable
 from artoo.workspace import commit, git
 from artoo.workspace.changes.change_set import ChangeSet, GitPart, GitQuestion, read_change_set
 from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory, WorkspaceInUse, Workspaces
-from artoo.workspace.files.layered import LayeredFiles
+from artoo.workspace.files.layered import offline_files
 from artoo.workspace.files.rooted import real_files
 from artoo.workspace.settlement import mark
 from artoo.workspace.settlement.history import SettledRecord
@@ -72,10 +72,14 @@ class Settlement:
         """True if a reboot deletes the workspace, because artoo's home is in memory."""
         return MountTable.read().in_memory(os.fsencode(self.directory.base.resolve()))
 
-    @property
-    def files(self) -> tuple[Files, Files]:
-        """The user's files, and the files as the task left them."""
-        return real_files(), self.live or LayeredFiles(self.directory)
+    @contextmanager
+    def files(self) -> Generator[tuple[Files, Files]]:
+        """Yield the user's files, and the files as the task left them. Raises SandboxError."""
+        if self.live is not None:
+            yield real_files(), self.live
+            return
+        with closing(offline_files(self.directory)) as left:
+            yield real_files(), left
 
     def review(self) -> ChangeSet:
         """Read everything that the task changes against the user's files now. Raises SandboxError."""

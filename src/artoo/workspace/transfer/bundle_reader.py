@@ -37,15 +37,15 @@ def unpack(
     source: BinaryIO,
     directory: WorkspaceDirectory,
     roots: Roots,
-    covered: tuple[bytes, ...],
+    covered: tuple[Path, ...],
     *,
     to_look: bool = True,
 ) -> None:
     """Make the workspace what the bundle says; what was there is deleted. The caller holds its lock. Blocking.
 
-    `covered` are the real directories that get an upper directory; project and output folder are in them. `to_look`:
-    no task goes on in it; it is marked so. Raises SandboxError for a bundle that cannot be read, or that leads out of
-    its places, and OSError (full disk); there is no workspace then.
+    `covered` are the real directories that get an upper directory; project and output folder are in them.
+    `to_look`: no task goes on in it; it is marked so. Raises SandboxError for a bundle that cannot be read, or that
+    leads out of its places, and OSError (full disk); there is no workspace then.
     """
     manifest = _manifest_of(source)
     _empty(directory)
