@@ -58,15 +58,11 @@ def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
     wanted, of_git = set(files), None
     if paths is not None:
         wanted, of_git = _named(change_set, files, paths)
-    acts: tuple[GitAct, ...] = ()
-    shown: tuple[str, ...] = ()
-    if change_set.git.classes and of_git != frozenset():
-        chosen = git.chosen(change_set.git, of_git)
-        acts, shown = chosen.acts, chosen.shown
-        wanted |= chosen.files & files.keys()
+    acts, going, shown = git.acts(change_set.git, of_git)
+    wanted |= going & files.keys()
     complete = _with_needs(files, wanted, _moves(change_set.classes))
     effects = tuple(effect for effect in change_set.effects if effect.path in complete)
-    return Part(effects, acts, (*(effect.shown for effect in effects), *shown))
+    return Part(effects, acts, (*(effect.shown for effect in effects), *sorted(shown)))
 
 
 def _named(
