@@ -211,6 +211,10 @@ ATTEMPTS: dict[str, str] = {
     "handle on artoo": "w = os.pidfd_open(ARTOO); MARK in open('/proc/%d/cmdline' % ARTOO).read()"
     " and (signal.pidfd_send_signal(w, 0), through())",
     "descriptor of artoo": "MARK in open('/proc/%d/cmdline' % ARTOO).read() and call(438, os.pidfd_open(ARTOO), 1, 0)",
+    "signals of a file to artoo": "MARK in open('/proc/%d/cmdline' % ARTOO).read() and"
+    " (fcntl.fcntl(os.open('made', os.O_RDWR | os.O_CREAT), fcntl.F_SETOWN, ARTOO), through())",
+    "signals of a socket to artoo": "a, b = socket.socketpair(); MARK in open('/proc/%d/cmdline' % ARTOO).read() and"
+    " (fcntl.ioctl(a, 0x8901, struct.pack('i', ARTOO)), through())",
     "kernel ring": "call(103, 3, ctypes.create_string_buffer(64), 64)",
     "keyring": "call(248, b'user', b'artoo', b'x', 1, -3)",
     "programs for the kernel": "call(321, 0, struct.pack('IIII', 1, 4, 4, 1) + bytes(100), 116)",
