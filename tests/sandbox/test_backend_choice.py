@@ -173,7 +173,7 @@ def test_ubuntu_gets_a_profile_for_exactly_this_bubblewrap(tmp_path: Path) -> No
     [
         ("bwrap: No space left", {"user__max_user_namespaces": "0"}, "switched off", "sudo sysctl --system"),
         ("bwrap: EPERM", {"kernel__unprivileged_userns_clone": "0"}, "forbids", "sudo sysctl --system"),
-        ("bwrap: Can't mount overlay: Invalid argument", {}, r"/remote/artoo .*nfs4", "export ARTOO_HOME="),
+        ("bwrap: Can't make overlay mount on /x: Invalid argument", {}, r"/remote/artoo .*nfs4", "export ARTOO_HOME="),
         ("bwrap: Unknown option --overlay-src", {}, "older than 0.11", "pip install"),
         ("bwrap: Can't mount proc on /newroot/proc", {}, "containers", "docker run"),
         ("bwrap: Creating new namespace failed: Operation not permitted", {}, "containers", "docker run"),
