@@ -16,7 +16,8 @@ import pytest
 from living import World, as_plain_user, until
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.workspace import CommandLimits
+from artoo.contracts.network import NetworkUsed
+from artoo.ports.workspace import CommandLimits, SandboxLimits
 from artoo.sandbox.protocols import Layer
 
 _HERE = Path(__file__).parent
@@ -354,6 +355,38 @@ async def test_a_socket_listens_inside(world: World) -> None:
             assert ended is not None and ended.stdout.text == "from outside"
             with pytest.raises(OSError):
                 socket.create_connection(("127.0.0.1", port), 1)
+
+
+async def test_a_command_reaches_the_hosts_it_may(world: World) -> None:
+    """One command reaches an approved port of this machine; another host and other commands reach nothing."""
+    used: list[NetworkUsed] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nserved")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server, world.sandbox() as commands:
+        allowed = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        fetch = f"curl -sS http://{allowed}/; curl -sS http://pypi.org/"
+        ended = await commands.bash(fetch, hosts=(allowed,), on_connection=used.append)
+        assert ended.stdout.text.startswith("served"), ended.stderr.text
+        assert ended.denied_hosts == ("pypi.org:80",)
+        assert [one.host for one in used if not one.refused] == ["127.0.0.1"]
+        ended = await commands.bash(f"curl -sS http://{allowed}/ || curl -sS http://pypi.org/")
+        assert ended.exit_code != 0 and not ended.stdout.text
+        assert "commands-have-no-network" in ended.stderr.text
+
+
+async def test_the_command_that_takes_too_much_is_ended(world: World) -> None:
+    """The sandbox's limit ends the largest command with the reason, and leaves the others and the sandbox alone."""
+    limits = SandboxLimits(memory_bytes=128 << 20)
+    async with world.sandbox(lambda layout: replace(layout, limits=limits)) as commands:
+        other = await commands.start("sleep", "60")
+        ended = await commands.run("/usr/bin/python3", "-c", "x = bytearray(300 << 20); input()", interactive=True)
+        assert (ended.status, ended.exit_code) == ("memory_limit", None)
+        assert other.ended is None
+        assert (await commands.run("true")).status == "ok"
 
 
 async def test_commands_find_each_others_limits(world: World) -> None:
