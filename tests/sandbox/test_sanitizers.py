@@ -15,7 +15,7 @@ _BROKEN = "#include <stdlib.h>\nint main(int n, char **w) { char *p = malloc(4);
 @pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "leak"])
 async def test_a_sanitizer_runs(tmp_path: Path, name: str, sanitizer: str) -> None:
-    """Its shadow memory is terabytes of address space. It does not look for leaks, which would trace the program."""
+    """Its shadow memory is terabytes of address space. Leaks are not looked for: that would trace the program."""
     home = Home.made(tmp_path)
     (home.project / "over.c").write_text(_BROKEN)
     (home.project / "right.c").write_text("int main(void) { return 0; }\n")
