@@ -207,7 +207,8 @@ class Supervisor:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                alone = os.getpid() == 1  # orphans become children of process 1: nothing else runs in the sandbox
+                # Orphans become children of process 1, or of a subreaper (as its keeper makes it on Linux).
+                alone = sys.platform == "linux"
                 break
             if pid == 0:
                 break
