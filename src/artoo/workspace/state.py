@@ -189,12 +189,12 @@ class WorkspaceState:
         now = Moment.now()
         index = self.index()
         manifest = None if self._copier is None else self._copier.manifest
-        roots = {one.number: one.root for one in self.covered}
+        roots = {one.number: str(one.root) for one in self.covered}
         new = [key for key in changed_keys(index, manifest) if key not in self._looked]
         try:
             self._book.look(
                 (
-                    (_printable(roots[number] / path), manifest and manifest.get(number, os.fsencode(path)))
+                    (_printable(roots[number], path), manifest and manifest.get(number, os.fsencode(path)))
                     for number, path in new
                 ),
                 now,
@@ -263,5 +263,5 @@ def _settled_moment() -> Moment:
     return now
 
 
-def _printable(path: Path) -> str:
-    return printable_path(os.fsencode(path))
+def _printable(root: str, path: str) -> str:
+    return printable_path(os.fsencode(f"{root}/{path}".rstrip("/")))

@@ -211,8 +211,8 @@ class Difference:
         digest: str | None = None,
     ) -> None:
         one = self._covered[key[0]]
-        path = os.fsencode(one.root / key[1])
-        source = b"" if after is None else os.fsencode(one.place / key[1])
+        path = os.fsencode(f"{one.root}/{key[1]}".rstrip("/"))
+        source = b"" if after is None else os.fsencode(f"{one.place}/{key[1]}")
         self._found[path] = Effect(
             os.fsencode(one.root),
             path,
@@ -238,7 +238,7 @@ def opened(place: Path) -> Generator[int]:
 def state_below(files: LocatedFiles, one: Covered, path: str) -> NodeState | None:
     """Return the state of a path below a covered directory, as some files show it; None where nothing is."""
     try:
-        parent, name = open_parent(*files.locate(str(one.root / path)))
+        parent, name = open_parent(*files.locate(f"{one.root}/{path}"))
     except OSError:
         return None
     try:
