@@ -131,11 +131,8 @@ async def test_a_project_that_cannot_be_read_is_an_error(world: World) -> None:
     assert not world.directory().base.exists()
 
 
-async def test_a_workspace_of_the_other_kind_is_not_continued(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_workspace_of_the_other_kind_is_not_continued(world: World) -> None:
     """A machine without overlays cannot work on one; settling it is still possible."""
-    monkeypatch.setattr(state, "PATIENCE_SECONDS", 0.1)
     world.directory().make("landlock", world.roots, (world.project,))
     async with world.task() as task:
         with pytest.raises(SandboxError, match="is a copy, and this machine's sandbox"):
