@@ -126,7 +126,7 @@ class LiveWorkspace:
         return f"p{self._started}"
 
     def _save_count(self) -> None:
-        """Remember how many processes were started: after a call, because writing takes longer than starting one."""
+        """Remember how many processes were started: after a call, because writing takes longer than a start."""
         if self._started:
             with suppress(OSError):  # a full disk must not keep a command from making room
                 self._directory.process_count.write_text(str(self._started))
