@@ -12,7 +12,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import CROWD, Change, ChangeKind, Node, PathClass, Trait, outermost, path_bytes
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 from artoo.tools.commands import meant_changes
 from artoo.tools.moves import content_at, moved_files
 from artoo.tools.paths import shown

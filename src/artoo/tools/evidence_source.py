@@ -29,12 +29,11 @@ from artoo.ports.world import Files, Program, View
 from artoo.tools.commands import PLAIN_LOCALE, bash, meant_changes, outcome_of, python
 from artoo.tools.difference import difference
 from artoo.tools.paths import entry_at, existing
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.text_file import NotPlainFile, decode, open_plain, read_limited
 from artoo.tools.threads import in_thread
 from artoo.tools.withheld import withheld
-from artoo.world.classify import Places
-from artoo.world.union import RealFiles
+from artoo.workspace.changes.path_class import Places
 from artoo.world.view_place import TRIAL
 
 MAX_TEXT_BYTES = 4 << 20
@@ -64,7 +63,7 @@ class EvidenceInView:
     view: View
     places: Places
     base: Forkable
-    before: Look = RealFiles
+    before: Look = real_files
     trial_name: str = TRIAL
     seconds: float = CHECK_SECONDS
     _one_trial: asyncio.Lock = field(default_factory=asyncio.Lock)

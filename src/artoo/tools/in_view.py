@@ -33,7 +33,7 @@ from artoo.tools.threads import in_thread
 from artoo.tools.tool import Outcome
 from artoo.tools.under_way import current_act, goes_out
 from artoo.tools.unified import plain
-from artoo.world.classify import Places
+from artoo.workspace.changes.path_class import Places
 
 MAX_EDITED_BYTES = 4 << 20
 """A file that is larger is not edited."""

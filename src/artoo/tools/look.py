@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -33,15 +34,14 @@ from artoo.tools.listing import (
 )
 from artoo.tools.looked_at import LookedAt
 from artoo.tools.moves import moved_files
-from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
+from artoo.tools.paths import absolute, entry_at, existing, found_at, shown
 from artoo.tools.ref_moves import ref_moves
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.text_file import NotPlainFile, decode, kind_of_bytes, read_limited
 from artoo.tools.threads import in_thread
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
 from artoo.tools.withheld import withheld
-from artoo.world.classify import Places
-from artoo.world.union import RealFiles
+from artoo.workspace.changes.path_class import Places
 
 _LOOK = WalkLimits(entries=20_000, seconds=1.5)
 _WALL_SECONDS = 6.0
@@ -74,12 +74,12 @@ class ProjectLook:
 
     roots: Roots
     places: Places
-    files: Look = RealFiles
+    files: Look = real_files
     characters: int = LISTING_CHARACTERS
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
     whole_files: bool = False
     view: View | None = None
-    before: Look = RealFiles
+    before: Look = real_files
     task: View | None = None
     observe: Callable[[str, str], None] = _unobserved
     looked: LookedAt = field(default_factory=LookedAt)
@@ -107,7 +107,7 @@ class ProjectLook:
         changes = await task.changes()
         if not changes:
             return seen
-        earlier = await in_thread(_by_kind, changes, self.roots, RealFiles(), task.files)
+        earlier = await in_thread(_by_kind, changes, self.roots, real_files(), task.files)
         classes = {*seen.classes, *await _classes(task)}
         return replace(seen, earlier=earlier, classes=tuple(sorted(classes, key=lambda one: one.danger)))
 
@@ -144,7 +144,7 @@ class ProjectLook:
             empty=frozenset(walk.empty),
             unreadable=frozenset(walk.unreadable),
             ignored=tuple(walk.ignored),
-            broken=frozenset(path for path in links if place_of(files, self.roots.project / path) is None),
+            broken=frozenset(path for path in links if found_at(files, self.roots.project / path) is None),
         )
 
     def _named_outside(self, files: Files, request: str) -> Iterator[tuple[str, Path]]:
@@ -175,16 +175,16 @@ class ProjectLook:
         """What a file begins with; None for what is no file."""
         try:
             real = files.resolve(path)
-            place = files.at(real)
         except OSError:
             return None
-        if place is None or place.is_dir():
+        found = files.stat(real)
+        if found is None or stat.S_ISDIR(found.mode):
             return None
         if (instead := withheld(real, self.places)) is not None:
             return Head(instead=instead)
-        note = self.looked.showing(real, place)
+        note = self.looked.showing(real, found)
         try:
-            data, size = read_limited(place, _HEAD_BYTES)
+            data, size = read_limited(files, real, _HEAD_BYTES)
         except NotPlainFile:
             return None
         except OSError as error:

@@ -19,8 +19,8 @@ from artoo.tools.tool import Outcome
 from artoo.tools.under_way import current_act
 from artoo.tools.unified import plain
 from artoo.tools.wanted import Wanted
-from artoo.world.edge.environment import NO_NETWORK
-from artoo.world.edge.hosts import Destination, not_permitted
+from artoo.sandbox.network.proxy_env import NO_NETWORK
+from artoo.sandbox.network.allowlist import Destination, not_permitted
 
 _SHOWN = 5
 _DIAGNOSES = (

@@ -15,7 +15,7 @@ from artoo.contracts.settling import (
     counts_of,
     in_order_of_danger,
 )
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 from artoo.tools.gate_words import why, word
 from artoo.tools.paths import size_text
 from artoo.tools.settling_words import counted, title
@@ -118,11 +118,11 @@ def diff_of(change: ClassifiedChange, before: Files, after: Files) -> tuple[str,
 def _both_versions(conflict: Conflict, before: Files, after: Files) -> Conflict:
     """With what tells the person's version from the task's, where both are small texts, or one is nothing."""
     mine, its = (
-        b"" if files.at(_path(conflict.path)) is None else content_of(files, conflict.path)
+        b"" if files.stat(_path(conflict.path)) is None else content_of(files, conflict.path)
         for files in (before, after)
     )
     diff = () if mine is None or its is None else unified(mine, its)
-    deleted = after.at(_path(conflict.path)) is None
+    deleted = after.stat(_path(conflict.path)) is None
     return conflict.model_copy(update={"diff": diff, "deleted": deleted})
 
 
@@ -132,11 +132,8 @@ def _path(printable: str) -> Path:
 
 def content_of(files: Files, path: str) -> bytes | None:
     """What a look shows at a printable path; None when it is no small file."""
-    place = files.at(_path(path))
-    if place is None:
-        return None
     try:
-        return read_limited(place, DIFF_BYTES)[0]
+        return read_limited(files, _path(path), DIFF_BYTES)[0]
     except (OSError, NotPlainFile):
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 
 Look = Callable[[], Files]
 """The files as they are at this moment. Quick."""

@@ -30,8 +30,8 @@ from artoo.tools.network import Network
 from artoo.tools.printing import Printing
 from artoo.tools.tool import Tool
 from artoo.tools.user_tools import Function, UserTool, user_tool
-from artoo.world.classify import Places
-from artoo.world.programs import find_program, worked_in
+from artoo.workspace.changes.path_class import Places
+from artoo.sandbox.reading.programs import find_program, worked_in
 from artoo.world.reachable import ReachableFiles
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from artoo.contracts.changes import PathClass
-from artoo.world.classify import Places
-from artoo.world.union import RealFiles
+from artoo.workspace.changes.path_class import Places
 
 _CLOSED: Mapping[PathClass, str] = {
     PathClass.ARTOO: "artoo's own records, not shown",
@@ -25,7 +24,7 @@ def withheld(real: Path, places: Places) -> str | None:
     if not places.is_closed(os.fsencode(real)):
         return None
     path_class = places.classify(os.fsencode(real))
-    if path_class is PathClass.PERSISTENCE and RealFiles().at(real) is None:
+    if path_class is PathClass.PERSISTENCE and not os.path.lexists(real):
         return None
     return closed_as(path_class)
 

@@ -14,11 +14,10 @@ from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.shell import COMMAND_SECONDS, unfenced
 from artoo.tools.commands import Command, CommandRunner, python
 from artoo.tools.hints import with_hints
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.tool import Arguments, Outcome
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
-from artoo.world.union import RealFiles
 
 _GRACE_SECONDS = 15.0
 _MAX_SCRIPT = 100_000
@@ -43,7 +42,7 @@ class Python(Announcing):
 
     runner: CommandRunner
     roots: Roots
-    files: Look = RealFiles
+    files: Look = real_files
     command_seconds: float = COMMAND_SECONDS
     interpreter: str = sys.executable
 

@@ -14,12 +14,11 @@ from artoo.tools.commands import Command, CommandRunner, bash
 from artoo.tools.hints import with_hints
 from artoo.tools.index import FileIndex
 from artoo.tools.redirect import index_query
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
 from artoo.tools.tool import Arguments, Outcome
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
-from artoo.world.union import RealFiles
 
 COMMAND_SECONDS = 60.0
 _GRACE_SECONDS = 15.0
@@ -56,7 +55,7 @@ class Shell(Announcing):
     runner: CommandRunner
     roots: Roots
     index: FileIndex
-    files: Look = RealFiles
+    files: Look = real_files
     command_seconds: float = COMMAND_SECONDS
 
     @property
