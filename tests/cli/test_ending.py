@@ -25,8 +25,8 @@ from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.runtime.naming import named, short_name
-from artoo.tools.settling_words import unfinished, waiting, why_it_waits
 from artoo.words.result import result_words
+from artoo.words.settling import unfinished, waiting, why_it_waits
 
 HERE = Here("/home/me/project", "/home/me")
 TASK = "0198f000-0000-7000-8000-000000000000"

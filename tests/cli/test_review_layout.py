@@ -15,7 +15,7 @@ from artoo.cli.review.words import CHINESE, ENGLISH, ReviewWords, review_words
 from artoo.cli.wrapping import rows_of
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import ChangeClass, ClassCount, ClassifiedChange, Review, Rewritten, counts_of
-from artoo.tools.settling_words import waiting
+from artoo.words.settling import waiting
 
 HERE = Here("/home/me/project", "/home/me")
 

@@ -12,9 +12,9 @@ from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.settling import Settled
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
-from artoo.tools.settling_words import waiting
 from artoo.words.outcome import resumable, status_of
 from artoo.words.result import result_words
+from artoo.words.settling import waiting
 
 
 def exit_code(result: FinalResult, *, strict: bool = False) -> int:

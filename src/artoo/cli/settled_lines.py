@@ -25,7 +25,7 @@ PATHS_SHOWN = 6
 
 def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: str) -> str:
     """A reason that says what is in conflict, with its paths as this person reads them."""
-    from artoo.tools.settling_words import met
+    from artoo.words.settling import met
 
     if not conflicts:
         return reason

@@ -176,7 +176,7 @@ def _cut_off(one: Pending) -> str:
 def waiting_object(one: Pending) -> JsonObject:
     """The same for programs."""
     from artoo.cli.outcome import iso
-    from artoo.tools.settling_words import waiting
+    from artoo.words.settling import waiting
 
     return {
         "task_id": one.task_id,

@@ -15,9 +15,9 @@ from artoo.redaction import Redactor
 from artoo.runtime.afterwards import Afterwards
 from artoo.runtime.afterwards import Waiting as WaitingNow
 from artoo.runtime.pending import Pending
-from artoo.tools.settling_words import waiting
 from artoo.words.outcome import resumable, status_of
 from artoo.words.result import result_words
+from artoo.words.settling import waiting
 
 MOST_LISTED = 200
 """Changes of a difference, paths and facts that one answer lists."""

@@ -31,8 +31,8 @@ from artoo.contracts.settling import (
 )
 from artoo.tasklog.reader import TaskSummary, summary_of
 from artoo.tools.review import content_of, review_of
-from artoo.tools.settling_words import joined, met, why_it_waits
 from artoo.words.outcome import resumable
+from artoo.words.settling import joined, met, why_it_waits
 from artoo.world.closing import ClosingView, named_paths, opened, require_waiting, settled_already
 from artoo.world.difference import Difference
 from artoo.world.pending import PendingRecord, SettledRecord

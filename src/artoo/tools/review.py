@@ -18,9 +18,9 @@ from artoo.contracts.settling import (
 from artoo.ports.workspace import Files
 from artoo.tools.gate_words import why, word
 from artoo.tools.paths import size_text
-from artoo.tools.settling_words import counted, title
 from artoo.tools.text_file import NotPlainFile, read_limited
 from artoo.tools.unified import plain, unified
+from artoo.words.settling import counted, title
 from artoo.world.difference import Difference
 
 DIFF_BYTES = 64 * 1024

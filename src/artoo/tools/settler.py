@@ -30,7 +30,8 @@ from artoo.ports.confirm import Questions
 from artoo.ports.waiting import waiting_for_a_person
 from artoo.ports.world import View
 from artoo.tools.review import question_of, review_of
-from artoo.tools.settling_words import (
+from artoo.tools.under_way import Durable, nothing_to_keep
+from artoo.words.settling import (
     joined,
     kept_in_memory,
     left_twice,
@@ -39,7 +40,6 @@ from artoo.tools.settling_words import (
     unfinished,
     why_it_waits,
 )
-from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.world.closing import ClosingView, opened
 from artoo.world.difference import Difference
 from artoo.world.pending import DAY, Keeping, PendingRecord, SettledRecord

@@ -26,9 +26,9 @@ from artoo.contracts.settling import (
     is_gits,
 )
 from artoo.tools.gate_words import why, word
-from artoo.tools.settling_words import rewritten
 from artoo.tools.unified import plain
 from artoo.words.repositories import Group, apart, group_of, is_object, meaning, names_first, objects_of, told
+from artoo.words.settling import rewritten
 
 MOST_NAMED = 12
 """Paths of a harmless class that stand in the overview; the rest are counted there, and are all in the diff."""

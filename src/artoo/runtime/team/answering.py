@@ -26,8 +26,8 @@ from artoo.runtime.options import RunOptions
 from artoo.runtime.team.bench import Bench
 from artoo.runtime.team.holding import held
 from artoo.runtime.team.member import Member
-from artoo.tools.settling_words import waiting
 from artoo.words.result import result_words
+from artoo.words.settling import waiting
 
 logger = logging.getLogger(__name__)
 

@@ -6,33 +6,34 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from artoo.contracts.changes import Node
-from artoo.world.git_index import LARGEST, SIGNATURE, staged
 
 _CHUNK = 1 << 20
-_NOTHING = bytes(_CHUNK)
+_ZEROS = bytes(_CHUNK)
 OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
-"""How the names of overlayfs's own attributes begin: a person's may hold the same word further on."""
+"""How the names of overlayfs's own attributes begin: a user's may hold the same word further on."""
 _HAS_XATTRS = hasattr(os, "listxattr")
 _FREE = ("user.", "trusted.")
 _KNOWN = ("security.capability", "system.posix_acl_access", "system.posix_acl_default")
 """All other attributes are a security module's or a file system's own, and mean nothing elsewhere."""
 
+_O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+PASS_FLAGS = _O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
 
 class NodeState(NamedTuple):
-    """Everything about a path that applying must make and undoing must put back.
+    """Everything about a path that applying must make and undoing must restore.
 
     `mode` holds the permission bits (12 bits). `target` is a link's text, `rdev` a device's number, `xattrs` the
-    extended attributes in name order, overlay's own left out. `inode` 0: not known yet. A tuple, because thousands
-    are made at once.
+    extended attributes in name order, overlayfs's own left out. `inode` 0: not known yet. A tuple, because
+    thousands are made at once.
     """
 
     node: Node
@@ -54,49 +55,43 @@ class NodeState(NamedTuple):
         return self.node is _DIRECTORY
 
     def same_metadata(self, other: NodeState) -> bool:
-        """Whether mode, owner and attributes are equal (times aside)."""
+        """True if mode, owner and attributes are equal (times aside)."""
         return (self.mode, self.uid, self.gid, self.xattrs) == (other.mode, other.uid, other.gid, other.xattrs)
 
 
 def read_state(directory: int, name: str) -> NodeState | None:
-    """The state of `name` in an open directory, None when nothing is there."""
+    """Return the state of `name` in an open directory; None when nothing is there."""
     state = glance(directory, name)
     return None if state is None else with_attributes(directory, name, state)
 
 
 def with_attributes(directory: int, name: str, state: NodeState) -> NodeState:
-    """What `glance` saw, and the attributes."""
+    """Add the extended attributes to what `glance` returned."""
     xattrs = read_xattrs(directory, name)
     return state._replace(xattrs=xattrs) if xattrs else state
 
 
 class Content(NamedTuple):
-    """A regular file that was read: its state with attributes, `digest_file`, and the digest of its first bytes.
-
-    `unmarked`: it has no attributes whatever, those that `NodeState` leaves out included.
-    """
+    """A regular file that was read: its state with attributes, its sha256, and the sha256 of its first bytes."""
 
     state: NodeState
     digest: str
     start: str | None
-    unmarked: bool
 
 
 def with_content(directory: int, name: str, state: NodeState, length: int | None = None) -> Content:
-    """Reads a regular file that `glance` saw; its first bytes are `length`, or all if they are fewer. It is opened
-    once. Raises OSError."""
+    """Read a regular file that `glance` returned. `length`: how many first bytes `start` covers. Raises OSError."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
-        every = _all_xattrs(descriptor)
+        kept = _kept(_all_xattrs(descriptor))
         digest, start = _digests_of(descriptor, state.size, length)
     finally:
         os.close(descriptor)
-    kept = _kept(every) if every else ()
-    return Content(state._replace(xattrs=kept) if kept else state, digest, start, every == [])
+    return Content(state._replace(xattrs=kept) if kept else state, digest, start)
 
 
 def glance(directory: int, name: str) -> NodeState | None:
-    """`read_state` without the attributes, which cost more than all the rest."""
+    """Return the state without the attributes, which cost more than all the rest."""
     try:
         seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -106,9 +101,9 @@ def glance(directory: int, name: str) -> NodeState | None:
 
 
 def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str, bytes], ...] = ()) -> NodeState:
-    """The state that a stat result tells, with a link's target and attributes, which it does not tell."""
+    """Build a state from a stat result and what it does not tell: a link's target, and attributes."""
     node = _KINDS.get(stat.S_IFMT(seen.st_mode), _DEVICE)
-    return NodeState(  # in order, without names: they would take half of the time
+    return NodeState(  # positional: keywords would take half of the time
         node,
         stat.S_IMODE(seen.st_mode),
         seen.st_uid,
@@ -125,7 +120,7 @@ def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str,
     )
 
 
-_FILE, _DIRECTORY, _DEVICE = Node.FILE, Node.DIRECTORY, Node.DEVICE  # an enum looks its members up anew each time
+_FILE, _DIRECTORY, _DEVICE = Node.FILE, Node.DIRECTORY, Node.DEVICE  # an enum looks its members up every time
 _KINDS = {
     stat.S_IFREG: Node.FILE,
     stat.S_IFDIR: Node.DIRECTORY,
@@ -136,17 +131,17 @@ _KINDS = {
 
 
 def at(directory: int, name: str) -> str:
-    """A path for calls that take no directory descriptor; the part before `name` cannot be swapped."""
+    """Return a path for calls that take no directory descriptor; the part before `name` cannot be swapped."""
     return f"/proc/self/fd/{directory}/{name}" if name else f"/proc/self/fd/{directory}"
 
 
 def read_xattrs(directory: int, name: str) -> tuple[tuple[str, bytes], ...]:
-    """Extended attributes, those left out that are overlay's, a security module's or a file system's own."""
+    """Return extended attributes, without those of overlayfs, of a security module or of a file system."""
     return _kept(_all_xattrs(at(directory, name)))
 
 
 def attributes_of(directory: Path) -> tuple[tuple[str, bytes], ...]:
-    """`read_xattrs` of a directory by its path."""
+    """Return the attributes of a directory by its path."""
     return _kept(_all_xattrs(os.fspath(directory)))
 
 
@@ -155,20 +150,32 @@ def _kept(xattrs: Iterable[tuple[str, bytes]]) -> tuple[tuple[str, bytes], ...]:
 
 
 def is_kept(key: str) -> bool:
-    """Whether an attribute is part of a state. Records of earlier versions hold others too."""
+    """True if an attribute is part of a state."""
     return key in _KNOWN or (key.startswith(_FREE) and not key.startswith(OVERLAY_PREFIXES))
 
 
 def overlay_xattr(directory: int, name: str, key: str) -> bytes | None:
-    """One of overlay's own attributes (`opaque`, `whiteout`), in whichever namespace it was written."""
+    """Return one of overlayfs's own attributes (`opaque`, `whiteout`), from whichever namespace has it."""
     for full, value in _all_xattrs(at(directory, name)):
         if full in (f"user.overlay.{key}", f"trusted.overlay.{key}"):
             return value
     return None
 
 
+def is_opaque(directory: int, name: str) -> bool:
+    """True if a directory of an upper directory hides what is below it."""
+    return overlay_xattr(directory, name, "opaque") == b"y"
+
+
+def is_whiteout(directory: int, name: str, state: NodeState) -> bool:
+    """True if an entry of an upper directory says that this name is deleted."""
+    if state.node is Node.DEVICE:
+        return state.rdev == 0
+    return state.node is Node.FILE and state.size == 0 and overlay_xattr(directory, name, "whiteout") is not None
+
+
 def _all_xattrs(place: int | str) -> list[tuple[str, bytes]]:
-    """Of an open file, or of what is at a path."""
+    """Return all attributes of an open file, or of what is at a path."""
     if not _HAS_XATTRS:
         return []
     follow = isinstance(place, int)
@@ -182,16 +189,53 @@ def _all_xattrs(place: int | str) -> list[tuple[str, bytes]]:
         return []
 
 
+def chmod_at(directory: int, name: str, mode: int) -> None:
+    """Change a mode without ever following a link. Raises OSError."""
+    if not hasattr(os, "O_PATH"):
+        os.chmod(name, mode, dir_fd=directory, follow_symlinks=False)
+        return
+    descriptor = os.open(name, _O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        if not stat.S_ISLNK(os.fstat(descriptor).st_mode):
+            Path(f"/proc/self/fd/{descriptor}").chmod(mode)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def with_rights(directory: int, name: str, mode: int, rights: int) -> Generator[None]:
+    """Give the owner rights to a file of artoo's own while the context lasts, if a command took them away.
+
+    Root needs no rights. A crash meanwhile leaves the file with the rights, which costs nothing but a mode.
+    """
+    if mode & rights == rights or os.geteuid() == 0:
+        yield
+        return
+    chmod_at(directory, name, mode | rights)
+    try:
+        yield
+    finally:
+        chmod_at(directory, name, mode)
+
+
+@contextmanager
+def opened_directory(directory: int, name: str, mode: int, rights: int = 0o500) -> Generator[int]:
+    """Open a subdirectory of artoo's own, even if a command took its owner's rights away. Raises OSError."""
+    with with_rights(directory, name, mode, rights):
+        descriptor = open_directory(directory, name)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
 def open_directory(directory: int, name: str) -> int:
-    """A descriptor of a subdirectory. Raises OSError (a link is refused)."""
+    """Return a descriptor of a subdirectory. Raises OSError; a link is refused."""
     return os.open(name, DIRECTORY_FLAGS, dir_fd=directory)
 
 
 def digest_file(directory: int, name: str, size: int = _CHUNK) -> str:
-    """sha256 (hex) of a regular file of about `size` bytes (it is quicker when that is right). Raises OSError.
-
-    Of git's index it is that of what it stages (`git_index`): the rest git writes anew by itself.
-    """
+    """Return the sha256 (hex) of a regular file of about `size` bytes, faster if that is right. Raises OSError."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
         return _digests_of(descriptor, size, None)[0]
@@ -200,21 +244,11 @@ def digest_file(directory: int, name: str, size: int = _CHUNK) -> str:
 
 
 def _digests_of(descriptor: int, size: int, length: int | None) -> tuple[str, str | None]:
-    """Of the whole file, and of its first `length` bytes, or of all if they are fewer."""
+    """Return the sha256 of the whole file, and of its first `length` bytes (or of all if there are fewer)."""
     first = os.read(descriptor, min(size, _CHUNK) + 1)
     whole = len(first) == size < _CHUNK  # one byte more was asked for
-    rest = () if whole else _chunks(descriptor, len(first))
-    if not first.startswith(SIGNATURE) or os.fstat(descriptor).st_size > LARGEST:
-        return _digests(chain((first,), rest), length)
-    content = first + b"".join(rest)
-    said = staged(content)
-    plain, start = _digests((content,), length)
-    return plain if said is None else hashlib.sha256(said).hexdigest(), start
-
-
-def _digests(chunks: Iterable[bytes], length: int | None) -> tuple[str, str | None]:
     total, start, left = hashlib.sha256(), None, length
-    for data in chunks:
+    for data in (first,) if whole else _first_and_rest(descriptor, first):
         if left is not None and len(data) >= left:
             until = total.copy()
             until.update(data[:left])
@@ -222,12 +256,14 @@ def _digests(chunks: Iterable[bytes], length: int | None) -> tuple[str, str | No
         elif left is not None:
             left -= len(data)
         total.update(data)
-    whole = total.hexdigest()
-    return whole, whole if length is not None and start is None else start
+    digest = total.hexdigest()
+    return digest, digest if length is not None and start is None else start
 
 
-def _chunks(descriptor: int, position: int) -> Iterator[bytes]:
-    """From a position on. Holes are not read: the kernel takes three times as long for that as to hash them."""
+def _first_and_rest(descriptor: int, first: bytes) -> Iterator[bytes]:
+    """Yield the content. Holes are not read: the kernel takes three times as long for that as to hash them."""
+    yield first
+    position = len(first)
     end = os.fstat(descriptor).st_size
     for start, stop in data_ranges(descriptor, position, end):
         yield from _zeros(start - position)
@@ -243,11 +279,11 @@ def _chunks(descriptor: int, position: int) -> Iterator[bytes]:
 
 def _zeros(count: int) -> Iterator[bytes]:
     for left in range(count, 0, -_CHUNK):
-        yield _NOTHING[: min(left, _CHUNK)]
+        yield _ZEROS[: min(left, _CHUNK)]
 
 
 def data_ranges(descriptor: int, position: int, size: int) -> Iterator[tuple[int, int]]:
-    """The parts of a file that are not holes, from a position on."""
+    """Yield the parts of a file that are not holes, from a position on."""
     while position < size:
         try:
             start = os.lseek(descriptor, position, os.SEEK_DATA)

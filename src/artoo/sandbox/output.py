@@ -1,0 +1,214 @@
+"""Keeps what one command prints: the start and the end of each stream in memory, both streams in a file on disk.
+
+    command ── stdout, stderr (or its pseudo-terminal) ──► Output ──► Captured, for the model
+                                                             └─────► spool file, readable by offset at any time
+
+More output never ends a command. The spool holds at most `CommandLimits.output_bytes`: the first half of the output
+and, in the other half, the most recent part, so that the log of a server that runs for days can still be followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from threading import Lock
+from typing import Literal
+
+from artoo.ports.printing import Heard, unheard
+from artoo.ports.sandbox import Captured
+from artoo.ports.workspace import CommandLimits
+
+StreamName = Literal["stdout", "stderr"]
+
+_CHUNK = 64 * 1024
+_LAST_WORDS_SECONDS = 0.1
+"""How long `drain` waits for the end of the streams. What the command itself printed is in the pipe when it exits,
+but the kernel delivers the last bytes of a pseudo-terminal a little later, and so does a `> >(tee log)`."""
+
+
+class Output:
+    """The output of one command. Used in one event loop, except for `read`, which may be called in any thread.
+
+    The caller closes it when nothing can print any more. Until then, what the command left in the background can
+    go on printing: its pipe has a reader, so it does not die of SIGPIPE.
+    """
+
+    def __init__(self, path: Path, limits: CommandLimits, on_output: Heard = unheard) -> None:
+        self._spool = Spool(path, limits.output_bytes)
+        self._kept = {"stdout": HeadAndTail(limits.kept_bytes), "stderr": HeadAndTail(limits.kept_bytes)}
+        self._on_output = on_output
+        self._followed: dict[int, StreamName] = {}
+        self._all_ended = asyncio.Event()
+        self._all_ended.set()
+
+    @property
+    def printed(self) -> tuple[Captured, Captured]:
+        """What was printed so far: stdout, stderr."""
+        return self._kept["stdout"].captured(), self._kept["stderr"].captured()
+
+    @property
+    def total_bytes(self) -> int:
+        """How much was printed so far, on both streams."""
+        return self._spool.total
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Facts about the output for the reader: that it is not all on disk, and why."""
+        return self._spool.notes
+
+    def add(self, data: bytes, stream: StreamName = "stdout") -> None:
+        """Append what the command printed on a stream."""
+        self._kept[stream].add(data)
+        self._spool.append(data)
+        self._on_output(data)
+
+    def read(self, offset: int, limit: int) -> tuple[bytes, int]:
+        """Return up to `limit` bytes of both streams from `offset`, and the next offset. Blocking.
+
+        Where the output from `offset` on was not kept, the bytes begin at the first one after it that was.
+        """
+        return self._spool.read(offset, limit)
+
+    def follow(self, descriptor: int, stream: StreamName = "stdout") -> None:
+        """Read a pipe or a pseudo-terminal to its end while the event loop runs. Takes the descriptor over."""
+        os.set_blocking(descriptor, False)
+        self._followed[descriptor] = stream
+        self._all_ended.clear()
+        asyncio.get_running_loop().add_reader(descriptor, self._read_some, descriptor)
+
+    async def drain(self) -> None:
+        """Take in what the command printed before it ended; what it left in the background may print later."""
+        for descriptor in list(self._followed):
+            self._read_some(descriptor)
+        try:
+            async with asyncio.timeout(_LAST_WORDS_SECONDS):
+                await self._all_ended.wait()
+        except TimeoutError:
+            return
+
+    def close(self) -> None:
+        """Stop reading. What was kept can still be read. Idempotent."""
+        for descriptor in list(self._followed):
+            self._unfollow(descriptor)
+        self._spool.close()
+
+    def _read_some(self, descriptor: int) -> None:
+        try:
+            data = os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:  # EIO: no process has the other side of the pseudo-terminal open any more
+            data = b""
+        if data:
+            self.add(data, self._followed[descriptor])
+        else:
+            self._unfollow(descriptor)
+
+    def _unfollow(self, descriptor: int) -> None:
+        asyncio.get_running_loop().remove_reader(descriptor)
+        del self._followed[descriptor]
+        os.close(descriptor)
+        if not self._followed:
+            self._all_ended.set()
+
+
+class HeadAndTail:
+    """A stream in bounded memory: `kept` bytes, half from its start and half from its end."""
+
+    def __init__(self, kept: int) -> None:
+        self._half = max(1, kept // 2)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total = 0
+
+    def add(self, data: bytes) -> None:
+        """Append to the stream."""
+        self._total += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:] if room < len(data) else b""
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+
+    def captured(self) -> Captured:
+        """Return what is kept."""
+        return Captured(bytes(self._head), bytes(self._tail[-self._half :]), self._total)
+
+
+class Spool:
+    """A stream in a file of bounded size, made at the first byte: its first half stays, the second is a ring.
+
+    A file that cannot be written (a full disk) ends nothing: what follows is not kept, and `notes` says so.
+    """
+
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        self._path = path
+        self._half = max(1, most_bytes // 2)
+        self._descriptor: int | None = None
+        self._written = 0
+        self._problem = ""
+        self._lock = Lock()  # a reader in a thread must not see a part that is being overwritten
+        self.total = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """That the stream is not all in the file, and why; empty when it is."""
+        if self._problem:
+            return (f"only the first {self._written} bytes of the output are on disk: {self._problem}",)
+        dropped = self.total - 2 * self._half
+        return (f"{dropped} bytes in the middle of the output were not kept on disk",) if dropped > 0 else ()
+
+    def append(self, data: bytes) -> None:
+        """Write a part of the stream. Never raises OSError."""
+        with self._lock:
+            start, self.total = self.total, self.total + len(data)
+            if self._problem:
+                return
+            try:
+                self._write(start, data)
+                self._written = self.total
+            except OSError as error:
+                self._problem = error.strerror or str(error)
+
+    def read(self, offset: int, limit: int) -> tuple[bytes, int]:
+        """Return up to `limit` bytes from `offset`, or from the first kept byte after it, and the next offset."""
+        with self._lock:
+            if offset >= self._half:
+                offset = max(offset, self._written - self._half)
+            offset = min(max(0, offset), self._written)
+            place, room = self._place(offset)
+            count = min(limit, room, self._written - offset)
+            if count <= 0:
+                return b"", self.total if offset == self._written else offset
+            try:
+                with self._path.open("rb", buffering=0) as file:
+                    data = os.pread(file.fileno(), count, place)
+            except FileNotFoundError:  # the workspace it was part of was discarded
+                return b"", self.total
+        return data, offset + len(data)
+
+    def close(self) -> None:
+        """Close the file. It can still be read. Idempotent."""
+        with self._lock:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+
+    def _write(self, start: int, data: bytes) -> None:
+        if self._descriptor is None:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | (0 if start else os.O_TRUNC)
+            self._descriptor = os.open(self._path, flags, 0o600)
+        left = memoryview(data)
+        while left:
+            place, room = self._place(start)
+            count = os.pwrite(self._descriptor, left[:room], place)
+            left, start = left[count:], start + count
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        """Return where in the file a byte of the stream lies, and how many follow it there without a jump."""
+        if offset < self._half:
+            return offset, self._half - offset
+        inside = (offset - self._half) % self._half
+        return self._half + inside, self._half - inside

@@ -1,0 +1,387 @@
+"""Where a task's workspace lies on disk, and its record. Nothing is made before the task's first command or write.
+
+WORKSPACES/TASK/workspace.json    the record: task, the user's directories, overlay or copy, format
+WORKSPACES/TASK/lock              held by the process that works in the workspace, or settles it
+WORKSPACES/TASK/upper/N/up        the upper directory of the overlay over root N
+WORKSPACES/TASK/upper/N/work      the overlay's work directory
+WORKSPACES/TASK/copy/N            the copy of root N, where no overlay can be mounted
+WORKSPACES/TASK/manifest.jsonl    what the copies held when they were made
+WORKSPACES/TASK/base.jsonl        what the user's files were when the task first changed them
+WORKSPACES/TASK/tmp               what commands see as /tmp
+WORKSPACES/TASK/output/ID         what a process printed
+WORKSPACES/TASK/forks/NAME/...    the same layout for a second solution, without a lock
+WORKSPACES/TASK/pending.json      the change set waits for the user (settlement)
+WORKSPACES/TASK/settling.json     the change set is being applied or discarded (settlement)
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.changes import path_bytes, printable_path
+from artoo.contracts.errors import SandboxError
+from artoo.disk.whole import write_whole
+from artoo.ports.sandbox import Roots
+from artoo.ports.workspace import BackendName
+from artoo.sandbox.protocols import Layer
+from artoo.workspace.fs.remove_tree import remove_tree
+
+FORMAT = 1
+"""The format of the record. Another one is never read: the user may only discard such a workspace."""
+
+PATIENCE_SECONDS = 5.0
+"""How long to wait for the lock of a process that only lists or reviews: such a process holds it briefly."""
+
+_LOCK = "lock"
+_RECORD = "workspace.json"
+_BETWEEN_TRIES_SECONDS = 0.02
+
+
+class WorkspaceInUse(SandboxError):
+    """Another process holds the workspace's lock."""
+
+
+class OtherFormat(SandboxError):
+    """An older or a newer artoo wrote the workspace; this one can only discard it."""
+
+
+class WorkspaceKind(StrEnum):
+    """How commands see the workspace: an overlay over the real files, or a copy of project and output folder."""
+
+    OVERLAY = "overlay"
+    COPY = "copy"
+
+
+class WorkspaceRecord(BaseModel):
+    """The content of `workspace.json`. Paths are printable.
+
+    `backend`: what confined its commands. `covered`: the real directories over which upper directory or copy N lies, by number. `head`: the commit at
+    which the project's repository stood when the workspace was made.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    format: int = FORMAT
+    task_id: str
+    kind: WorkspaceKind
+    backend: BackendName
+    created_at: float
+    home: str
+    workspace: str
+    project: str
+    layer: str | None = None
+    covered: tuple[str, ...]
+    head: str | None = None
+
+    @property
+    def roots(self) -> Roots:
+        """The user's directories, without what a policy opens."""
+        layer = None if self.layer is None else _path(self.layer)
+        return Roots(_path(self.home), _path(self.workspace), _path(self.project), layer=layer)
+
+    @property
+    def covered_roots(self) -> tuple[Path, ...]:
+        return tuple(map(_path, self.covered))
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """One covered real directory, and the place on disk that holds the task's version of it.
+
+    `place` is the overlay's upper directory (which holds only what the task changed) or the copy (everything).
+    """
+
+    number: int
+    root: Path
+    place: Path
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceDirectory:
+    """One workspace on disk, or the place where it would be. A fork has a directory of the same layout."""
+
+    base: Path
+
+    @property
+    def task_id(self) -> str:
+        return unquote(self.base.name)
+
+    @property
+    def exists(self) -> bool:
+        try:
+            (self.base / _RECORD).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    @property
+    def scratch(self) -> Path:
+        return self.base / "tmp"
+
+    @property
+    def base_file(self) -> Path:
+        return self.base / "base.jsonl"
+
+    @property
+    def manifest(self) -> Path:
+        return self.base / "manifest.jsonl"
+
+    @property
+    def pending(self) -> Path:
+        return self.base / "pending.json"
+
+    @property
+    def settling(self) -> Path:
+        return self.base / "settling.json"
+
+    @property
+    def output(self) -> Path:
+        return self.base / "output"
+
+    def upper(self, number: int) -> Path:
+        return self.base / "upper" / str(number) / "up"
+
+    def work(self, number: int) -> Path:
+        return self.base / "upper" / str(number) / "work"
+
+    def copy(self, number: int) -> Path:
+        return self.base / "copy" / str(number)
+
+    def fork(self, name: str) -> WorkspaceDirectory:
+        """Return the directory of a second solution."""
+        if not name:
+            raise SandboxError("a fork needs a name")
+        return WorkspaceDirectory(self.base / "forks" / _directory_name(name))
+
+    @property
+    def fork_names(self) -> tuple[str, ...]:
+        """The forks that there are, also those that a crash left."""
+        home = self.base / "forks"
+        return tuple(sorted(unquote(child.name) for child in home.iterdir())) if home.is_dir() else ()
+
+    def record(self) -> WorkspaceRecord:
+        """Read the record. Raises OtherFormat, and SandboxError when it is missing or damaged."""
+        path = self.base / _RECORD
+        try:
+            content = path.read_bytes()
+            found = _Format.model_validate_json(content).format
+            if found != FORMAT:
+                raise OtherFormat(_other_format(self.task_id, found))
+            return WorkspaceRecord.model_validate_json(content)
+        except (OSError, ValidationError) as error:
+            raise SandboxError(
+                f"the workspace record {path} cannot be read: {error}; keep it and report this"
+            ) from error
+
+    def covered(self) -> tuple[Covered, ...]:
+        """Return the covered directories of which something is on disk. Raises SandboxError."""
+        if not self.exists:
+            return ()
+        record = self.record()
+        place = self.upper if record.kind is WorkspaceKind.OVERLAY else self.copy
+        return tuple(
+            Covered(number, root, place(number))
+            for number, root in enumerate(record.covered_roots)
+            if place(number).is_dir()
+        )
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Return the overlay's layers for a sandbox. Raises SandboxError."""
+        return tuple(
+            Layer(one.root, one.place, self.work(one.number))
+            for one in self.covered()
+            if one.place == self.upper(one.number)
+        )
+
+    def make(
+        self, backend: BackendName, roots: Roots, covered: Iterable[Path], head: str | None = None
+    ) -> WorkspaceRecord:
+        """Make the directory; its record comes last. Raises OSError (full disk)."""
+        record = WorkspaceRecord(
+            task_id=self.task_id,
+            kind=WorkspaceKind.OVERLAY if backend == "bubblewrap" else WorkspaceKind.COPY,
+            backend=backend,
+            created_at=time.time(),
+            home=_printable(roots.home),
+            workspace=_printable(roots.workspace),
+            project=_printable(roots.project),
+            layer=None if roots.layer is None else _printable(roots.layer),
+            covered=tuple(map(_printable, covered)),
+            head=head,
+        )
+        self.write_record(record)
+        return record
+
+    def write_record(self, record: WorkspaceRecord) -> None:
+        """Make the directories and write the record. Raises OSError."""
+        self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.output.mkdir(mode=0o700, exist_ok=True)
+        self.scratch.mkdir(exist_ok=True)
+        self.scratch.chmod(0o1777)
+        write_whole(self.base / _RECORD, record.model_dump_json().encode(), sync=False)
+
+    def remove(self) -> None:
+        """Delete the workspace: the record first, so that a crash leaves no half of one, and the lock last.
+
+        A process that waits for the lock would otherwise make a workspace in a directory that is being deleted.
+        """
+        (self.base / _RECORD).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            self.remove_rest()
+            (self.base / _LOCK).unlink(missing_ok=True)
+            try:
+                self.base.rmdir()
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:  # another process has made a new lock in it
+                    raise
+
+    def remove_rest(self) -> None:
+        """Delete everything but the lock: an interrupted removal must not show through in the next workspace."""
+        for child in self.base.iterdir():
+            if child.name != _LOCK:
+                remove_tree(child)
+
+    @contextmanager
+    def locked(self, patience: float = 0.0) -> Generator[None]:
+        """Hold the lock. Raises WorkspaceInUse after `patience` seconds. Blocking."""
+        descriptor = self.lock(patience)
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    def lock(self, patience: float = 0.0) -> int:
+        """Return a descriptor that holds the lock until it is closed. Raises WorkspaceInUse. Blocking."""
+        until = time.monotonic() + patience
+        while (descriptor := self._try_lock()) is None:
+            if time.monotonic() >= until:
+                raise WorkspaceInUse(
+                    f"task {self.task_id} is at work in another process: wait for its end, or stop it"
+                )
+            time.sleep(_BETWEEN_TRIES_SECONDS)
+        return descriptor
+
+    def _try_lock(self) -> int | None:
+        """Return the locked file, or None. A lock whose file was deleted meanwhile is not one: it is made again."""
+        try:
+            self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.base / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except (FileExistsError, FileNotFoundError):  # the directory is being deleted at this moment
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
+        except BlockingIOError:
+            pass
+        os.close(descriptor)
+        return None
+
+
+class Workspaces:
+    """All workspaces below artoo's home. `home` is real and absolute."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / "workspaces"
+        self._old = home / "views"
+
+    def directory(self, task_id: str) -> WorkspaceDirectory:
+        """Return where the workspace of a task is, or would be."""
+        if not task_id:
+            raise SandboxError("a workspace needs the id of its task")
+        return WorkspaceDirectory(self.root / _directory_name(task_id))
+
+    def find(self, task_id: str) -> WorkspaceDirectory | None:
+        """Return the workspace of a task that ran a command or wrote a file; None when there is none."""
+        directory = self.directory(task_id)
+        return directory if directory.exists else None
+
+    def remembered(self) -> tuple[WorkspaceDirectory, ...]:
+        """Return all directories, those included whose making or deletion was interrupted."""
+        if not self.root.is_dir():
+            return ()
+        return tuple(WorkspaceDirectory(child) for child in sorted(self.root.iterdir()) if child.is_dir())
+
+    def listed(self) -> tuple[WorkspaceDirectory, ...]:
+        """Return all workspaces of this format, oldest first. Raises SandboxError for a damaged record."""
+        found: list[tuple[float, WorkspaceDirectory]] = []
+        for directory in self.remembered():
+            with suppress(OtherFormat):
+                if directory.exists:
+                    found.append((directory.record().created_at, directory))
+        return tuple(directory for _, directory in sorted(found, key=lambda one: (one[0], one[1].base)))
+
+    def outdated(self) -> tuple[OutdatedWorkspace, ...]:
+        """Return the workspaces that another version of artoo made: they can be discarded, by the user only."""
+        found = [
+            OutdatedWorkspace(unquote(child.name), child)
+            for child in (sorted(self._old.iterdir()) if self._old.is_dir() else ())
+            if child.is_dir() and (child / "view.json").exists()
+        ]
+        for directory in self.remembered():
+            try:
+                if directory.exists:
+                    directory.record()
+            except OtherFormat:
+                found.append(OutdatedWorkspace(directory.task_id, directory.base))
+        return tuple(found)
+
+    def require_readable(self, task_id: str) -> None:
+        """Raise OtherFormat when another version of artoo made this task's workspace."""
+        for one in self.outdated():
+            if one.task_id == task_id:
+                raise OtherFormat(_other_format(task_id, None))
+
+
+@dataclass(frozen=True, slots=True)
+class OutdatedWorkspace:
+    """A workspace that another version of artoo made."""
+
+    task_id: str
+    base: Path
+
+    def discard(self) -> None:
+        """Delete it with all that the task changed, on the user's request. Raises WorkspaceInUse, OSError."""
+        directory = WorkspaceDirectory(self.base)
+        with directory.locked():
+            (self.base / "view.json").unlink(missing_ok=True)
+            directory.remove()
+
+
+class _Format(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    format: int
+
+
+def _other_format(task_id: str, found: int | None) -> str:
+    what = "a newer version" if found is not None and found > FORMAT else "an older version"
+    return (
+        f"the workspace of task {task_id} was made by {what} of artoo and cannot be read by this one; use that "
+        f"version, or delete the task's changes:\nartoo discard {task_id}"
+    )
+
+
+@lru_cache(maxsize=1_024)
+def _directory_name(name: str) -> str:
+    return quote(name, safe="").replace(".", "%2E")
+
+
+def _printable(path: Path) -> str:
+    return printable_path(os.fsencode(path))
+
+
+def _path(printable: str) -> Path:
+    return Path(os.fsdecode(path_bytes(printable)))

@@ -1,0 +1,1 @@
+"""The one service that reviews, applies, keeps and discards what a task changed."""

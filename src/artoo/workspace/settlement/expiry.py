@@ -1,0 +1,132 @@
+"""Drop change sets that were pending too long, after a notice to the user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from artoo.contracts.errors import SandboxError
+from artoo.workspace.directory import WorkspaceDirectory, Workspaces
+from artoo.workspace.settlement.history import LISTED, SettledRecord, note_settled
+from artoo.workspace.settlement.pending import DAY, Keeping, PendingRecord, read_pending, size_of, write_pending
+
+NOTICE = 3 * DAY
+"""The user is warned this long before anything is dropped, however late the warning comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """What a look at the clock found. `warned`: the user must be told of these now; `dropped`: these are gone."""
+
+    warned: tuple[PendingRecord, ...] = ()
+    dropped: tuple[SettledRecord, ...] = ()
+
+
+def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
+    """Warn of what expires soon, and drop what has expired after a warning. Blocking.
+
+    A workspace whose task is at work is left alone. When everything that is pending needs more room than `keep`
+    allows, the oldest expire after the notice, unless there is room by then. Raises OSError.
+    """
+    warned: list[PendingRecord] = []
+    dropped: list[SettledRecord] = []
+    found = [(record.since, one) for one in Workspaces(artoo_home).listed() if (record := _pending(one, keep))]
+    room = keep.total_bytes
+    for _, directory in sorted(found, key=lambda one: -one[0]):
+        size = size_of(directory)
+        room -= size
+        match _expired(directory, artoo_home, keep, now, crowded=room < 0):
+            case PendingRecord() as record:
+                warned.append(record)
+            case SettledRecord() as gone:
+                dropped.append(gone)
+                room += size
+            case None:
+                pass
+    return Expiry(tuple(warned), tuple(dropped))
+
+
+def _pending(directory: WorkspaceDirectory, keep: Keeping) -> PendingRecord | None:
+    """Return what is pending there; None if a process works in it, or it is damaged and therefore retained."""
+    try:
+        with directory.locked():
+            return _record_of(directory, keep)
+    except SandboxError:
+        return None
+
+
+def _expired(
+    directory: WorkspaceDirectory, artoo_home: Path, keep: Keeping, now: float, *, crowded: bool
+) -> PendingRecord | SettledRecord | None:
+    """Return what the user must be told of one workspace at this moment: it goes soon, or it is gone.
+
+    Its record is read again, because the task may have gone on since the sizes were measured.
+    """
+    try:
+        with directory.locked():
+            record = _record_of(directory, keep)
+            if record is None:
+                return None
+            renewed = _with_notice(record, now, crowded=crowded)
+            if renewed.due <= now:
+                gone = _dropped(directory, renewed, now)
+                note_settled(artoo_home, gone)
+                directory.remove()
+                return gone
+            if renewed != record:
+                write_pending(directory, renewed)
+            return renewed if renewed.warned_at is not None else None
+    except SandboxError:
+        return None
+
+
+def _record_of(directory: WorkspaceDirectory, keep: Keeping) -> PendingRecord | None:
+    """Return the record; of a task that was cut off, one that counts from when it was last worked on.
+
+    None while an interrupted apply is not ended. Raises SandboxError.
+    """
+    if directory.settling_file.exists():
+        return None
+    record = read_pending(directory)
+    if record is not None or not directory.exists:
+        return record
+    since = max(place.stat().st_mtime for place in (directory.base / "workspace.json", directory.output))
+    return PendingRecord(task_id=directory.task_id, since=since, expires_at=since + keep.days * DAY, cut_off=True)
+
+
+def _with_notice(record: PendingRecord, now: float, *, crowded: bool) -> PendingRecord:
+    """Return the record with its deadline for room, and with the notice that the user gets or needs no more."""
+    until = (record.crowded_until or now + NOTICE) if crowded else None
+    record = record.model_copy(update={"crowded_until": until})
+    if record.due - now > NOTICE:
+        return record.model_copy(update={"warned_at": None})
+    if record.warned_at is not None:
+        return record
+    soonest = now + NOTICE
+    until = None if until is None else max(until, soonest)
+    return record.model_copy(
+        update={"warned_at": now, "expires_at": max(record.expires_at, soonest), "crowded_until": until}
+    )
+
+
+def _dropped(directory: WorkspaceDirectory, record: PendingRecord, now: float) -> SettledRecord:
+    return SettledRecord(
+        at=now,
+        task_id=record.task_id,
+        what="expired",
+        by="time",
+        request=record.request,
+        digest=record.digest,
+        count=sum(each.count for each in record.counts),
+        paths=tuple(islice(_paths_in(directory), LISTED)),
+    )
+
+
+def _paths_in(directory: WorkspaceDirectory) -> Iterator[str]:
+    """List what the workspace held, without reading any file."""
+    for one in directory.covered():
+        for place, _, files in os.walk(one.place):
+            yield from (os.path.join(place, name).removeprefix(str(one.place)) for name in sorted(files))
