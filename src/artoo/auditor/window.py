@@ -55,7 +55,7 @@ class Window:
         match envelope.payload:
             case ToolCalled(call=call):
                 counts["calls"] += 1
-                counts["failed calls"] += call.status not in (CallStatus.OK, CallStatus.REFUSED)
+                counts["failed calls"] += call.status.failed
             case ExecutionResult() as result:
                 counts["execution failures"] += result.status == "failed"
             case SubTaskOutcome() as outcome if outcome.corrections:

@@ -194,7 +194,8 @@ class Settled(Contract):
     all when the state is `applied`). `reason` says in the task's language why it waits, if not for
     consent alone, or why something was not applied. `expires_at`: seconds since the epoch (UTC) after which a
     pending difference may be dropped. `kept_under` is the task in whose view it lies, and under whose id it is
-    settled, where that is another: a task of the board.
+    settled, where that is another: a task of the board. `stopped`: commands that still ran at the task's end;
+    `running`: commands that were then started outside the workspace because the user agreed, each as `ID: command`.
     """
 
     state: SettledState = "none"
@@ -208,6 +209,8 @@ class Settled(Contract):
     went_out: tuple[str, ...] = ()
     digest: str = ""
     kept_under: str = ""
+    stopped: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
 
     @property
     def waits(self) -> bool:

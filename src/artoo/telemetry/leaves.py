@@ -124,7 +124,7 @@ def _tool_call(called: ToolCalled, call_id: str, *, content: bool) -> Leaf:
     if content:
         attributes[c.TOOL_ARGUMENTS] = shortened(call.input)
         attributes[c.TOOL_RESULT] = shortened(call.output or call.error_output)
-    failed = call.status is not CallStatus.OK
+    failed = call.went_wrong
     return Leaf(
         f"{c.EXECUTE_TOOL} {call.tool}",
         attributes,
