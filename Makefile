@@ -18,8 +18,8 @@ test: check model browser postgres
 	$(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
 check: $(READY)
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src lab tests benchmarks
+	$(BIN)/ruff format --check src lab tests benchmarks
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/coverage run -m pytest -q tests/control tests/contracts

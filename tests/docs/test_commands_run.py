@@ -27,8 +27,6 @@ ELSEWHERE: dict[tuple[str, ...], str] = {
     ("audit", "tail"): "tests/cli/test_audit_command.py",
     ("model", "pull"): "tests/llm/test_model_store.py",
     ("doctor",): "tests/cli/test_doctor.py",
-    ("lab", "run"): "tests/lab/test_lab_experiments.py",
-    ("lab", "report"): "tests/lab/test_lab_experiments.py",
 }
 """What runs until it is stopped or for minutes, fetches a gigabyte or proves this machine; which test runs it."""
 

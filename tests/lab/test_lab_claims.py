@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from lab_command import run_lab
 
-from artoo.cli.main import main
-from artoo.lab.conducting import Order, conduct
-from artoo.lab.experiments.claims import ASIDE, BUILT, EXPERIMENT, Half, Trajectory, cells, judged
-from artoo.lab.statistics import auroc
+from lab.conducting import Order, conduct
+from lab.experiments.claims import ASIDE, BUILT, EXPERIMENT, Half, Trajectory, cells, judged
+from lab.statistics import auroc
 
 STOP: dict[str, object] = {"role": "user", "content": "Thank you. ###STOP###"}
 
@@ -72,9 +72,9 @@ def test_only_claims_count_and_no_task_is_in_both_halves(tmp_path: Path) -> None
 
 def test_the_experiment_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without its data it says how to get it; with it every claim is judged."""
-    assert main(["lab", "run", "claims"]) == 2
+    assert run_lab(["run", "claims"]) == 2
     assert "github.com/sierra-research/tau-bench" in capsys.readouterr().err
-    assert main(["lab", "run", "stop", "--tasks", "2", "--data", str(tmp_path)]) == 2
+    assert run_lab(["run", "stop", "--tasks", "2", "--data", str(tmp_path)]) == 2
     file = tmp_path / "agent-world.json"
     words = ("quite", "surely")
     file.write_text(

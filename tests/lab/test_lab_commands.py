@@ -9,9 +9,9 @@ import pytest
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.execution import CallStatus
-from artoo.lab.errands import Errand, run_errand
-from artoo.lab.experiments.commands import ASIDE, BUILT, EXPERIMENT, Case, Ran, cells, judge
 from artoo.world.choose import open_sandbox
+from lab.errands import Errand, run_errand
+from lab.experiments.commands import ASIDE, BUILT, EXPERIMENT, Case, Ran, cells, judge
 
 ANY_PORT = 0
 

@@ -7,18 +7,18 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from lab_command import run_lab
 
-from artoo.cli.main import main
-from artoo.lab import conducting
-from artoo.lab.catalogue import EXPERIMENTS, experiment
-from artoo.lab.cells import in_both_worlds
-from artoo.lab.conducting import Order, Piece, Ran, conduct, conduct_all, run_piece
-from artoo.lab.experiment import Claim, Finding, Outcome
-from artoo.lab.experiments import sensitivity
-from artoo.lab.laws import Arm, Law
-from artoo.lab.report import RESULTS, SUMMARY, keep, page, state_claims
-from artoo.lab.teams import Learnt
 from artoo.runtime.config import Control
+from lab import conducting
+from lab.catalogue import EXPERIMENTS, experiment
+from lab.cells import in_both_worlds
+from lab.conducting import Order, Piece, Ran, conduct, conduct_all, run_piece
+from lab.experiment import Claim, Finding, Outcome
+from lab.experiments import sensitivity
+from lab.laws import Arm, Law
+from lab.report import RESULTS, SUMMARY, keep, page, state_claims
+from lab.teams import Learnt
 
 ROOT = Path(__file__).parents[2]
 
@@ -132,13 +132,13 @@ def test_pieces_make_the_same_as_the_whole() -> None:
 
 def test_the_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """`list` names all, `run` prints a page, a name that there is not is a mistake of usage."""
-    assert main(["lab", "list"]) == 0
+    assert run_lab(["list"]) == 0
     listed = capsys.readouterr().out
     assert all(f"{each.name}: {each.title}" in listed for each in EXPERIMENTS)
-    assert main(["lab", "run", "structure", "--tasks", "2", "--jobs", "1"]) == 0
+    assert run_lab(["run", "structure", "--tasks", "2", "--jobs", "1"]) == 0
     assert capsys.readouterr().out.startswith("# What more agents cost\n")
-    assert main(["lab", "run", "nothing"]) == 2
-    assert main(["lab", "report", "nothing", "--out", str(tmp_path / "out")]) == 2
+    assert run_lab(["run", "nothing"]) == 2
+    assert run_lab(["report", "nothing", "--out", str(tmp_path / "out")]) == 2
     assert not (tmp_path / "out").exists()
 
 

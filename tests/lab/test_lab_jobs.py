@@ -16,10 +16,10 @@ from artoo.auditor.watch import Watch
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.recording import TaskOpened
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.lab.laws import AlwaysChange, Anew, Arm, Law, Oracle, Reflexion, Retry, Version07, magentic, rounds
-from artoo.lab.running import Trace, run_job
-from artoo.lab.time import LabClock, VirtualLoop
-from artoo.lab.world import CALM, FAULTY, World, draw, effect, job_of
+from lab.laws import AlwaysChange, Anew, Arm, Law, Oracle, Reflexion, Retry, Version07, magentic, rounds
+from lab.running import Trace, run_job
+from lab.time import LabClock, VirtualLoop
+from lab.world import CALM, FAULTY, World, draw, effect, job_of
 
 T = TypeVar("T")
 SURE = World(parts=1, hopeless=0.0, big=0.0, chained=0.0, foresight=1.0, skill=1.0)

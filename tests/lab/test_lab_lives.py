@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from artoo.contracts.memory import MemoryChange
 from artoo.contracts.tags import Pair, kind_pair, macro_pair, tool_pair
-from artoo.lab.lives import INTENTS, LIFE, Truth
+from lab.lives import INTENTS, LIFE, Truth
 
 TRUTH = Truth(5, 0, LIFE.names)
 

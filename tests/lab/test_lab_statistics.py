@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artoo.lab.plot import Bar, Line, bars, lines, ticks
-from artoo.lab.statistics import bootstrap, calls_for, difference, mean_of, solved_at
+from lab.plot import Bar, Line, bars, lines, ticks
+from lab.statistics import bootstrap, calls_for, difference, mean_of, solved_at
 
 CURVE = [(2.0, 0.2), (4.0, 0.6), (8.0, 0.8)]
 

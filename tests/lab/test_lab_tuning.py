@@ -11,14 +11,14 @@ import pytest
 
 from artoo.contracts.envelope import Envelope
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.lab.conducting import Order, conduct
-from artoo.lab.experiments.tuning import EXPERIMENT, WORTH
-from artoo.lab.laws import Arm, Law
-from artoo.lab.running import run_job
-from artoo.lab.time import VirtualLoop
-from artoo.lab.world import World, job_of
 from artoo.runtime.tuning.proposing import Said, proposals
 from artoo.runtime.tuning.records import Record, record_of
+from lab.conducting import Order, conduct
+from lab.experiments.tuning import EXPERIMENT, WORTH
+from lab.laws import Arm, Law
+from lab.running import run_job
+from lab.time import VirtualLoop
+from lab.world import World, job_of
 
 H = Hyperparameters()
 RESTLESS = replace(H, epsilon=0.0)

@@ -38,7 +38,6 @@ COMMANDS: dict[str, Mounted] = {
     "store": Mounted("artoo.cli.store_command", "store", "The PostgreSQL that several machines share."),
     "memory": Mounted("artoo.cli.memory_command", "memory", "Look at what was learnt."),
     "model": Mounted("artoo.cli.model_command", "model_group", "The local model: list, fetch, choose, remove."),
-    "lab": Mounted("artoo.cli.lab_command", "lab", "Run the paper's claims as experiments."),
     "tune": Mounted("artoo.cli.tune_command", "tune", "Better numbers for the control law, from your own logs."),
     "skill": Mounted("artoo.cli.skill_command", "skill", "Skills, and what you said to those of projects."),
     "config": Mounted("artoo.cli.config_command", "config", "Look at the configuration, or change one value."),

@@ -137,7 +137,7 @@ class Process(Protocol):
         ...
 
     async def wait(self, seconds: float | None = None) -> Ended | None:
-        """Wait until it has ended, at most `seconds`; return None if it still runs then. Cancelling stops nothing."""
+        """Wait until it has ended, at most `seconds`. Return None if it still runs; cancelling stops nothing."""
         ...
 
     async def write(self, data: bytes, *, end: bool = False) -> None:
@@ -150,7 +150,7 @@ class Process(Protocol):
 
 
 class Files(Protocol):
-    """The files as commands of a workspace see them. Paths are absolute. All methods block: call them in a thread."""
+    """The files as commands of a workspace see them. Paths are absolute. All methods block: use a thread."""
 
     def resolve(self, path: Path) -> Path:
         """Return the path with links followed as inside the workspace; a missing rest keeps its name.
@@ -256,8 +256,8 @@ class Workspace(Protocol):
     async def refresh(self) -> tuple[str, ...]:
         """Show the user's files as they are now, before a turn.
 
-        Return printable paths that both sides changed since the last refresh: the task's version stays, and the path
-        will be a conflict.
+        Return printable paths that both sides changed since the last refresh: the task's version stays, and the
+        path will be a conflict.
         """
         ...
 
@@ -272,7 +272,8 @@ class Workspace(Protocol):
     async def fork(self, name: str) -> Workspace:
         """Copy the workspace for a second solution, which is never settled.
 
-        Raises SandboxError when it is too large. A fork of this name that a crash left is discarded first. The fork has a sandbox of its own.
+        Raises SandboxError when it is too large. A fork of this name that a crash left is discarded first. The
+        fork has a sandbox of its own.
         """
         ...
 

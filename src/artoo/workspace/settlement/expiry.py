@@ -88,7 +88,7 @@ def _record_of(directory: WorkspaceDirectory, keep: Keeping) -> PendingRecord | 
 
     None while an interrupted apply is not ended. Raises SandboxError.
     """
-    if directory.settling_file.exists():
+    if directory.settling.exists():
         return None
     record = read_pending(directory)
     if record is not None or not directory.exists:

@@ -1,6 +1,6 @@
 """What became of change sets after their tasks had ended.
 
-WORKSPACES/settled.jsonl   one line for each change set, or part of one, that was applied, discarded, dropped or undone
+WORKSPACES/settled.jsonl   one line for each (part of a) change set that was applied, discarded, dropped or undone
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class PendingRecord(BaseModel):
     `expires_at`: when it is dropped because of its age; `crowded_until`: when it is dropped because too much is
     pending (None: there is room). `warned_at`: since when the user knows that it will be dropped; None: not yet, or
     there is room again. `reason` says in `language` why it is pending. `conflicts` counts the paths in conflict,
-    which `counts` does not contain. `cut_off`: the task left no record; this one only says that the user was warned.
+    which `counts` does not contain. `cut_off`: the task left no record; this one only says that a user was warned.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -74,12 +74,12 @@ def write_pending(directory: WorkspaceDirectory, record: PendingRecord) -> None:
     Raises OSError (full disk); then the workspace is there without a new record.
     """
     sync_file_system(directory.base)
-    write_durably(directory.pending_file, record.model_dump_json().encode())
+    write_durably(directory.pending, record.model_dump_json().encode())
 
 
 def read_pending(directory: WorkspaceDirectory) -> PendingRecord | None:
     """Read the record; None if the task was cut off or is at work. Raises SandboxError."""
-    path = directory.pending_file
+    path = directory.pending
     try:
         return PendingRecord.model_validate_json(path.read_bytes())
     except FileNotFoundError:
@@ -90,7 +90,7 @@ def read_pending(directory: WorkspaceDirectory) -> PendingRecord | None:
 
 def forget_pending(directory: WorkspaceDirectory) -> None:
     """Delete the record, because the task goes on. Idempotent."""
-    directory.pending_file.unlink(missing_ok=True)
+    directory.pending.unlink(missing_ok=True)
 
 
 def size_of(directory: WorkspaceDirectory) -> int:

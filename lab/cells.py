@@ -1,0 +1,73 @@
+"""Cells that run jobs which have nothing to do with one another."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from lab.experiment import Rows
+from lab.laws import Arm
+from lab.running import Trace, run_job
+from lab.statistics import Frontier
+from lab.world import CALM, FAULTY, World, job_of
+
+WORLDS: Mapping[str, World] = {"calm": CALM, "faulty": FAULTY}
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Implements `experiment.Cell` and `Alike`: an arm in a world. `parts` fixes how many parts each job has."""
+
+    world: World
+    arm: Arm
+    parts: int | None = None
+
+    @property
+    def alike(self) -> Hashable:
+        """What an arm is called changes nothing."""
+        return self.world, self.arm.make, self.arm.hyperparameters, self.parts
+
+    async def run(self, seed: int, numbers: range) -> list[object]:
+        """A Trace a job."""
+        return [
+            await run_job(self.world, job_of(self.world, seed, number, parts=self.parts), self.arm, seed)
+            for number in numbers
+        ]
+
+
+def named(world: str, arm: str) -> str:
+    """How a cell is called."""
+    return f"{world}: {arm}"
+
+
+def in_both_worlds(arms: Sequence[Arm]) -> dict[str, Jobs]:
+    """A cell for each arm in each world."""
+    return {named(world, arm.name): Jobs(WORLDS[world], arm) for world in WORLDS for arm in arms}
+
+
+def traces(rows: Rows, cell: str) -> list[Trace]:
+    """The rows of a cell of jobs."""
+    return cast("list[Trace]", list(rows[cell]))
+
+
+def solved(found: Sequence[Trace]) -> list[float]:
+    """1 for each job that was solved, else 0."""
+    return [float(each.solved) for each in found]
+
+
+def calls(found: Sequence[Trace]) -> list[float]:
+    """Model calls of each job."""
+    return [float(each.calls) for each in found]
+
+
+def frontier(found: Sequence[Trace], most: int) -> Frontier:
+    """What an arm without a stopping rule of its own had reached after each of its rounds, up to `most` replans."""
+    at = [[each.rounds[min(number, len(each.rounds) - 1)] for each in found] for number in range(most + 1)]
+    return Frontier(
+        calls=tuple(tuple(float(progress.calls) for progress in row) for row in at),
+        solved=tuple(
+            tuple(float(progress.met == each.criteria) for progress, each in zip(row, found, strict=True))
+            for row in at
+        ),
+    )

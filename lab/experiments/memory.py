@@ -1,0 +1,212 @@
+"""Group 2: memory in lives of a hundred jobs, in whose middle half of what was right becomes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
+from lab.lives import (
+    INTENTS,
+    LENGTH,
+    Lived,
+    Lives,
+    Memory,
+    attention_alone,
+    decision_alone,
+    fixed_band,
+    no_band,
+)
+from lab.plot import Line, lines
+from lab.statistics import Estimate, bootstrap
+
+NONE, FULL, KNOWS = "no memory", "memory", "oracle"
+HASTY = "rules for all kinds of request from any"
+ARMS: Mapping[str, Lives] = {
+    NONE: Lives(None),
+    FULL: Lives(Memory()),
+    "without the Dreamer": Lives(Memory(dreams=False)),
+    "without decay": Lives(Memory(decays=False)),
+    "without a Caution band": Lives(Memory(classify=no_band)),
+    "the paper's fixed band": Lives(Memory(classify=fixed_band)),
+    "decision channel alone": Lives(Memory(classify=decision_alone)),
+    "attention channel alone": Lives(Memory(classify=attention_alone)),
+    HASTY: Lives(Memory(hasty=True)),
+    KNOWS: Lives(None, knows=True),
+}
+VARIANTS = tuple(name for name in ARMS if name not in (NONE, FULL, KNOWS))
+PARTS = tuple(name for name in VARIANTS if name != HASTY)
+"""What the last claim is about."""
+MOST_REGRET, MOST_FALSE, MOST_TASKS = 0.7, 1.0, 10.0
+
+REGRET = Claim(
+    "Memory saves: its regret (calls beyond what an oracle needs) is at most 0.7 of that without memory.",
+    "the interval of the ratio is not all below 0.7",
+)
+FALSE_RULES = Claim(
+    "False rules are rare: at most 1 in 100 jobs.",
+    "more than one promoted rule in 100 jobs forbids a tool that is right for something, or recommends one that is "
+    "right for nothing",
+)
+UNLEARNT = Claim(
+    "What became wrong is unlearnt within 10 jobs that use it.",
+    "on average the tool that was right before is chosen first for more than 10 jobs of an intent that drifted",
+)
+EARNS = Claim(
+    "Both channels, decay, the Caution band and the Dreamer each earn their place.",
+    "without one of them the regret is significantly smaller",
+)
+
+
+def cells() -> Mapping[str, Lives]:
+    """Every arm, the same lives."""
+    return ARMS
+
+
+def judge(rows: Rows) -> Outcome:
+    """By life: jobs of one life depend on each other, so lives are what is drawn again."""
+    lives = {name: _by_life(cast("Sequence[Lived]", rows[name])) for name in ARMS}
+    ratio = {name: _ratio(lives, name, NONE) for name in (FULL, *VARIANTS)}
+    against = {name: _more(lives, name) for name in VARIANTS}
+    everything = [each for life in lives[FULL] for each in life]
+    false = 100 * sum(each.false for each in everything) / len(everything)
+    stale = _stale(lives[FULL])
+    better = [name for name in PARTS if against[name].below]
+    idle = [name for name in PARTS if not (against[name].below or against[name].above)]
+    findings = (
+        Finding(REGRET, ratio[FULL].high < MOST_REGRET, f"ratio {ratio[FULL].text(2)}"),
+        Finding(
+            FALSE_RULES,
+            false <= MOST_FALSE,
+            f"{false:.2f} false rules in 100 jobs, of {sum(each.promoted for each in everything)} rules made in "
+            f"{len(everything)} jobs; those about a kind of request alone name no tool and cannot be false",
+        ),
+        Finding(UNLEARNT, stale <= MOST_TASKS, f"{stale:.1f} jobs on average"),
+        Finding(
+            EARNS,
+            not better,
+            ("; ".join(f"{name}: {against[name].text(2)} calls a job" for name in better) or "no removal helps")
+            + (f"; no difference is clear of 0 for: {', '.join(idle)}" if idle else ""),
+        ),
+    )
+    return Outcome(findings, (_table(lives, ratio, against),), (_picture(lives),), (_reading(lives),))
+
+
+Life = list[Lived]
+
+
+def _by_life(rows: Sequence[Lived]) -> list[Life]:
+    found: dict[int, Life] = {}
+    for each in rows:
+        found.setdefault(each.life, []).append(each)
+    return [found[number] for number in sorted(found)]
+
+
+def _calls(lives: Sequence[Life], at: Sequence[int]) -> float:
+    return sum(each.calls for number in at for each in lives[number]) / sum(len(lives[number]) for number in at)
+
+
+def _ratio(lives: Mapping[str, list[Life]], name: str, other: str) -> Estimate:
+    def statistic(at: Sequence[int]) -> float:
+        least = _calls(lives[KNOWS], at)
+        return (_calls(lives[name], at) - least) / max(1e-9, _calls(lives[other], at) - least)
+
+    return bootstrap(len(lives[name]), statistic)
+
+
+def _more(lives: Mapping[str, list[Life]], name: str) -> Estimate:
+    """Calls a job beyond the whole memory's."""
+    return bootstrap(len(lives[name]), lambda at: _calls(lives[name], at) - _calls(lives[FULL], at))
+
+
+def _stale(lives: Sequence[Life]) -> float:
+    """Jobs of a drifted intent until the outdated tool is not chosen first any more, for the intents for which it
+    was the first choice when the drift came.
+    """
+    lengths = list[int]()
+    for life in lives:
+        for intent in range(len(INTENTS)):
+            after = [each.outdated for each in life if each.intent == intent and each.drifted]
+            if after and after[0]:
+                lengths.append(next((number for number, each in enumerate(after) if not each), len(after)))
+    return sum(lengths) / len(lengths) if lengths else 0.0
+
+
+def _table(
+    lives: Mapping[str, list[Life]], ratio: Mapping[str, Estimate], against: Mapping[str, Estimate]
+) -> Table:
+    lines_ = list[tuple[str, ...]]()
+    for name, found in lives.items():
+        everything = [each for life in found for each in life]
+        late = [each for each in everything if each.drifted]
+        lines_.append(
+            (
+                name,
+                ratio[name].text(2) if name in ratio else "",
+                against[name].text(2) if name in against else "",
+                f"{_calls(found, range(len(found))):.2f}",
+                _share([each.solved for each in everything]),
+                _share([each.right for each in everything]),
+                _share([each.right for each in late]),
+                f"{_stale(found):.1f}",
+                f"{100 * sum(each.false for each in everything) / len(everything):.2f}",
+            )
+        )
+    columns = (
+        *("arm", "regret / regret without memory", "calls − memory's", "calls a job", "solved, %"),
+        *("right first, %", "the same after drift", "jobs to unlearn", "false rules in 100 jobs"),
+    )
+    note = (
+        "Regret is calls a job less the oracle's. Right first: R2's first choice is the tool that is right now. "
+        "After drift: jobs of intents whose tool has changed."
+    )
+    return Table("Memory and its parts under drift", columns, tuple(lines_), note)
+
+
+def _share(values: Sequence[bool]) -> str:
+    return f"{100 * sum(values) / max(1, len(values)):.1f}"
+
+
+def _picture(lives: Mapping[str, list[Life]]) -> Picture:
+    width = 10
+    series = [
+        Line(
+            name,
+            tuple(
+                (
+                    float(start + width / 2),
+                    _calls(
+                        [[each for each in life if start <= each.at < start + width] for life in found], everybody
+                    )
+                    - _calls(
+                        [[e for e in life if start <= e.at < start + width] for life in lives[KNOWS]], everybody
+                    ),
+                )
+                for start in range(0, LENGTH, width)
+            ),
+        )
+        for name, found in lives.items()
+        for everybody in (range(len(found)),)
+        if name != KNOWS
+    ]
+    title = "Regret over a life; the drift is at 50"
+    return Picture("memory-regret", title, lines(title, "job of the life", "calls beyond the oracle's", series))
+
+
+def _reading(lives: Mapping[str, list[Life]]) -> str:
+    return f"{len(lives[FULL])} lives of {LENGTH} jobs an arm; the intervals are over lives, and wide for that."
+
+
+EXPERIMENT = Experiment(
+    unit="lives",
+    name="memory",
+    title="Memory under drift",
+    question="Does what is remembered save calls, and is it forgotten in time when it stops being true?",
+    claims=(REGRET, FALSE_RULES, UNLEARNT, EARNS),
+    cells=cells,
+    judge=judge,
+    tasks=12,
+    piece=1,
+    real="bus and routes, all roles, R7's lessons, the LMDB store with writer and sums, calibration, the Dreamer",
+    simulated="models (the Dreamer's too), tools, the person, time",
+)

@@ -1,0 +1,116 @@
+"""What stands in for this machine: tools that act in the simulated world, and a view in which nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from artoo.contracts.changes import Clash
+from artoo.contracts.execution import CallEffects, CallStatus, ToolCall
+from artoo.contracts.plan import Caution, MustNot
+from artoo.ports.clock import Clock
+from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
+from artoo.ports.surroundings import Surroundings
+from artoo.ports.tools import Departure, Parameter, Ticket, ToolSpec
+from artoo.runtime.stage import Hands, Sight
+from lab.minds import Minds, seconds
+from lab.world import CUT_OFF, effect
+
+_PARAMETERS = (Parameter("place", "where"), Parameter("how", "in which manner", required=False))
+
+
+def specs_of(names: Sequence[str], *, special: bool = False) -> tuple[ToolSpec, ...]:
+    """The world's tools. Each reads and writes, so that blocking stops only before the last one."""
+    return tuple(
+        ToolSpec(name, "does parts of a job", _PARAMETERS, number, writes=True, special=special)
+        for number, name in enumerate(names)
+    )
+
+
+def hands_of(minds: Minds, clock: Clock, specs: tuple[ToolSpec, ...]) -> Hands:
+    """A job's hands."""
+    nothing = Sight(Nothing(), Nothing())
+    return Hands(LabTools(minds, clock, specs), nothing, lambda subtask_id: nothing, Nothing())
+
+
+@dataclass(frozen=True, slots=True)
+class LabTools:
+    """Implements `ports.tools.Tools`."""
+
+    minds: Minds
+    clock: Clock
+    specs: tuple[ToolSpec, ...]
+
+    def toolbox(self, subtask_id: str, must_not: MustNot, cautions: tuple[Caution, ...] = ()) -> LabToolbox:
+        """See Tools. Nobody is there to be asked about a caution; it is let through, as by a person who trusts."""
+        left = tuple(spec for spec in self.specs if spec.name not in must_not.tools)
+        return LabToolbox(self, subtask_id, must_not, left)
+
+    def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
+        """The name alone."""
+        return (name,)
+
+
+@dataclass(slots=True)
+class LabToolbox:
+    """Implements `ports.tools.Toolbox` as the registry does: blocked tools are absent, blocked targets refused."""
+
+    tools: LabTools
+    subtask_id: str
+    must_not: MustNot
+    specs: tuple[ToolSpec, ...]
+    interrupted: tuple[ToolCall, ...] = field(default=())
+
+    async def call(self, name: str, arguments: Mapping[str, str], ticket: Ticket | None = None) -> ToolCall:
+        """See Toolbox."""
+        place, how = arguments.get("place", ""), arguments.get("how", "")
+        given = ToolCall(tool=name, identity=(name,), target=place, input=f"{place} {how}".strip())
+        if (name, place) in self.must_not.targets:
+            return given.model_copy(
+                update={"status": CallStatus.REFUSED, "reason": f"{place} must not be used now"}
+            )
+        if ticket is not None:
+            ticket.announce(Departure(given.input, CallEffects.NONE))
+        minds = self.tools.minds
+        await self.tools.clock.sleep(seconds(minds, minds.world.act, "act", self.subtask_id, how))
+        return given.model_copy(update=self._ended(name, place))
+
+    def _ended(self, name: str, place: str) -> dict[str, object]:
+        minds = self.tools.minds
+        part, wanted = minds.asked_of(self.subtask_id)
+        number = int(place.rpartition("t")[2])
+        use = (name, number, minds.times(part, name, number, len(wanted)))
+        done = effect(minds.world, minds.job, part, wanted, use, minds.seed)
+        if done.fault == CUT_OFF:
+            return {"status": CallStatus.TIMEOUT, "reason": CUT_OFF}
+        if done.fault:
+            return {"status": CallStatus.ERROR, "exit_code": 1, "error_output": done.fault}
+        return {"output": " ".join((*done.met, "end of sheet")), "exit_code": 0}
+
+
+class Nothing:
+    """Evidence, surroundings and joining of a world without files."""
+
+    async def file(self, path: str) -> FileView:
+        """No file."""
+        return FileView(exists=False)
+
+    async def command(self, command: str) -> CommandView:
+        """No commands."""
+        return CommandView(None, "", "there are no commands here")
+
+    async def trial(self, language: Language, program: str) -> Trial:
+        """No programs."""
+        return Trial(CommandView(None, "", "there are no programs here"))
+
+    async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
+        """No changes."""
+        return ""
+
+    async def look(self, request: str) -> Surroundings:
+        """No files around."""
+        return Surroundings()
+
+    async def join(self, subtask_ids: Sequence[str]) -> tuple[Clash, ...]:
+        """No forks."""
+        return ()

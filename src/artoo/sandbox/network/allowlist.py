@@ -1,0 +1,181 @@
+"""Parses hosts into one plain form, and decides what a permission for a host covers.
+
+A name or address that can be written in two ways is a way around a filter: a host that is not in its plain form (an
+address in hexadecimal, a name outside ASCII, a user before the host) is refused and not interpreted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from artoo.contracts.errors import SandboxError
+
+WEB_PORTS = (443, 80)
+"""What a permission without a port covers: https and http."""
+
+Address = IPv4Address | IPv6Address
+
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_LONGEST_NAME = 253
+
+
+class NotAHost(ValueError):
+    """Raised for a text that is no host or destination; the message is the end of a sentence about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A host in its plain form, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def address(self) -> Address | None:
+        """The address, if the host is one; None for a name."""
+        return address_of(self.host)
+
+
+def not_permitted(goal: Destination | str) -> str:
+    """Return the reason for a destination that no permission covers; the task may ask for one."""
+    return f"{goal} is not permitted"
+
+
+def address_of(host: str) -> Address | None:
+    """Return the address that a plain host is; None for a name."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def plain_host(text: str) -> str:
+    """Return the plain form: small letters, no last dot, no brackets, an IPv4 address never written as IPv6.
+
+    Raises NotAHost.
+    """
+    if text.startswith("[") and text.endswith("]"):
+        return _plain_ipv6(text[1:-1])
+    if ":" in text:
+        return _plain_ipv6(text)
+    if not text.isascii():
+        raise NotAHost("holds letters outside ASCII; write it in its ASCII form (xn--…)")
+    name = text.lower().removesuffix(".")
+    labels = name.split(".")
+    if len(name) > _LONGEST_NAME or not all(_LABEL.fullmatch(label) for label in labels):
+        raise NotAHost("is not the name of a host")
+    if _NUMBER.fullmatch(labels[-1]):
+        return _plain_ipv4(name)
+    return name
+
+
+def _plain_ipv4(text: str) -> str:
+    try:
+        return str(IPv4Address(text))
+    except ValueError as error:
+        raise NotAHost("looks like an address, but is not written as four numbers with dots") from error
+
+
+def _plain_ipv6(text: str) -> str:
+    try:
+        address = IPv6Address(text)
+    except ValueError as error:
+        raise NotAHost("is neither a host nor an IPv6 address") from error
+    if address.scope_id is not None:
+        raise NotAHost("names an interface of this machine")
+    return str(address.ipv4_mapped or address)
+
+
+def destination(text: str, default_port: int | None = None) -> Destination:
+    """Parse `HOST:PORT`, or `HOST` when there is a default port; IPv6 in brackets. Raises NotAHost."""
+    host, port = _split(text)
+    if port is None:
+        if default_port is None:
+            raise NotAHost("has no port")
+        return Destination(plain_host(host), default_port)
+    return Destination(plain_host(host), port)
+
+
+def _split(text: str) -> tuple[str, int | None]:
+    if text.startswith("["):
+        host, bracket, rest = text.partition("]")
+        if not bracket or (rest and not rest.startswith(":")):
+            raise NotAHost("is neither a host nor an IPv6 address")
+        return host + bracket, _port(rest[1:]) if rest else None
+    if text.count(":") > 1:
+        return text, None
+    host, colon, port = text.partition(":")
+    return host, _port(port) if colon else None
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and 0 < int(text) < 65536):
+        raise NotAHost("has no valid port after the colon")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """A permission for `HOST[:PORT]`. `subdomains`: written `*.HOST`, which covers the names below HOST only."""
+
+    host: str
+    port: int | None = None
+    subdomains: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Permit:
+        """Parse `HOST`, `HOST:PORT` or `*.HOST`. Raises NotAHost."""
+        subdomains = text.startswith("*.")
+        host, port = _split(text.removeprefix("*."))
+        plain = plain_host(host)
+        if subdomains and address_of(plain) is not None:
+            raise NotAHost("puts a wildcard before an address")
+        return cls(plain, port, subdomains)
+
+    def covers(self, goal: Destination) -> bool:
+        """True if a connection to `goal` is permitted."""
+        right_port = goal.port in WEB_PORTS if self.port is None else goal.port == self.port
+        return right_port and self.covers_host(goal.host)
+
+    def covers_host(self, host: str) -> bool:
+        """True if the permission is for `host` (plain), on any port."""
+        return host.endswith(f".{self.host}") if self.subdomains else host == self.host
+
+
+@dataclass(frozen=True, slots=True)
+class Permits:
+    """All permissions of one command."""
+
+    listed: tuple[Permit, ...]
+
+    @classmethod
+    def given(cls, texts: Iterable[str]) -> Permits:
+        """Parse them. Raises SandboxError that names the text which is no host."""
+        listed: list[Permit] = []
+        for text in texts:
+            try:
+                listed.append(Permit.parse(text))
+            except NotAHost as error:
+                raise SandboxError(f"{text!r} {error}; name hosts as in pypi.org:443") from error
+        return cls(tuple(listed))
+
+    def covers(self, goal: Destination) -> bool:
+        """True if a connection to `goal` is permitted."""
+        return any(permit.covers(goal) for permit in self.listed)
+
+    def names(self, goal: Destination) -> bool:
+        """True if a permission names the host itself, and not only a domain above it."""
+        return any(permit.covers(goal) and not permit.subdomains for permit in self.listed)
+
+    def allows_any_protocol(self, goal: Destination) -> bool:
+        """True if a protocol other than TLS may be spoken: a permission names the port, and it is not 443."""
+        return goal.port != WEB_PORTS[0] and any(
+            permit.covers(goal) and permit.port is not None for permit in self.listed
+        )

@@ -1,0 +1,115 @@
+"""Reads the host name in a TLS ClientHello (RFC 8446 section 4.1.2, RFC 6066 section 3).
+
+The connection is never changed or decrypted. An encrypted client hello is recognised, because the name that it
+shows in clear means nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RECORD_HEADER = 5
+MOST_BYTES = 64 * 1024
+"""A hello with post-quantum keys has some 2,000 bytes; a longer one is refused."""
+
+HANDSHAKE, _CLIENT_HELLO = 22, 1
+_SERVER_NAME, _HOST_NAME = 0, 0
+_ENCRYPTED = frozenset({0xFE0D, 0xFFCE})
+_LONGEST_RECORD = 16384 + 256
+
+
+class NotAClientHello(ValueError):
+    """Raised for bytes that do not begin a TLS connection that can be checked; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientHello:
+    """What a ClientHello says in clear. `name` is empty when it names no host."""
+
+    name: str
+    is_encrypted: bool
+
+
+class _Reader:
+    """Reads big-endian fields. Raises NotAClientHello for a field that reaches over the end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._at
+
+    def take(self, count: int) -> bytes:
+        if count > self.left:
+            raise NotAClientHello("its TLS hello is cut short")
+        self._at += count
+        return self._data[self._at - count : self._at]
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "big")
+
+    def block(self, size: int) -> _Reader:
+        """Read a field that begins with its length in `size` bytes."""
+        return _Reader(self.take(self.number(size)))
+
+
+def read_client_hello(data: bytes) -> ClientHello | None:
+    """Parse the start of a connection; return None when more bytes are needed. Raises NotAClientHello."""
+    message = b""
+    at = 0
+    while True:
+        header = data[at : at + RECORD_HEADER]
+        if header[:1] not in (b"", bytes([HANDSHAKE])) or header[1:2] not in (b"", b"\x03"):
+            raise NotAClientHello("it does not speak TLS")
+        if len(header) < RECORD_HEADER:
+            return None
+        length = int.from_bytes(header[3:5], "big")
+        if not 0 < length <= _LONGEST_RECORD:
+            raise NotAClientHello("its TLS hello is malformed")
+        message += data[at + RECORD_HEADER : at + RECORD_HEADER + length]
+        at += RECORD_HEADER + length
+        if message and message[0] != _CLIENT_HELLO:
+            raise NotAClientHello("it does not begin with a TLS hello")
+        if len(message) >= 4:
+            needed = 4 + int.from_bytes(message[1:4], "big")
+            if needed > MOST_BYTES:
+                raise NotAClientHello("its TLS hello is too long")
+            if len(message) >= needed:
+                return _parse(message[4:needed])
+        if at >= len(data):
+            return None
+
+
+def _parse(body: bytes) -> ClientHello:
+    reader = _Reader(body)
+    reader.take(2 + 32)
+    reader.block(1)
+    reader.block(2)
+    reader.block(1)
+    if not reader.left:
+        return ClientHello("", is_encrypted=False)
+    extensions = reader.block(2)
+    name, is_encrypted, seen = "", False, set[int]()
+    while extensions.left:
+        kind = extensions.number(2)
+        content = extensions.block(2)
+        if kind in seen:
+            raise NotAClientHello("its TLS hello says one thing twice")
+        seen.add(kind)
+        is_encrypted = is_encrypted or kind in _ENCRYPTED
+        if kind == _SERVER_NAME:
+            name = _server_name(content)
+    return ClientHello(name, is_encrypted)
+
+
+def _server_name(content: _Reader) -> str:
+    listed = content.block(2)
+    kind, name = listed.number(1), listed.block(2)
+    if kind != _HOST_NAME or listed.left or content.left:
+        raise NotAClientHello("its TLS hello names more than one host")
+    try:
+        return name.take(name.left).decode("ascii")
+    except UnicodeDecodeError as error:
+        raise NotAClientHello("the name in its TLS hello is not ASCII") from error

@@ -1,0 +1,103 @@
+"""Which paths of a change set go together when the user chooses a part of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from artoo.contracts.changes import path_bytes
+from artoo.contracts.errors import SandboxError
+from artoo.contracts.settling import ChangeClass, ClassifiedChange
+from artoo.workspace.changes.change_set import ChangeSet
+from artoo.workspace.changes.effect import Effect
+from artoo.workspace.directory import WorkspaceDirectory
+
+_ORDINARY = frozenset({ChangeClass.SILENT, ChangeClass.EDIT})
+
+
+def named(directory: WorkspaceDirectory, paths: Collection[str]) -> tuple[str, ...]:
+    """Return printable paths as a change set names them; relative ones start in the task's project.
+
+    Raises SandboxError for an empty path, for the root and for no path at all: a user who chose a part has not
+    approved everything.
+    """
+    if not paths:
+        raise SandboxError("no path is chosen; name some, or none at all for everything")
+    project = directory.record().project
+    found: list[str] = []
+    for path in paths:
+        absolute = path if path.startswith("/") else f"{project}/{path}"
+        found.append(os.path.normpath(f"/{absolute.lstrip('/')}"))
+        if not path or found[-1] == "/":
+            raise SandboxError(f"{path!r} is no path of what the task would change; `artoo diff` lists them")
+    return tuple(found)
+
+
+def part_of(change_set: ChangeSet, paths: Collection[str]) -> tuple[frozenset[bytes], frozenset[str]]:
+    """Return the file effects and git's changes at these printable paths, with everything that they need.
+
+    A directory stands for all paths in it. A new path needs the directories above it; a directory is removed only
+    with everything in it; a moved file goes only with its new place; git adds what belongs to a commit. Raises
+    SandboxError for a path that is not in the change set.
+    """
+    files = {effect.path: effect for effect in change_set.effects}
+    git = {change.path for change in change_set.git.classes}
+    wanted: set[bytes] = set()
+    acts: set[str] = set()
+    for path in paths:
+        raw = path_bytes(path).rstrip(b"/")
+        chosen = {one for one in files if raw and (one == raw or one.startswith(raw + b"/"))}
+        of_git = {one for one in git if raw and (path_bytes(one) == raw or path_bytes(one).startswith(raw + b"/"))}
+        if not chosen and not of_git:
+            raise SandboxError(f"{path} is not among what the task would change; `artoo diff` lists it")
+        wanted |= chosen
+        acts |= of_git
+    return _with_needs(files, wanted, _moves(change_set.classes)), frozenset(acts)
+
+
+def ordinary_part(change_set: ChangeSet) -> tuple[str, ...]:
+    """Return the printable paths that `--apply live` applies: silent changes and edits, with all that they need.
+
+    What is not ordinary, what an ordinary path needs that is not, and everything of git is left to the end.
+    """
+    if change_set.flood is not None:
+        return ()
+    files = {effect.path: effect for effect in change_set.effects}
+    ordinary = {path_bytes(one.path) for one in change_set.classes if one.change_class in _ORDINARY}
+    moves = _moves(change_set.classes)
+    return tuple(
+        effect.shown
+        for path, effect in files.items()
+        if path in ordinary and _with_needs(files, {path}, moves) <= ordinary
+    )
+
+
+def _moves(classes: Sequence[ClassifiedChange]) -> Mapping[bytes, bytes]:
+    return {path_bytes(one.path): path_bytes(one.moved_to) for one in classes if one.moved_to}
+
+
+def _with_needs(
+    files: Mapping[bytes, Effect], wanted: Collection[bytes], moves: Mapping[bytes, bytes]
+) -> frozenset[bytes]:
+    """Return the paths, and repeatedly what they need, until nothing is missing."""
+    found: set[bytes] = set()
+    left = set(wanted)
+    while left:
+        found |= left
+        needed = {other for path in left for other in _needed(files, path)}
+        needed |= {target for path in left if (target := moves.get(path)) in files}
+        left = needed - found
+    return frozenset(found)
+
+
+def _needed(files: Mapping[bytes, Effect], path: bytes) -> Iterator[bytes]:
+    effect = files[path]
+    if effect.before is not None and effect.before.is_directory and not effect.in_place:
+        yield from (other for other in files if other.startswith(path + b"/"))
+    if effect.after is None:
+        return
+    above = path
+    while above := above.rpartition(b"/")[0]:
+        other = files.get(above)
+        if other is not None and other.after is not None and not other.in_place:
+            yield above

@@ -1,0 +1,233 @@
+"""The settlement of one workspace: review the changes, then apply them or a part of them, keep or discard them.
+
+    with opened(directory, artoo_home, backend) as settlement:   # the workspace's lock is held
+        found = settlement.review()
+        settlement.apply(found, digest=found.digest)             # or keep(record), discard(record), forget()
+
+The end of a task, `artoo apply`, the team's approval, the web UI, MCP, ACP and the library all use it. Everything
+here blocks.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.changes import ApplyReport
+from artoo.contracts.errors import SandboxError
+from artoo.ports.workspace import Ended, Files
+from artoo.sandbox.protocols import Backend
+from artoo.sandbox.reading.mount_table import MountTable
+from artoo.workspace import commit, git
+from artoo.workspace.changes.change_set import ChangeSet, GitPart, GitQuestion, read_change_set
+from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory
+from artoo.workspace.files.layered import LayeredFiles
+from artoo.workspace.files.rooted import real_files
+from artoo.workspace.settlement import mark, parts
+from artoo.workspace.settlement.history import LISTED, SettledRecord
+from artoo.workspace.settlement.inside import run_inside
+from artoo.workspace.settlement.mark import Mark, Told
+from artoo.workspace.settlement.notes import ActNote, Moment
+from artoo.workspace.settlement.pending import PendingRecord, forget_pending, read_pending, write_pending
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The result of an apply. `whole`: everything took effect and the workspace is gone."""
+
+    report: ApplyReport
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """A workspace whose lock the caller holds.
+
+    `backend` confines git when it reads a repository of the workspace; None: changes of repositories stay pending.
+    `live` are the files of a sandbox that still runs (`--apply live`).
+    """
+
+    directory: WorkspaceDirectory
+    artoo_home: Path
+    backend: Backend | None = None
+    live: Files | None = None
+
+    @property
+    def pending(self) -> PendingRecord | None:
+        """The record of when it began to be pending, if it is."""
+        return read_pending(self.directory)
+
+    @property
+    def in_memory(self) -> bool:
+        """True if a reboot deletes the workspace, because artoo's home is in memory."""
+        return MountTable.read().in_memory(os.fsencode(self.directory.base.resolve()))
+
+    @property
+    def files(self) -> tuple[Files, Files]:
+        """The user's files, and the files as the task left them."""
+        return real_files(), self.live or LayeredFiles(self.directory)
+
+    def review(self) -> ChangeSet:
+        """Read everything that the task changes against the user's files now. Raises SandboxError."""
+        return read_change_set(self.directory, self.artoo_home, judge_git=self._judge_git, after=self.live)
+
+    def named(self, paths: Collection[str]) -> tuple[str, ...]:
+        """Return paths as a change set names them (`parts.named`). Raises SandboxError."""
+        return parts.named(self.directory, paths)
+
+    def chosen(self, change_set: ChangeSet, paths: Collection[str] | None) -> tuple[str, ...]:
+        """Return the printable paths of everything that applying `paths` would apply (None: everything).
+
+        Raises SandboxError for a path that is not in the change set.
+        """
+        effects, classes, _ = self._part(change_set, paths)
+        return (*effects, *classes)
+
+    def apply(
+        self,
+        change_set: ChangeSet,
+        *,
+        digest: str,
+        paths: Collection[str] | None = None,
+        moment: Moment = "later",
+        outcome: str = "",
+        told: Told | None = None,
+    ) -> Applied:
+        """Apply the change set, or `paths` of it with what they need: all of that, or nothing.
+
+        `digest` is that of the change set that was approved. `paths` are printable; a directory stands for all in
+        it. `moment` and `outcome` go into the note of the undo record; `told` is recorded once the commit took
+        effect. A live apply leaves the workspace as it is. Raises SandboxError if another change set was approved,
+        a path is not in it, or the system refuses; then nothing has changed.
+        """
+        if change_set.digest != digest:
+            raise SandboxError("the changes are no longer what was approved: look at them again")
+        shown, classes, plan = self._part(change_set, paths)
+        chosen = frozenset(shown)
+        whole = (
+            moment != "live"
+            and len(shown) + len(classes) == len(change_set.effects) + len(change_set.git.classes)
+            and not change_set.all_conflicts
+        )
+        ordered = (*shown, *classes)
+        note = ActNote(
+            settlement=uuid.uuid4().hex, moment=moment, digest=digest, outcome=outcome, paths=ordered[:LISTED]
+        )
+        begun = Mark(settlement=note.settlement, whole=whole, paths=ordered, told=told)
+        try:
+            mark.write_mark(self.directory, begun)
+        except OSError as error:
+            raise SandboxError(f"the changes could not be applied ({error}); nothing was changed") from error
+        try:
+            report = commit.apply(
+                [effect for effect in change_set.effects if effect.shown in chosen],
+                plan,
+                task_id=self.directory.task_id,
+                undo_home=self.artoo_home / "undo",
+                note=note.model_dump_json(),
+            )
+        except SandboxError:
+            self._end_failed()
+            raise
+        if not report.applied:
+            mark.forget_mark(self.directory)
+            return Applied(report)
+        try:
+            mark.finish(self.directory, self.artoo_home, begun, report.transaction or "")
+        except (OSError, SandboxError) as error:
+            # It did take effect. The mark stays, and the next process that opens the workspace finishes it.
+            logger.warning("the workspace of task %s is not up to date yet: %s", self.directory.task_id, error)
+        return Applied(report, whole)
+
+    def discard(self, settled: SettledRecord) -> None:
+        """Delete the workspace and record it. Raises OSError when there is no room even for that record."""
+        mark.discard(self.directory, self.artoo_home, settled)
+
+    def keep(self, record: PendingRecord) -> None:
+        """Leave the change set pending, durably. Raises SandboxError when there is no room for the record."""
+        try:
+            write_pending(self.directory, record)
+        except OSError as error:
+            raise SandboxError(
+                f"what the task changed is retained in {self.directory.base}, but cannot be listed ({error}); free "
+                "space"
+            ) from error
+
+    def go_on(self) -> None:
+        """Forget that the change set is pending, because the task goes on in its workspace."""
+        forget_pending(self.directory)
+
+    def forget(self) -> None:
+        """Delete the workspace, because nothing of it is pending."""
+        self.directory.remove()
+
+    def run_inside(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        *,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        scratch: Path | None = None,
+        seconds: float = 120.0,
+    ) -> Ended:
+        """Run a command in a one-shot sandbox over the workspace (`inside.run_inside`). Raises SandboxError."""
+        if self.backend is None:
+            raise SandboxError("git cannot be run over the task's workspace: no sandbox is available here")
+        return run_inside(
+            self.directory,
+            self.artoo_home,
+            self.backend,
+            argv,
+            cwd,
+            stdin=stdin,
+            env=env,
+            scratch=scratch,
+            seconds=seconds,
+        )
+
+    def _judge_git(self, question: GitQuestion) -> GitPart:
+        return git.judge(question, self.run_inside)
+
+    def _part(
+        self, change_set: ChangeSet, paths: Collection[str] | None
+    ) -> tuple[tuple[str, ...], tuple[str, ...], object]:
+        raise NotImplementedError
+
+    def _end_failed(self) -> None:
+        """Delete the mark of a commit that did not take effect; if that fails, the next process does it."""
+        with suppress(OSError, SandboxError):
+            mark.end_interrupted(self.directory, self.artoo_home)
+
+
+@contextmanager
+def opened(
+    directory: WorkspaceDirectory,
+    artoo_home: Path,
+    backend: Backend | None = None,
+    patience: float = PATIENCE_SECONDS,
+) -> Generator[Settlement | None]:
+    """Hold a workspace for settlement; None if it is gone, because another process has settled it.
+
+    Raises WorkspaceInUse if another process holds it for longer than `patience` seconds, and SandboxError if an
+    interrupted apply cannot be ended.
+    """
+    with directory.locked(patience):
+        mark.end_interrupted(directory, artoo_home)
+        if directory.exists:
+            yield Settlement(directory, artoo_home, backend)
+        else:
+            directory.remove()  # taking the lock has made the directory again
+            yield None
+
+
+def settled_already(task_id: str) -> SandboxError:
+    """Return the error for a caller that comes too late."""
+    return SandboxError(f"nothing of task {task_id} is pending any more: it was applied or discarded")

@@ -1,0 +1,169 @@
+"""One host has one form, and a permission covers what it says."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from proxy_world import hello, in_records
+
+from artoo.contracts.errors import SandboxError
+from artoo.sandbox.network.address_policy import final_address
+from artoo.sandbox.network.allowlist import Destination, NotAHost, Permit, Permits, destination, plain_host
+from artoo.sandbox.network.proxy_env import proxy_environment
+from artoo.sandbox.network.tls_client_hello import ClientHello, NotAClientHello, read_client_hello
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("PyPI.org", "pypi.org"),
+        ("pypi.org.", "pypi.org"),
+        ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("_dmarc.example.org", "_dmarc.example.org"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("[2001:DB8::0:1]", "2001:db8::1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("::ffff:a00:1", "10.0.0.1"),
+    ],
+)
+def test_hosts_have_one_form(text: str, plain: str) -> None:
+    """Small letters, no last dot, no brackets; an address dressed as another is what it is."""
+    assert plain_host(text) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "a b.org", "a\0.org", "x" * 64 + ".org", "a." * 130 + "b"),
+        *[".", "a..b", "-a.org", "a-.org", "a/b", "user@a.org", "a%2e.org", "büch.example"],
+        *[
+            "127.1",
+            "0x7f.1",
+            "017.0.0.1",
+            "127.0.0.01",
+            "256.1.1.1",
+            "2130706433",
+            "0x7f000001",
+            "1.2.3.4.5",
+            "a.1",
+        ],
+        *["[::1", "::1]", "[::1]x", "fe80::1%eth0", "[::g]", "1:2:3:4:5:6:7:8:9"],
+    ],
+)
+def test_what_is_no_plain_host_is_refused(text: str) -> None:
+    """What could be read in two ways is not read at all."""
+    with pytest.raises(NotAHost):
+        plain_host(text)
+
+
+@settings(deadline=None)
+@given(st.ip_addresses())
+def test_addresses_keep_their_meaning(address: IPv4Address | IPv6Address) -> None:
+    """The plain form of an address is that address, or the IPv4 address that it stands for."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    plain = plain_host(str(address).partition("%")[0])
+    assert ip_address(plain) == (mapped or ip_address(str(address).partition("%")[0]))
+    assert plain_host(plain) == plain
+
+
+@settings(deadline=None)
+@given(st.text(max_size=30))
+def test_plain_forms_are_stable(text: str) -> None:
+    """Whatever is taken for a host has a form that does not change when it is read again."""
+    try:
+        plain = plain_host(text)
+    except NotAHost:
+        return
+    assert plain_host(plain) == plain
+    assert destination(str(Destination(plain, 443))) == Destination(plain, 443)
+
+
+@pytest.mark.parametrize(
+    ("permit", "goal", "covered"),
+    [
+        ("pypi.org", "pypi.org:443", True),
+        ("pypi.org", "pypi.org:80", True),
+        ("pypi.org", "pypi.org:8080", False),
+        ("pypi.org:8080", "pypi.org:8080", True),
+        ("pypi.org:8080", "pypi.org:443", False),
+        ("PyPI.org.", "pypi.org:443", True),
+        ("*.pypi.org", "files.pypi.org:443", True),
+        ("*.pypi.org", "a.b.pypi.org:443", True),
+        ("*.pypi.org", "pypi.org:443", False),
+        ("*.pypi.org", "evilpypi.org:443", False),
+        ("*.pypi.org:8443", "files.pypi.org:8443", True),
+        ("pypi.org", "files.pypi.org:443", False),
+        ("::1", "[::1]:443", True),
+        ("[::1]:8080", "[::1]:8080", True),
+        ("10.0.0.1", "[::ffff:10.0.0.1]:443", True),
+    ],
+)
+def test_what_a_permission_covers(permit: str, goal: str, covered: bool) -> None:
+    """A host means https and http; a port means that port; a wildcard means what is below."""
+    assert Permit.parse(permit).covers(destination(goal)) is covered
+
+
+@pytest.mark.parametrize(
+    "text", ["*", "*.", "*.10.0.0.1", "a*.org", "*.*.org", "pypi.org:", "pypi.org:x", "pypi.org:0"]
+)
+def test_permissions_that_say_nothing(text: str) -> None:
+    """A permission that cannot be read is none, and the error names it."""
+    with pytest.raises(SandboxError, match=r"name hosts as in"):
+        Permits.given([text])
+
+
+@pytest.mark.parametrize(
+    ("address", "end"),
+    [
+        ("::ffff:1.2.3.4", "1.2.3.4"),
+        ("::1.2.3.4", "1.2.3.4"),
+        ("64:ff9b::102:304", "1.2.3.4"),
+        ("2002:102:304::1", "1.2.3.4"),
+        ("::1", "::1"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("1.2.3.4", "1.2.3.4"),
+    ],
+)
+def test_the_address_in_the_end(address: str, end: str) -> None:
+    """An IPv6 address that holds an IPv4 address is judged by that."""
+    assert str(final_address(ip_address(address))) == end
+
+
+@settings(deadline=None)
+@given(st.integers(1, 600))
+def test_a_hello_is_read_whole_or_not_yet(size: int) -> None:
+    """However it is cut into records and pieces, a hello has one name, and a part of it none."""
+    message = in_records(hello("ok.test"), size)
+    assert read_client_hello(message) == ClientHello("ok.test", is_encrypted=False)
+    assert all(read_client_hello(message[:length]) is None for length in range(0, len(message), 97))
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200), st.integers(0, 400))
+def test_no_bytes_break_the_reader(junk: bytes, at: int) -> None:
+    """Whatever comes, it is a hello, the beginning of one, or refused."""
+    message = hello("ok.test")
+    for data in (junk, message[:at] + junk + message[at:], b"\x16\x03\x01" + len(junk).to_bytes(2, "big") + junk):
+        try:
+            found = read_client_hello(data)
+        except NotAClientHello:
+            continue
+        assert found is None or isinstance(found.name, str)
+
+
+def test_what_programs_are_told(tmp_path: Path) -> None:
+    """Proxies in both cases of letters; this machine's own names only while no permission means them."""
+    home = tmp_path
+    (home / ".npmrc").write_text("registry = https://npm.example.org/\n//npm.example.org/:_authToken=secret\n")
+    told = proxy_environment(Permits.given(["pypi.org:443"]), home, 43128)
+    assert told["HTTPS_PROXY"] == told["https_proxy"] == told["all_proxy"] == "http://127.0.0.1:43128"
+    assert told["no_proxy"] == told["NO_PROXY"] == "localhost,127.0.0.1,::1"
+    assert told["npm_config_registry"] == "https://npm.example.org/"
+    assert "secret" not in str(told)
+    assert proxy_environment(Permits.given(["127.0.0.1:8080"]), home, 43128)["no_proxy"] == "localhost,::1"
+    (home / ".npmrc").write_text("registry=https://me:secret@npm.example.org/\n")
+    assert "npm_config_registry" not in proxy_environment(Permits.given(["pypi.org:443"]), home, 43128)
