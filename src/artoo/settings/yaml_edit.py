@@ -10,9 +10,16 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.settings.places import Value
+from artoo.settings.yaml_file import NULL, with_numbers
 
 STEP = 2
 """Spaces by which a new section is indented."""
+
+
+class _Writer(yaml.SafeDumper):
+    """PyYAML's safe dumper that quotes a text which our reader would take for a number."""
+
+    yaml_implicit_resolvers = with_numbers(yaml.SafeDumper.yaml_implicit_resolvers)
 
 
 def with_value(text: str, route: Sequence[str], value: Value) -> str:
@@ -21,7 +28,8 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
     Raises ConfigurationError where the way leads through something that is no section, or to a whole section.
     """
     root = yaml.compose(text, Loader=yaml.SafeLoader)
-    if root is None:
+    if root is None or root.tag == NULL:
+        text = text[: root.start_mark.index] + text[root.end_mark.index :] if root is not None else text
         return f"{text.rstrip()}\n{_lines(route, value, 0)}".lstrip("\n")
     key: Node = root
     node: Node = root
@@ -103,7 +111,7 @@ def _lines(route: Sequence[str], value: Value, indent: int) -> str:
 
 def _written(value: Value) -> str:
     """On one line, however long: a section's next line would stand under its column."""
-    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=float("inf"))
+    text = yaml.dump(value, Dumper=_Writer, default_flow_style=True, allow_unicode=True, width=float("inf"))
     return text.removesuffix("...\n").strip()
 
 

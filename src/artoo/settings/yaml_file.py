@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import yaml
@@ -13,9 +14,49 @@ from artoo.settings.places import Place, Places, Route, Tree, Value, dotted
 DEEPEST, LARGEST = 12, 5_000
 """Levels and values of a file that are read: aliases could make a small file unfold without end."""
 
+Resolvers = dict[str, list[tuple[str, re.Pattern[str]]]]
+"""Patterns of plain scalars with their tags, by the first character."""
+
+_INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
+NULL = "tag:yaml.org,2002:null"
+_NUMBERS = (  # the first characters, the tag, the pattern: those of YAML 1.2 (core schema, 10.3.2)
+    ("-+0123456789", _INT, re.compile(r"^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$")),
+    (
+        "-+.0123456789",
+        _FLOAT,
+        re.compile(
+            r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+        ),
+    ),
+)
+
+
+def with_numbers(known: Resolvers) -> Resolvers:
+    """Return PyYAML's patterns of plain scalars with the numbers of YAML 1.2 added."""
+    found = {first: list(patterns) for first, patterns in known.items()}
+    for firsts, tag, pattern in _NUMBERS:
+        for first in firsts:
+            found.setdefault(first, []).append((tag, pattern))
+    return found
+
+
+def _without_numbers(known: Resolvers) -> Resolvers:
+    return {first: [one for one in patterns if one[0] not in (_INT, _FLOAT)] for first, patterns in known.items()}
+
 
 class _Reader(yaml.SafeLoader):
-    """PyYAML's safe loader; a class of our own because its scalar constructors are used one node at a time."""
+    """PyYAML's safe loader with the numbers of YAML 1.2: `010` is ten, `1:30` and `1_0` are text."""
+
+    yaml_implicit_resolvers = with_numbers(_without_numbers(yaml.SafeLoader.yaml_implicit_resolvers))
+
+
+def _integer(_: yaml.SafeLoader, node: ScalarNode) -> int:
+    """Return the number of an integer scalar: decimal unless it begins with 0o or 0x."""
+    text = str(node.value)
+    return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+
+
+_Reader.add_constructor(_INT, _integer)
 
 
 def parse(text: str, path: Path) -> tuple[Tree, Places]:
@@ -47,8 +88,8 @@ class _Walk:
         self._seen = 0
 
     def tree(self, root: Node | None) -> tuple[Tree, Places]:
-        """The whole file; a file of comments only is empty."""
-        if root is None:
+        """Read the whole file. A file that holds only comments, `---`, `null` or `~` is empty."""
+        if root is None or root.tag == NULL:
             return {}, self._places
         if not isinstance(root, MappingNode):
             raise ConfigurationError(f"{self._places.path}:1:1: must be settings of the form `name: value`")

@@ -67,8 +67,8 @@ class WorkspaceKind(StrEnum):
 class WorkspaceRecord(BaseModel):
     """The content of `workspace.json`. Paths are printable.
 
-    `backend`: what confined its commands. `covered`: the real directories over which upper directory or copy N lies, by number. `head`: the commit at
-    which the project's repository stood when the workspace was made.
+    `backend`: what confined its commands. `covered`: the real directories over which upper directory or copy N
+    lies, by number. `head`: the commit at which the project's repository stood when the workspace was made.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

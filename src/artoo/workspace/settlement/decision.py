@@ -7,9 +7,11 @@ change set ─► apply ─► applied · partly (the rest is pending) · pendin
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.confirmation import PERSON
@@ -26,9 +28,11 @@ from artoo.words.settling import joined, kept_in_memory, met, why_it_waits
 from artoo.workspace.changes.change_set import ChangeSet
 from artoo.workspace.settlement.history import LISTED, SettledRecord
 from artoo.workspace.settlement.mark import Told
-from artoo.workspace.settlement.notes import Moment
+from artoo.workspace.settlement.parts import ordinary_part
 from artoo.workspace.settlement.pending import PendingRecord
 from artoo.workspace.settlement.service import Settlement
+
+logger = logging.getLogger(__name__)
 
 _NOTED = 50
 """Changes that the note of an undo record lists: enough for a report, small enough for every record."""
@@ -48,7 +52,7 @@ class Subject:
     request: str = ""
     language: str = "en"
     went_out: tuple[str, ...] = ()
-    moment: Moment = "later"
+    moment: Literal["end", "later"] = "later"
     recorded: bool = True
 
 
@@ -83,6 +87,19 @@ class Decision:
             return self.settled(found, "applied")
         return self._rest(found, chosen)
 
+    def apply_live(self, found: ChangeSet) -> tuple[str, ...]:
+        """Apply what is ordinary while the task goes on (`--apply live`), and return its paths.
+
+        Raises SandboxError; then nothing was applied.
+        """
+        paths = ordinary_part(found)
+        if not paths:
+            return ()
+        part = tuple(one for one in found.classes if one.path in frozenset(paths))
+        outcome = self.settled(replace(found, classes=part, conflicts=()), "applied").model_dump_json()
+        done = self.settlement.apply(found, digest=found.digest, paths=paths, moment="live", outcome=outcome)
+        return done.report.paths
+
     def keep(self, found: ChangeSet, *why: str) -> Settled:
         """Leave the change set pending, with a record of everything that somebody needs to settle it later.
 
@@ -97,12 +114,12 @@ class Decision:
         return self.settled(found, "pending").model_copy(update={"reason": reason, "expires_at": record.due})
 
     def discard(self, found: ChangeSet, *, by: str = PERSON) -> Settled:
-        """Delete everything that the task changed, and record it if the history is to have it.
-
-        Raises OSError when it is gone and there is no room for the record.
-        """
+        """Delete everything that the task changed, and record it if the history is to have it."""
         if self.subject.recorded:
-            self.settlement.discard(self.line("discarded", by, found.digest, ()))
+            try:
+                self.settlement.discard(self.line("discarded", by, found.digest, ()))
+            except OSError as error:
+                logger.warning("task %s is discarded; no room to record it: %s", self.subject.task_id, error)
         else:
             self.settlement.forget()
         return self.settled(found, "discarded")

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from artoo.contracts.settling import Settled
 from artoo.workspace.commit import Record, records_of
 
 Moment = Literal["end", "live", "later"]
@@ -17,8 +18,7 @@ Moment = Literal["end", "live", "later"]
 class ActNote(BaseModel):
     """The note of one commit. `settlement` is its id; `digest` that of the change set that was approved.
 
-    `outcome` is what the end of the task reports of it (JSON, `contracts.settling.Settled`); `paths` are the
-    first thousand of a live apply.
+    `outcome` is what the task reports of it (JSON, `contracts.settling.Settled`); empty for a later apply.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -27,7 +27,6 @@ class ActNote(BaseModel):
     moment: Moment
     digest: str = ""
     outcome: str = ""
-    paths: tuple[str, ...] = ()
 
 
 def noted_acts(artoo_home: Path, task_id: str) -> tuple[tuple[Record, ActNote], ...]:
@@ -42,21 +41,18 @@ def noted_acts(artoo_home: Path, task_id: str) -> tuple[tuple[Record, ActNote], 
     return tuple(found)
 
 
-def outcome_at_end(artoo_home: Path, task_id: str) -> str | None:
-    """Return what the end of the task would have reported of its apply; None if it applied nothing by itself.
+def outcomes(artoo_home: Path, task_id: str, moment: Moment) -> tuple[Settled, ...]:
+    """Return what the task itself applied at this moment, oldest first.
 
-    This tells a process that died right after its apply from a user who applied or discarded later.
+    At the end this tells a process that died right after its apply from a user who applied or discarded later.
+    Raises SandboxError.
     """
-    acts = noted_acts(artoo_home, task_id)
-    found = [note.outcome for record, note in acts if record.done and note.moment == "end"]
-    return found[-1] if found else None
-
-
-def applied_live(artoo_home: Path, task_id: str) -> tuple[str, ...]:
-    """Return the printable paths that `--apply live` has applied during the task, each once."""
-    acts = noted_acts(artoo_home, task_id)
-    live = (note for record, note in acts if record.done and note.moment == "live")
-    return tuple(dict.fromkeys(path for note in live for path in note.paths))
+    found: list[Settled] = []
+    for record, note in noted_acts(artoo_home, task_id):
+        if record.done and note.moment == moment:
+            with suppress(ValidationError):
+                found.append(Settled.model_validate_json(note.outcome))
+    return tuple(found)
 
 
 def took_effect(artoo_home: Path, task_id: str, digest: str | None = None) -> bool:

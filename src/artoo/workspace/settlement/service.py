@@ -29,7 +29,7 @@ from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory
 from artoo.workspace.files.layered import LayeredFiles
 from artoo.workspace.files.rooted import real_files
 from artoo.workspace.settlement import mark, parts
-from artoo.workspace.settlement.history import LISTED, SettledRecord
+from artoo.workspace.settlement.history import SettledRecord
 from artoo.workspace.settlement.inside import run_inside
 from artoo.workspace.settlement.mark import Mark, Told
 from artoo.workspace.settlement.notes import ActNote, Moment
@@ -117,9 +117,7 @@ class Settlement:
             and not change_set.all_conflicts
         )
         ordered = (*shown, *classes)
-        note = ActNote(
-            settlement=uuid.uuid4().hex, moment=moment, digest=digest, outcome=outcome, paths=ordered[:LISTED]
-        )
+        note = ActNote(settlement=uuid.uuid4().hex, moment=moment, digest=digest, outcome=outcome)
         begun = Mark(settlement=note.settlement, whole=whole, paths=ordered, told=told)
         try:
             mark.write_mark(self.directory, begun)
@@ -194,6 +192,8 @@ class Settlement:
         )
 
     def _judge_git(self, question: GitQuestion) -> GitPart:
+        if self.live is not None:  # commits arrive at the end of the task; git may be at work right now
+            return GitPart(taken=frozenset(one.path for one in question.effects if b"/.git/" in one.path + b"/"))
         return git.judge(question, self.run_inside)
 
     def _part(

@@ -1,0 +1,156 @@
+"""Files below one root descriptor: the living sandbox's root, or the user's own `/`.
+
+Paths are resolved by looking at one link after the other; reading then opens the resolved path and refuses links
+(`beneath`), so a link that appears in between is an error and never a way out of the root.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from abc import ABC, abstractmethod
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO
+
+from artoo.ports.workspace import FileStat
+from artoo.workspace.files.beneath import (
+    open_beneath,
+    open_file_beneath,
+    readlink_beneath,
+    stat_beneath,
+)
+from artoo.workspace.fs.stat import DIRECTORY_FLAGS
+
+_MOST_LINKS = 40
+"""As many links as the kernel follows in one path."""
+
+
+class LocatedFiles(ABC):
+    """Files of which each path lies below some directory descriptor. Implements `ports.workspace.Files`."""
+
+    @abstractmethod
+    def locate(self, path: str) -> tuple[int, str]:
+        """Return a directory descriptor and the path below it. Raises FileNotFoundError where nothing is."""
+
+    def resolve(self, path: Path) -> Path:
+        """See Files."""
+        text = str(path)
+        if self._is_resolved(text):
+            return path
+        return Path(self._resolve(text))
+
+    def stat(self, path: Path) -> FileStat | None:
+        """See Files."""
+        seen = self._stat(str(path))
+        if seen is None:
+            return None
+        return FileStat(seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_dev)
+
+    def open(self, path: Path) -> BinaryIO:
+        """See Files."""
+        return os.fdopen(open_file_beneath(*self.locate(str(path))), "rb")
+
+    def readlink(self, path: Path) -> Path:
+        """See Files."""
+        return Path(readlink_beneath(*self.locate(str(path))))
+
+    def names(self, directory: Path) -> tuple[str, ...]:
+        """See Files."""
+        return tuple(sorted(self._names(str(directory)), key=os.fsencode))
+
+    def _names(self, directory: str) -> list[str]:
+        descriptor = open_beneath(*self.locate(directory), DIRECTORY_FLAGS)
+        try:
+            return os.listdir(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _stat(self, path: str) -> os.stat_result | None:
+        try:
+            return stat_beneath(*self.locate(path))
+        except OSError:  # what cannot be looked at is not there for a caller that asks
+            return None
+
+    def _is_resolved(self, path: str) -> bool:
+        if "/.." in path:
+            return False
+        seen = self._stat(path)
+        return seen is not None and not stat.S_ISLNK(seen.st_mode)
+
+    def _resolve(self, path: str) -> str:
+        """Follow links as the kernel does. Raises OSError (ELOOP) for a circle."""
+        here, links = "/", 0
+        to_go = path.split("/")[::-1]
+        while to_go:
+            part = to_go.pop()
+            if part in ("", "."):
+                continue
+            if part == "..":
+                here = here.rpartition("/")[0] or "/"
+                continue
+            ahead = f"{here.rstrip('/')}/{part}"
+            target = self._target(ahead)
+            if target is None:
+                here = ahead
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            if target.startswith("/"):
+                here = "/"
+            to_go += target.split("/")[::-1]
+        return here
+
+    def _target(self, path: str) -> str | None:
+        """Return a link's text; None for what is no link, or not there."""
+        seen = self._stat(path)
+        if seen is None or not stat.S_ISLNK(seen.st_mode):
+            return None
+        try:
+            return os.fspath(self.readlink(Path(path)))
+        except OSError:  # it was replaced meanwhile
+            return None
+
+
+class RootedFiles(LocatedFiles):
+    """The files below `root`, a directory descriptor that somebody else closes."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+
+    def locate(self, path: str) -> tuple[int, str]:
+        """See LocatedFiles."""
+        return self._root, path
+
+
+class RealFiles(LocatedFiles):
+    """The user's files as they are on disk, without the processes of /proc: artoo's own environment is there."""
+
+    def locate(self, path: str) -> tuple[int, str]:
+        """See LocatedFiles."""
+        return locate_real(path)
+
+
+def locate_real(path: str) -> tuple[int, str]:
+    """Return the real root and the path. Raises FileNotFoundError for what /proc tells of processes."""
+    if path.startswith("/proc/") and _PROCESS.match(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    return _real_root(), path
+
+
+_PROCESS = re.compile(r"/proc/(\d+|self|thread-self)(/|$)")
+
+
+@cache
+def real_files() -> RealFiles:
+    """Return the user's files as they are on disk."""
+    return RealFiles()
+
+
+@cache
+def _real_root() -> int:
+    """Return a descriptor of the real root directory, open as long as the process lives."""
+    return os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

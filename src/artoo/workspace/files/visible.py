@@ -1,0 +1,53 @@
+"""The files that tools may see: what commands cannot read is not there for tools either."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from artoo.ports.workspace import Files, FileStat
+from artoo.workspace.changes.path_class import Places
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleFiles:
+    """`files` without hidden paths. Implements `ports.workspace.Files`.
+
+    A sandbox hides these paths itself; without one (before the first command, at a review) this does.
+    """
+
+    files: Files
+    places: Places
+
+    def resolve(self, path: Path) -> Path:
+        """See Files."""
+        return self.files.resolve(path)
+
+    def stat(self, path: Path) -> FileStat | None:
+        """See Files."""
+        return None if self._hides(path) else self.files.stat(path)
+
+    def open(self, path: Path) -> BinaryIO:
+        """See Files. Raises PermissionError for a hidden path."""
+        self._require(path)
+        return self.files.open(path)
+
+    def readlink(self, path: Path) -> Path:
+        """See Files. Raises PermissionError for a hidden path."""
+        self._require(path)
+        return self.files.readlink(path)
+
+    def names(self, directory: Path) -> tuple[str, ...]:
+        """See Files. Raises PermissionError for a hidden path."""
+        self._require(directory)
+        return self.files.names(directory)
+
+    def _hides(self, path: Path) -> bool:
+        return self.places.is_hidden(os.fsencode(path))
+
+    def _require(self, path: Path) -> None:
+        if self._hides(path):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
