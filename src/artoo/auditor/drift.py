@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from artoo.contracts.audit import Finding
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCalled
+from artoo.contracts.execution import SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import Plan, PlanRefused
 from artoo.contracts.solution import Directive, FinalResult
 

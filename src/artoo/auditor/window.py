@@ -11,7 +11,7 @@ from typing import Literal
 from artoo.contracts.audit import AuditReport, Finding, GapTrend, Nature, ToolHealth
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import MessagesDropped
-from artoo.contracts.execution import CallStatus, CorrectionSignal, ExecutionResult, SubTaskOutcome, ToolCalled
+from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTaskOutcome, ToolCalled
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import MemoryRead
 from artoo.contracts.roles import Role

@@ -8,7 +8,7 @@ from opentelemetry.trace import SpanKind
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import CallStatus, CorrectionSignal, CriterionJudged, ToolCalled
+from artoo.contracts.execution import CorrectionSignal, CriterionJudged, ToolCalled
 from artoo.contracts.memory import MemoryRead, MemoryWritten
 from artoo.contracts.roles import Role
 from artoo.telemetry import conventions as c

@@ -9,7 +9,7 @@ from opentelemetry.metrics import Meter
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import CallStatus, ToolCalled
+from artoo.contracts.execution import ToolCalled
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.telemetry import conventions as c

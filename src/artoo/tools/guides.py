@@ -84,7 +84,7 @@ def _guide_in(files: Files, roots: Roots, places: Places, directory: Path, *, fo
     for path in _named(files, directory):
         try:
             real = files.resolve(path)
-            if places.is_closed(os.fsencode(real)):
+            if places.is_hidden(os.fsencode(real)):
                 continue
             data, _ = read_limited(files, real, 4 * GUIDE_CHARACTERS)
         except (NotPlainFile, OSError):

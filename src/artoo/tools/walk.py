@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ToolError
 from artoo.ports.workspace import Files, FileStat
+from artoo.tools.seeing import real_files
 from artoo.tools.text_file import NotPlainFile, read_limited
 
-from artoo.tools.seeing import real_files
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 

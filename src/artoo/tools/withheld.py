@@ -21,7 +21,7 @@ def withheld(real: Path, places: Places) -> str | None:
 
     A start-up file that the person has not, and a task's view has, is the task's own writing.
     """
-    if not places.is_closed(os.fsencode(real)):
+    if not places.is_hidden(os.fsencode(real)):
         return None
     path_class = places.classify(os.fsencode(real))
     if path_class is PathClass.PERSISTENCE and not os.path.lexists(real):

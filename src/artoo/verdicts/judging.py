@@ -10,7 +10,6 @@ from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, OF_THE_WORLD, Command
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.execution import (
     EVIDENCE_KEPT,
-    CallStatus,
     CorrectionSignal,
     CriterionVerdict,
     DecidedBy,

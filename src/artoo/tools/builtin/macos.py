@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from artoo.ports.sandbox import Limits, Roots, SandboxRequest
 from artoo.ports.tools import Parameter, ToolSpec
+from artoo.sandbox.reading.environment import cleaned
 from artoo.tools.builtin.shell import unfenced
 from artoo.tools.commands import outcome_of
 from artoo.tools.gate_rules import ask_about_script
 from artoo.tools.tool import Arguments, Outcome, argument
-from artoo.sandbox.reading.environment import cleaned
 from artoo.world.process import run_confined
 from artoo.world.process_group import led
 from artoo.world.runner import Over, run_of

@@ -97,7 +97,7 @@ class ReadFile:
         return seen
 
     def _refusal(self, path: Path, real: Path) -> str | None:
-        if self.places.is_closed(os.fsencode(real)):
+        if self.places.is_hidden(os.fsencode(real)):
             return closed_reason(path, self.roots)
         if any(str(real).startswith(place + "/") for place in _NO_FILES_THERE):
             return f"{shown(path, self.roots)} is not a file on a disk; tools cannot read it"
