@@ -53,6 +53,11 @@ class Output:
         return self._spool.total
 
     @property
+    def at_end(self) -> bool:
+        """True if no process can print any more."""
+        return not self._followed
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Facts about the output for the reader: that it is not all on disk, and why."""
         return self._spool.notes

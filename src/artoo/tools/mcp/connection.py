@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, cast
 from artoo.contracts.errors import ToolError
 from artoo.tools.mcp.pipes import piped
 from artoo.tools.mcp.servers import McpServer
+from artoo.tools.mcp.tolerance import tolerant
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp_types import CallToolResult, Tool
+    from mcp_types import CallToolResult, ContentBlock, Tool
 
 CONNECT_SECONDS = 20.0
 CALL_SECONDS = 60.0
@@ -153,7 +154,7 @@ class McpConnection:
         _quieten()
         server = self.server
         if server.url is None:
-            async with Client(piped(server, self._lose), cache=None) as client:
+            async with Client(tolerant(piped(server, self._lose)), cache=None) as client:
                 yield client
             return
         from mcp.client.streamable_http import streamable_http_client
@@ -162,7 +163,7 @@ class McpConnection:
 
         async with (
             bounded_client(server.headers) as http,
-            Client(streamable_http_client(server.url, http_client=http), cache=None) as client,
+            Client(tolerant(streamable_http_client(server.url, http_client=http)), cache=None) as client,
         ):
             yield client
 
@@ -191,13 +192,35 @@ async def _listed(client: Client) -> tuple[Tool, ...]:
 
 
 def _answer(result: CallToolResult) -> McpAnswer:
-    from mcp_types import TextContent
-
-    parts = [one.text if isinstance(one, TextContent) else f"[{one.type}]" for one in result.content]
-    if not parts and result.structured_content is not None:
-        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
-    text = "\n".join(parts)
+    parts = [_shown(one) for one in result.content]
+    if result.structured_content is not None and not any(one.type == "text" for one in result.content):
+        parts.append(json.dumps(result.structured_content, ensure_ascii=False))
+    text = "\n".join(parts) or "(the tool returned no content)"
     return McpAnswer(text[:KEPT_OUTPUT], len(text), result.is_error)
+
+
+def _shown(block: ContentBlock) -> str:
+    """Return a block as text: what it says, where it lies, or its kind and size."""
+    from mcp_types import (
+        AudioContent,
+        EmbeddedResource,
+        ImageContent,
+        ResourceLink,
+        TextContent,
+        TextResourceContents,
+    )
+
+    match block:
+        case TextContent():
+            return block.text
+        case EmbeddedResource(resource=TextResourceContents() as resource):
+            return f"[{resource.uri}]\n{resource.text}"
+        case EmbeddedResource():
+            return f"[{block.resource.uri}: binary]"
+        case ResourceLink():
+            return f"[{block.uri}: {block.name}]"
+        case ImageContent() | AudioContent():
+            return f"[{block.type}, {block.mime_type}, {len(block.data) * 3 // 4:,} bytes]"
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from artoo.contracts.changes import path_bytes
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
+from artoo.workspace import git
 from artoo.workspace.changes.change_set import ChangeSet
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.directory import WorkspaceDirectory
+from artoo.workspace.git.act import GitAct
 
 _ORDINARY = frozenset({ChangeClass.SILENT, ChangeClass.EDIT})
 
@@ -33,26 +36,55 @@ def named(directory: WorkspaceDirectory, paths: Collection[str]) -> tuple[str, .
     return tuple(found)
 
 
-def part_of(change_set: ChangeSet, paths: Collection[str]) -> tuple[frozenset[bytes], frozenset[str]]:
-    """Return the file effects and git's changes at these printable paths, with everything that they need.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is applied together: file effects, git's acts, and the printable paths of all of it."""
+
+    effects: tuple[Effect, ...]
+    acts: tuple[GitAct, ...]
+    paths: tuple[str, ...]
+
+
+def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
+    """Return the changes at these printable paths with everything that they need; None: all changes.
 
     A directory stands for all paths in it. A new path needs the directories above it; a directory is removed only
-    with everything in it; a moved file goes only with its new place; git adds what belongs to a commit. Raises
-    SandboxError for a path that is not in the change set.
+    with everything in it; a moved file goes only with its new place; a commit brings the files that belong to what
+    is checked out. Raises SandboxError for a path that is not in the change set.
     """
     files = {effect.path: effect for effect in change_set.effects}
-    git = {change.path for change in change_set.git.classes}
+    wanted, of_git = set(files), None
+    if paths is not None:
+        wanted, of_git = _named(change_set, files, paths)
+    acts: tuple[GitAct, ...] = ()
+    shown: tuple[str, ...] = ()
+    if change_set.git.classes and of_git != frozenset():
+        chosen = git.chosen(change_set.git, of_git)
+        acts, shown = chosen.acts, chosen.shown
+        wanted |= chosen.files & files.keys()
+    complete = _with_needs(files, wanted, _moves(change_set.classes))
+    effects = tuple(effect for effect in change_set.effects if effect.path in complete)
+    return Part(effects, acts, (*(effect.shown for effect in effects), *shown))
+
+
+def _named(
+    change_set: ChangeSet, files: Collection[bytes], paths: Collection[str]
+) -> tuple[set[bytes], frozenset[str]]:
+    """Return the file effects and git's changes at or below the paths. Raises SandboxError."""
+    git_paths = {path_bytes(change.path): change.path for change in change_set.git.classes}
     wanted: set[bytes] = set()
-    acts: set[str] = set()
+    of_git: set[str] = set()
     for path in paths:
         raw = path_bytes(path).rstrip(b"/")
-        chosen = {one for one in files if raw and (one == raw or one.startswith(raw + b"/"))}
-        of_git = {one for one in git if raw and (path_bytes(one) == raw or path_bytes(one).startswith(raw + b"/"))}
-        if not chosen and not of_git:
+        if not raw:
+            raise SandboxError(f"{path!r} is no path of what the task would change; `artoo diff` lists them")
+        chosen = {one for one in files if one == raw or one.startswith(raw + b"/")}
+        by_git = {shown for one, shown in git_paths.items() if one == raw or one.startswith(raw + b"/")}
+        if not chosen and not by_git:
             raise SandboxError(f"{path} is not among what the task would change; `artoo diff` lists it")
         wanted |= chosen
-        acts |= of_git
-    return _with_needs(files, wanted, _moves(change_set.classes)), frozenset(acts)
+        of_git |= by_git
+    return wanted, frozenset(of_git)
 
 
 def ordinary_part(change_set: ChangeSet) -> tuple[str, ...]:
@@ -85,7 +117,7 @@ def _with_needs(
     while left:
         found |= left
         needed = {other for path in left for other in _needed(files, path)}
-        needed |= {target for path in left if (target := moves.get(path)) in files}
+        needed |= {moves[path] for path in left if path in moves and moves[path] in files}
         left = needed - found
     return frozenset(found)
 

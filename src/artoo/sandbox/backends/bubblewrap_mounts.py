@@ -1,0 +1,213 @@
+"""Say in bubblewrap's words what a sandbox sees: overlays over the user's directories, everything else read-only.
+
+The order matters: the machine's files read-only, private /tmp, /dev, /run and /proc, read-only places that must
+stay visible, the overlays, what is mounted inside them, and last the covers over what must not be read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.ports.sandbox import MIB, Roots
+from artoo.sandbox.protocols import Layer, Layout
+from artoo.sandbox.reading.hidden_paths import hidden_paths
+from artoo.sandbox.reading.mount_table import MountTable, inner_mounts
+from artoo.sandbox.reading.path_set import PathSet, outermost
+from artoo.sandbox.reading.wanted_paths import wanted_paths
+
+PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run", "/dev/shm")
+"""Directories of which a sandbox has its own."""
+_PRIVATE = PathSet(PRIVATE_PLACES)
+_SHARED_MEMORY = 512 * MIB
+_OPAQUE = "user.overlay.opaque"
+
+
+def overlay_roots(roots: Roots, mounts: MountTable, *, over_mounts: bool) -> tuple[Path, ...]:
+    """Return the outermost real directories to overlay: a root inside another needs none, unless mounted there.
+
+    The root directory and missing ones are left out. The kernel mounts no overlay over inner mounts for a user who
+    could not unmount them: without `over_mounts` such directories are left out too, and stay read-only.
+    """
+    chosen: list[Path] = []
+    candidates = {path.resolve() for path in (roots.home, roots.workspace, roots.project)}
+    for root in sorted(candidates, key=lambda path: len(path.parts)):
+        if root == Path("/") or not root.is_dir():
+            continue
+        if not over_mounts and mounts.below(os.fsencode(root)):
+            continue
+        mount = mounts.of(os.fsencode(root))
+        if not any(root.is_relative_to(outer) and mounts.of(os.fsencode(outer)) == mount for outer in chosen):
+            chosen.append(root)
+    return tuple(chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class MountPlan:
+    """What is mounted where.
+
+    `bound` is shown as it is, read-only: what is mounted inside an overlay, roots that no overlay covers, programs
+    in places that are private. `covered` must not be read. `unseen` are paths that the user's commands would find
+    outside and not here, for the reader.
+    """
+
+    layout: Layout
+    place: Path
+    bound: tuple[str, ...]
+    covered: tuple[str, ...]
+    unseen: tuple[str, ...]
+
+    @classmethod
+    def of(cls, layout: Layout, place: Path, mounts: MountTable) -> MountPlan:
+        """Return the plan for the machine as it is now. `place`: an empty directory for mount points. Blocking."""
+        roots = tuple(layer.root for layer in layout.layers)
+        hidden = hidden_paths(layout.roots, layout.artoo_home, layout.hide, mounts)
+        wanted = wanted_paths(layout.roots)
+        hidden_set, root_set = PathSet(hidden), PathSet(map(str, roots))
+        private = [path for path in wanted.mountable if _PRIVATE.cover(path) and not root_set.cover(path)]
+        missed = _missed_roots(layout.roots, root_set)
+        bound = (*outermost(private), *missed, *inner_mounts(roots, mounts))
+        shown = PathSet((*map(str, roots), *bound))
+        covered = outermost(path for path in hidden if not _PRIVATE.cover(path) or shown.cover(path))
+        unseen = [
+            path
+            for path in wanted.all
+            if (_PRIVATE.cover(path) and not shown.cover(path)) or hidden_set.cover(os.path.realpath(path))
+        ]
+        return cls(layout, place, bound, covered, tuple(unseen))
+
+    def arguments(self) -> Iterator[str]:
+        """Yield bubblewrap's arguments, and make the directories that they name. Raises OSError (disk full)."""
+        layout = self.layout
+        yield from ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
+        memory = min(_SHARED_MEMORY, layout.limits.memory_bytes)
+        yield from ("--perms", "1777", "--size", str(memory), "--tmpfs", "/dev/shm")
+        yield from ("--remount-ro", "/dev", "--remount-ro", "/proc", "--tmpfs", "/run")
+        for private in ("/tmp", "/var/tmp"):
+            if os.path.isdir(private):
+                yield from ("--bind", str(layout.scratch), private)
+        roots = PathSet(str(layer.root) for layer in layout.layers)
+        for path in self.bound:
+            if not roots.cover(path):
+                yield from ("--ro-bind-try", path, path)
+        for number, layer in enumerate(layout.layers):
+            yield from self._overlay(number, layer)
+        for path in self.bound:
+            if roots.cover(path):
+                yield from ("--ro-bind-try", path, path)
+        yield from self._covers()
+        yield from ("--remount-ro", "/run")
+
+    def _overlay(self, number: int, layer: Layer) -> Iterator[str]:
+        """Mount an overlay over a root.
+
+        bubblewrap takes sources from the old root and mounts below the new one. A target that leaves the new root
+        upwards makes the overlay a source for a further mount: it is bound to its root, because of bubblewrap's
+        mounts only a bind forbids devices and set-user-id programs.
+        """
+        root = str(layer.root)
+        upper, work = self._upper(number, layer)
+        lowest = root
+        if any(below.is_relative_to(layer.root) for below in layer.below):
+            # The kernel refuses two lower directories of which one lies in the other, as artoo's home does in the
+            # user's. Seen through an overlay of its own, the root is another file system.
+            footing, void = self._make(f"footing-{number}"), self._make(f"void-{number}")
+            yield from ("--tmpfs", f"/../oldroot{void}", "--overlay-src", void, "--overlay-src", root)
+            yield from ("--ro-overlay", f"/../oldroot{footing}")
+            lowest = footing
+        for source in (lowest, *map(str, reversed(layer.below))):
+            yield from ("--overlay-src", source)
+        over = self._make(f"over-{number}")
+        yield from ("--overlay", upper, work, f"/../oldroot{over}", "--bind", over, root)
+
+    def _upper(self, number: int, layer: Layer) -> tuple[str, str]:
+        """Return the upper and the work directory of a layer, throw-away ones if it has none."""
+        if layer.upper is not None and layer.work is not None:
+            return str(layer.upper), str(layer.work)
+        upper, work = self._make(f"upper-{number}"), self._make(f"work-{number}")
+        seen = layer.root.stat()
+        with suppress(PermissionError):
+            os.chown(upper, seen.st_uid, seen.st_gid)
+        os.chmod(upper, stat.S_IMODE(seen.st_mode))
+        return upper, work
+
+    def _covers(self) -> Iterator[str]:
+        """Cover each hidden path by nothing that can be read or written.
+
+        bubblewrap reads the whole mount table for each bind, but not for an overlay, which is read-only by itself
+        without an upper layer. So files come first, while the table is short.
+        """
+        kinds = {path: self._kind_inside(path) for path in self.covered}
+        empty_file = self.place / "empty-file"
+        empty_file.touch(mode=0o000)
+        empties = [self._make(name, mode=0o000) for name in ("empty", "empty-too")]
+        for path, kind in kinds.items():
+            if kind == "file":
+                yield from ("--ro-bind", str(empty_file), path)
+        for path, kind in kinds.items():
+            if kind == "directory":
+                for empty in empties:
+                    yield from ("--overlay-src", empty)
+                yield from ("--ro-overlay", path)
+
+    def _kind_inside(self, path: str) -> str:
+        """Return what commands would see at a hidden path: `file`, `directory`, or nothing.
+
+        A task may have deleted or replaced it, or something above it, before the user hid it or put it there. Then
+        the overlay hides what the user has, and bubblewrap must not make a mount point in the upper directory.
+        """
+        for layer in self.layout.layers:
+            if path.startswith(f"{layer.root}/"):
+                uppers = [str(upper) for upper in (layer.upper, *layer.below) if upper is not None]
+                return _merged_kind(uppers, str(layer.root), path[len(str(layer.root)) + 1 :].split("/"))
+        return _kind(path)
+
+    def _make(self, name: str, mode: int = 0o700) -> str:
+        made = self.place / name
+        made.mkdir(mode=mode)
+        return str(made)
+
+
+def _merged_kind(uppers: Iterable[str], root: str, names: list[str]) -> str:
+    """Return what is at a path of an overlay: the first upper directory that says something about it decides."""
+    for upper in uppers:
+        place = upper
+        for depth, name in enumerate(names):
+            if depth and _is_opaque(place) and not os.path.lexists(f"{place}/{name}"):
+                return ""
+            place = f"{place}/{name}"
+            if not os.path.lexists(place):
+                break  # the layers below decide
+            if _kind(place) != "directory":
+                return _kind(place) if depth == len(names) - 1 else ""
+        else:
+            return "directory"
+    return _kind("/".join((root, *names)))
+
+
+def _kind(path: str) -> str:
+    """Return the kind of what is at a path; nothing for links, and for the devices that mark deletions."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return ""
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "" if stat.S_ISLNK(mode) or stat.S_ISCHR(mode) else "file"
+
+
+def _is_opaque(directory: str) -> bool:
+    try:
+        return os.getxattr(directory, _OPAQUE) == b"y"
+    except OSError:
+        return False
+
+
+def _missed_roots(roots: Roots, covered: PathSet) -> list[str]:
+    """Return the user's directories that no overlay covers: they stay read-only."""
+    real = {os.path.realpath(path) for path in (roots.home, roots.workspace, roots.project) if os.path.isdir(path)}
+    return sorted(path for path in real - {"/"} if not covered.cover(path))

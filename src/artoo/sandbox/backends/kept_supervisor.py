@@ -1,0 +1,138 @@
+"""Starts a supervisor below a keeper, which kills everything when artoo lets go of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from artoo.contracts.errors import SandboxError
+from artoo.ports.workspace import EndStatus
+from artoo.sandbox.limits.cgroup import Group, open_group
+from artoo.sandbox.limits.monitor import SandboxMonitor
+from artoo.sandbox.protocols import Layout
+from artoo.sandbox.supervisor.client import SupervisorClient, file_of
+
+_PACKAGE = Path(__file__).parent.parent
+_KEEPER, _SUPERVISOR = str(_PACKAGE / "keeper" / "keeper.py"), str(_PACKAGE / "supervisor" / "supervisor.py")
+_PYTHON = (sys.executable, "-I", "-S")
+_TO_START = ("LD_LIBRARY_PATH",)
+"""What a Python may need to start."""
+_START_SECONDS, _END_SECONDS = 30.0, 10.0
+
+OnExcess = Callable[[EndStatus, int | None], None]
+"""Ends what exceeds a limit of the sandbox; see `limits.monitor`."""
+
+
+class KeptSupervisor:
+    """A supervisor, its keeper, and the watch over all that runs below them."""
+
+    def __init__(self, keeper: subprocess.Popen[bytes], control: socket.socket, channel: socket.socket) -> None:
+        self._keeper = keeper
+        self._control = control
+        self._watch: asyncio.Task[None] | None = None
+        self._group: Group | None = None
+        self.client = SupervisorClient(channel)
+
+    @classmethod
+    async def start(
+        cls, confinement: Mapping[str, object], prefix: list[str], layout: Layout, on_excess: OnExcess
+    ) -> KeptSupervisor:
+        """Start a supervisor that is confined so; `prefix` are words before its own. Raises SandboxError."""
+        group = await open_group(layout.limits)
+        try:
+            kept = _start(confinement, prefix, layout, group)
+        except OSError as error:
+            if group is not None:
+                await group.close()
+            raise SandboxError(f"the sandbox could not be started: {error}") from error
+        kept._group = group
+        try:
+            await kept._wait_until_ready()
+        except BaseException:
+            await kept.close()
+            raise
+        directories = (*(copy for _, copy in layout.copies), layout.scratch)
+        monitor = SandboxMonitor(kept._keeper.pid, directories, layout.limits, on_excess, group)
+        kept._watch = asyncio.get_running_loop().create_task(monitor.run())
+        return kept
+
+    @property
+    def alive(self) -> bool:
+        """True until the supervisor has ended."""
+        return self.client.alive
+
+    async def close(self) -> None:
+        """Kill everything below the keeper, and wait for it. Idempotent."""
+        if self._watch is not None:
+            self._watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watch
+            self._watch = None
+        self.client.close()
+        self._control.close()  # the keeper kills everything now
+        try:
+            await asyncio.to_thread(self._keeper.wait, _END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()
+            await asyncio.to_thread(self._keeper.wait)
+        if self._group is not None:
+            group, self._group = self._group, None
+            await group.close()
+
+    async def _wait_until_ready(self) -> None:
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                said = await asyncio.get_running_loop().sock_recv(self._control, 4096)
+        except TimeoutError:
+            raise SandboxError(f"the sandbox did not start within {_START_SECONDS:.0f} seconds") from None
+        answer = json.loads(said or b'{"error": "its first process ended at once"}')
+        if "error" in answer:
+            raise SandboxError(f"the sandbox could not be started: {answer['error']}; run: artoo doctor")
+        await self.client.ready()
+
+
+def _start(
+    confinement: Mapping[str, object], prefix: list[str], layout: Layout, group: Group | None
+) -> KeptSupervisor:
+    """Start the keeper. Raises OSError."""
+    control, keepers = socket.socketpair()
+    # macOS has no packets with borders on a connected stream.
+    kind = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else socket.SOCK_DGRAM
+    channel, supervisors = socket.socketpair(socket.AF_UNIX, kind)
+    number = str(supervisors.fileno())
+    argv = [*prefix, *_PYTHON, _SUPERVISOR, number, f"process-limit={layout.limits.processes + _running()}"]
+    env = {name: os.environ[name] for name in _TO_START if name in os.environ}
+    plan = {**confinement, "argv": argv, "env": env}
+    with keepers, supervisors, file_of(json.dumps(plan).encode()) as config:
+        given = (config.fileno(), keepers.fileno(), supervisors.fileno())
+        words = (*_PYTHON, _KEEPER, *map(str, given))
+        try:
+            keeper = subprocess.Popen(
+                words if group is None else group.joining(words),
+                cwd="/",
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=given,
+            )
+        except OSError:
+            control.close()
+            channel.close()
+            raise
+    control.setblocking(False)
+    return KeptSupervisor(keeper, control, channel)
+
+
+def _running() -> int:
+    """Return the number of processes and threads of the whole machine: the kernel's bound counts all of a user."""
+    try:
+        return int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[2])
+    except (OSError, ValueError, IndexError):
+        return 4096

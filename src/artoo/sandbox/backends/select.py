@@ -1,0 +1,157 @@
+"""Selects the best backend that works on this machine, and remembers the choice until something changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from artoo.contracts.errors import SandboxError
+from artoo.disk.whole import write_whole
+from artoo.ports.workspace import BackendName
+from artoo.sandbox.backends.bubblewrap import BubblewrapBackend, find_bubblewrap
+from artoo.sandbox.backends.copying import CopyBackend
+from artoo.sandbox.backends.diagnostics import APPARMOR_PROFILE, BackendDiagnosis, Machine, explain
+from artoo.sandbox.backends.selftest import prove
+from artoo.sandbox.limits import seccomp
+from artoo.sandbox.protocols import Backend
+
+_CACHE = "sandbox-backend.json"
+_FORMAT = 1
+_SETTINGS = (
+    "kernel/random/boot_id",
+    "kernel/apparmor_restrict_unprivileged_userns",
+    "kernel/unprivileged_userns_clone",
+    "user/max_user_namespaces",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A backend that may work here. `key` names it in the cache."""
+
+    key: str
+    backend: Backend
+
+
+class _Remembered(BaseModel):
+    """The cache file: which candidate was proved, and on what it depends."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int
+    key: str
+    user: int
+    kernel: str
+    python: str
+    settings: tuple[str, ...]
+
+
+def candidates() -> Iterator[Candidate]:
+    """Yield all backends that make sense on this system, best first; `none` is not among them."""
+    if sys.platform == "darwin":
+        yield Candidate("seatbelt", CopyBackend("seatbelt"))
+    if not (sys.platform.startswith("linux") and seccomp.supported()):
+        return
+    for program in find_bubblewrap():
+        for user_namespace in (False, True) if os.geteuid() == 0 else (True,):
+            key = f"bubblewrap:{program}:{user_namespace}"
+            yield Candidate(key, BubblewrapBackend(program, user_namespace))
+    yield Candidate("landlock", CopyBackend("landlock"))
+
+
+async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], None] | None = None) -> Backend:
+    """Return the best backend that proves itself here; at worst the one that asks about every command.
+
+    `report` receives every backend that was tried, failures included. Raises SandboxError if `artoo_home` cannot be
+    made.
+    """
+    home = await asyncio.to_thread(_made, artoo_home)
+    known = _recall(home / _CACHE)
+    for candidate in candidates():
+        if known is not None and known.key == candidate.key:
+            return candidate.backend
+    for candidate in candidates():
+        problem = await prove(candidate.backend, home)
+        if report is not None:
+            report(_diagnosis(candidate, problem, home))
+        if not problem:
+            _remember(home / _CACHE, candidate.key)
+            return candidate.backend
+    return CopyBackend("none")
+
+
+async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
+    """Try every backend of this system afresh, best first, and remember the best that works.
+
+    Raises SandboxError if `artoo_home` cannot be made.
+    """
+    home = await asyncio.to_thread(_made, artoo_home)
+    found: dict[BackendName, BackendDiagnosis] = {}
+    if sys.platform.startswith("linux") and not any(find_bubblewrap()):
+        found["bubblewrap"] = explain("bubblewrap", "", Machine(home, None))
+    best = ""
+    for candidate in candidates():
+        name = candidate.backend.name
+        if name in found and found[name].works:
+            continue
+        problem = await prove(candidate.backend, home)
+        if name not in found or not problem:
+            found[name] = _diagnosis(candidate, problem, home)
+        best = best or ("" if problem else candidate.key)
+    if best:
+        _remember(home / _CACHE, best)
+    return (*found.values(), BackendDiagnosis("none", True))
+
+
+def _made(artoo_home: Path) -> Path:
+    """Make artoo's home, and return its real path: a link or `..` in it may lead elsewhere inside a sandbox."""
+    real = Path(os.path.realpath(artoo_home.expanduser()))
+    try:
+        real.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        advice = "set ARTOO_HOME to a directory that can be written"
+        raise SandboxError(f"{real} cannot be made: {error.strerror}; {advice}") from error
+    return real
+
+
+def _diagnosis(candidate: Candidate, problem: str, home: Path) -> BackendDiagnosis:
+    name = candidate.backend.name
+    if not problem:
+        return BackendDiagnosis(name, True)
+    program = candidate.backend.program if isinstance(candidate.backend, BubblewrapBackend) else None
+    return explain(name, problem, Machine(home, program))
+
+
+def _identity(key: str) -> _Remembered:
+    machine = Machine(Path("/"), None)
+    settings = [machine.setting(name) for name in _SETTINGS]
+    profile = APPARMOR_PROFILE.stat().st_mtime_ns if APPARMOR_PROFILE.exists() else 0
+    return _Remembered(
+        format=_FORMAT,
+        key=key,
+        user=os.geteuid(),
+        kernel=platform.release(),
+        python=f"{sys.executable} {platform.python_version()}",
+        settings=(*settings, str(profile)),
+    )
+
+
+def _recall(cache: Path) -> _Remembered | None:
+    try:
+        known = _Remembered.model_validate(json.loads(cache.read_bytes()))
+    except (OSError, ValueError, RecursionError):  # nothing, or written by another version: prove it again
+        return None
+    return known if known == _identity(known.key) and known.settings[0] else None
+
+
+def _remember(cache: Path, key: str) -> None:
+    # The standard library's JSON: a path need not be UTF-8, and pydantic can neither write nor read such a one.
+    write_whole(cache, json.dumps(_identity(key).model_dump()).encode(), sync=False)

@@ -1,0 +1,1 @@
+"""Limits that hold commands: system calls, memory, processes, disk."""

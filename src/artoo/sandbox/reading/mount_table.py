@@ -1,0 +1,107 @@
+"""The mount table: an overlay shows one file system, so what is mounted inside a root must be put back."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+_IN_MEMORY = frozenset(("tmpfs", "ramfs"))
+_OCTAL = re.compile(rb"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One line of mountinfo: what of a file system (`root`, as it names it itself; `device`) is seen at `point`."""
+
+    identifier: int
+    point: bytes
+    type: str
+    device: bytes = b""
+    root: bytes = b"/"
+
+
+@dataclass(frozen=True, slots=True)
+class MountTable:
+    """Mounts in the order in which they were made; later ones cover earlier ones."""
+
+    mounts: tuple[Mount, ...]
+
+    @classmethod
+    def read(cls, source: Path = Path("/proc/self/mountinfo")) -> MountTable:
+        """The table of this process; empty where the system has none (macOS)."""
+        try:
+            text = source.read_bytes()
+        except OSError:
+            return cls(())
+        return _table(text)
+
+    def of(self, path: bytes) -> int | None:
+        """The identifier of the mount that holds `path` (absolute, real), None when unknown."""
+        best = self._holding(path)
+        return best.identifier if best else None
+
+    def in_memory(self, path: bytes) -> bool:
+        """Whether what is at `path` (absolute, real) is gone after a reboot, as far as is known."""
+        best = self._holding(path)
+        return best is not None and best.type in _IN_MEMORY
+
+    def type_of(self, path: bytes) -> str:
+        """Return the type of the file system at `path` (absolute, real), empty when unknown."""
+        best = self._holding(path)
+        return best.type if best else ""
+
+    def _holding(self, path: bytes) -> Mount | None:
+        best: Mount | None = None
+        for mount in self.mounts:
+            if _inside(path, mount.point) and (best is None or len(mount.point) >= len(best.point)):
+                best = mount
+        return best
+
+    def below(self, root: bytes) -> tuple[bytes, ...]:
+        """Mount points strictly inside `root`, outermost first."""
+        inner = {mount.point for mount in self.mounts if mount.point != root and _inside(mount.point, root)}
+        return tuple(sorted(inner))
+
+
+def in_memory(directories: Iterable[Path]) -> tuple[Path, ...]:
+    """Those (absolute, real) of which the files take memory."""
+    mounts = MountTable.read()
+    return tuple(place for place in directories if mounts.in_memory(os.fsencode(place)))
+
+
+def inner_mounts(roots: tuple[Path, ...], table: MountTable) -> Iterable[str]:
+    """Mount points inside the roots that an overlay would not show; those in an inner root are that root's."""
+    for root in roots:
+        inner_roots = [inner for inner in roots if inner != root and inner.is_relative_to(root)]
+        for raw in table.below(os.fsencode(root)):
+            point = Path(os.fsdecode(raw))
+            if not any(point.is_relative_to(inner) for inner in inner_roots):
+                yield str(point)
+
+
+def _inside(path: bytes, directory: bytes) -> bool:
+    return path == directory or path.startswith(directory.rstrip(b"/") + b"/")
+
+
+@lru_cache(maxsize=4)
+def _table(text: bytes) -> MountTable:
+    """Each command asks more than once, and it changes rarely."""
+    return MountTable(tuple(_parse(text.splitlines())))
+
+
+def _parse(lines: Iterable[bytes]) -> Iterable[Mount]:
+    for line in lines:
+        fields = line.split(b" ")
+        if b"-" not in fields:
+            continue
+        kind = fields[fields.index(b"-") + 1].decode("ascii", "replace")
+        yield Mount(int(fields[0]), unescaped(fields[4]), kind, fields[2], unescaped(fields[3]))
+
+
+def unescaped(field: bytes) -> bytes:
+    """A path as the table writes it: blanks and backslashes stand there in octal."""
+    return _OCTAL.sub(lambda match: bytes([int(match.group(1), 8)]), field)

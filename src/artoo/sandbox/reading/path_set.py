@@ -1,0 +1,58 @@
+"""A set of paths, asked in the time of a path's depth and not of the set's size: it is asked for each command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+
+class PathSet:
+    """Absolute real paths as text."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = frozenset(path.rstrip("/") or "/" for path in paths)
+        self._above = frozenset(one for path in self._paths for one in upwards(path))
+        self._last = "", False  # of many paths that are asked about in order, most lie beside the one before
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._paths
+
+    def cover(self, path: str) -> bool:
+        """Whether `path` is one of them, or lies below one."""
+        if not self._paths:
+            return False
+        if path in self._paths:
+            return True
+        directory = path[: path.rfind("/")] or "/"
+        last, covered = self._last
+        if directory != last:
+            covered = not self._paths.isdisjoint(upwards(directory))
+            self._last = directory, covered
+        return covered
+
+    def lie_in(self, path: str) -> bool:
+        """Whether `path` is one of them, or one lies below it."""
+        return path in self._above
+
+
+def upwards(path: str) -> Iterator[str]:
+    """A path and all that it lies in, the root last."""
+    while len(path) > 1:
+        yield path
+        path = path[: path.rfind("/")]
+    yield "/"
+
+
+def outermost(paths: Iterable[str]) -> tuple[str, ...]:
+    """Those that lie in no other one, shallow first."""
+    chosen: dict[str, None] = {}
+    for path in sorted(paths, key=lambda one: one.count("/")):
+        if not any(one in chosen for one in upwards(path)):
+            chosen[path] = None
+    return tuple(chosen)
+
+
+@lru_cache(maxsize=16)
+def path_set(paths: tuple[str, ...]) -> PathSet:
+    """The set of these, made once: what is open changes rarely from one command to the next."""
+    return PathSet(paths)

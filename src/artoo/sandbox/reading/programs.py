@@ -1,0 +1,80 @@
+"""Programs and modules that artoo takes for itself, and never from where a task may have put them.
+
+PATH and Python's search path are the person's, and both may lead into a project: an environment that is active, a
+`.`, an empty entry. What lies there was perhaps written by a task, and would run with artoo's rights. Commands in a
+sandbox look on the whole PATH: they have no rights to lose.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from artoo.ports.sandbox import Roots
+from artoo.sandbox.reading.path_set import path_set, upwards
+
+_PYTHONPATH = "PYTHONPATH"
+
+
+def own_python(*arguments: str) -> tuple[str, ...]:
+    """This Python with `arguments`: modules neither of the current directory nor of a script's own."""
+    return (sys.executable, "-P", *arguments)
+
+
+def own_environment() -> dict[str, str]:
+    """The person's environment for this Python: an empty entry of PYTHONPATH would be the current directory."""
+    environment = dict(os.environ)
+    entries = [os.path.abspath(one) for one in environment.pop(_PYTHONPATH, "").split(os.pathsep) if one]
+    return {**environment, _PYTHONPATH: os.pathsep.join(entries)} if entries else environment
+
+
+def worked_in(roots: Roots) -> tuple[str, ...]:
+    """Where a task makes new files unasked. Not a directory that holds the home: there it may make none in the
+    hidden part and on the PATH."""
+    above = frozenset(upwards(str(roots.home)))
+    return tuple(one for one in (str(roots.project), str(roots.workspace)) if one not in above)
+
+
+def search_path(apart: Iterable[str] = ()) -> str:
+    """PATH, but for what is relative and what lies in `apart` or where artoo was started."""
+    return os.pathsep.join(_directories(os.environ.get("PATH", os.defpath), _apart(apart)))
+
+
+def find_program(name: str, apart: Iterable[str] = ()) -> str | None:
+    """The program of this name that artoo starts, on `search_path`. Looked up once a process.
+
+    A path is no name: it is that very program.
+    """
+    if os.path.dirname(name):
+        return shutil.which(name)
+    return _found(name, os.environ.get("PATH", os.defpath), _apart(apart))
+
+
+def _apart(places: Iterable[str]) -> tuple[str, ...]:
+    try:
+        here = (os.getcwd(),)
+    except OSError:  # it was removed
+        here = ()
+    above = frozenset(upwards(os.path.realpath(os.path.expanduser("~"))))
+    return tuple(real for one in (*places, *here) if (real := os.path.realpath(one)) not in above)
+
+
+def _directories(path: str, apart: tuple[str, ...]) -> Iterator[str]:
+    closed = path_set(apart)
+    for one in path.split(os.pathsep):
+        names = (os.path.normpath(one), os.path.realpath(one))
+        if os.path.isabs(one) and not any(map(closed.cover, names)):
+            yield one
+
+
+@lru_cache(maxsize=64)
+def _found(name: str, path: str, apart: tuple[str, ...]) -> str | None:
+    closed = path_set(apart)
+    for directory in _directories(path, apart):
+        program = shutil.which(name, path=directory)
+        if program is not None and not closed.cover(os.path.realpath(program)):
+            return program
+    return None

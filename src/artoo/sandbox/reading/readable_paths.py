@@ -1,0 +1,105 @@
+"""What is open of a home's hidden part: programs, their libraries, and settings that hold no secret.
+
+An allow-list, because a list of what is secret is never whole. It has three sources: where package and version
+managers put programs; where the person's own PATH and this Python lead; and a few files of settings, each only
+while every key in it is harmless.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from artoo.ports.sandbox import Roots
+from artoo.sandbox.reading.readable_settings import harmless_settings
+
+PROGRAMS = (
+    ".local/bin",
+    ".local/include",
+    ".local/lib",
+    ".local/lib64",
+    ".local/share/man",
+    ".local/share/pipx/venvs",
+    ".local/share/uv/python",
+    ".local/share/uv/tools",
+    ".asdf",
+    ".bun/bin",
+    ".bun/install/global",
+    ".cargo/bin",
+    ".cargo/registry",
+    ".deno/bin",
+    ".dotnet/tools",
+    ".gem/ruby",
+    ".ghcup/bin",
+    ".ghcup/ghc",
+    ".juliaup/bin",
+    ".m2/repository",
+    ".nodenv",
+    ".npm-global",
+    ".nvm",
+    ".pyenv",
+    ".rbenv",
+    ".rustup/settings.toml",
+    ".rustup/toolchains",
+    ".sdkman/candidates",
+    ".volta/bin",
+    ".volta/tools",
+    ".yarn/bin",
+    "Library/Python",
+    "snap/bin",
+)
+"""Where programs and libraries are installed for one person: nothing there is a person's own writing."""
+
+_OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "sbin", "share/man")
+"""What belongs to an installation whose `bin` is on the PATH."""
+
+
+def open_in_home(home: str, roots: Roots) -> tuple[str, ...]:
+    """Real, absolute paths below a real home, whether or not they exist, for a task that works in `roots`."""
+    return (*_programs(home, os.environ.get("PATH", "")), *harmless_settings(home, roots))
+
+
+def program_places() -> tuple[str, ...]:
+    """Where PATH and this Python lead: real, absolute, anywhere on the machine."""
+    return _led_to(os.environ.get("PATH", ""))
+
+
+@lru_cache(maxsize=8)
+def _programs(home: str, path: str) -> tuple[str, ...]:
+    named = (f"{home}/{relative}" for relative in PROGRAMS)
+    within = f"{home.rstrip('/')}/"
+    return tuple(dict.fromkeys((*named, *(one for one in _led_to(path) if one.startswith(within)))))
+
+
+@lru_cache(maxsize=8)
+def _led_to(path: str) -> tuple[str, ...]:
+    led = tuple(os.path.realpath(one) for one in (*_on_path(path), *_interpreter()))
+    return tuple(dict.fromkeys((*led, *(place for one in led for place in _managed(one)))))
+
+
+def _managed(path: str) -> Iterator[str]:
+    """The place of a version manager, in whosever home, into which a path leads: its programs need all of it."""
+    for relative in PROGRAMS:
+        before, found, _ = f"{path}/".partition(f"/{relative}/")
+        if found:
+            yield f"{before}/{relative}"
+
+
+def _on_path(path: str) -> Iterator[str]:
+    """The directories of a PATH, with what lies beside a `bin`."""
+    for directory in path.split(os.pathsep):
+        if not os.path.isabs(directory):
+            continue
+        yield directory
+        prefix, name = os.path.split(os.path.realpath(directory))
+        if name in ("bin", "sbin"):
+            yield from (f"{prefix}/{relative}" for relative in _OF_A_PREFIX)
+
+
+def _interpreter() -> Iterator[str]:
+    """This Python, its libraries and artoo itself: commands are started with it."""
+    yield from (sys.prefix, sys.base_prefix)
+    yield str(Path(__file__).parent.parent.parent)

@@ -1,0 +1,301 @@
+"""A command that runs in a sandbox: its output, its input, its end, and how it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from artoo.contracts.errors import SandboxError
+from artoo.ports.sandbox import Captured
+from artoo.ports.workspace import Command, Ended, EndStatus
+from artoo.sandbox.output import Output
+from artoo.sandbox.supervisor.client import Mode, Request, Started, SupervisorClient, file_of
+from artoo.sandbox.supervisor.waiting import waits_for_input
+
+_TERMINAL_SIZE = (24, 80)
+_END_OF_INPUT = b"\x04"
+"""What a terminal in its normal mode takes for the end of the input (Control-D)."""
+_UNREAD_SECONDS = 10.0
+"""How long `write` waits for a process that does not read its input."""
+_KILLED_SECONDS = 10.0
+"""How long the kernel may take to end a process after SIGKILL: longer only if it is stuck in a system call."""
+_LOOK_SECONDS = 0.05
+
+
+class SandboxProcess:
+    """Implements `ports.workspace.Process` for a command that a supervisor started. Used in one event loop."""
+
+    def __init__(self, client: SupervisorClient, process_id: str, command: Command, output: Output) -> None:
+        self._client = client
+        self._id = process_id
+        self._command = command
+        self._output = output
+        self._began = time.monotonic()
+        self._exited = asyncio.Event()
+        self._finished = asyncio.Event()
+        self._finishing: asyncio.Task[None] | None = None
+        self._status: int | None = None
+        self._left: tuple[str, ...] = ()
+        self._reason: EndStatus | None = None
+        self._notes: list[str] = []
+        self._ended: Ended | None = None
+        self._input: int | None = None
+        self._writing = asyncio.Lock()
+        self._pidfd: int | None = None
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        return self._command.argv
+
+    @property
+    def ended(self) -> Ended | None:
+        return self._ended
+
+    @property
+    def exited(self) -> bool:
+        """True if its first process has ended; its last output may not be read yet."""
+        return self._exited.is_set()
+
+    @property
+    def outer_pid(self) -> int | None:
+        """The process id of its first process as seen from outside; None when it has ended or is not known."""
+        return None if self._pidfd is None else _pid_of(self._pidfd)
+
+    @property
+    def waits_for_input(self) -> bool:
+        pid = self.outer_pid
+        if pid is None or self._input is None:
+            return False
+        return waits_for_input(pid, self._input)
+
+    @property
+    def printed(self) -> tuple[Captured, Captured]:
+        return self._output.printed
+
+    def read(self, offset: int, limit: int) -> tuple[bytes, int]:
+        """See Process."""
+        return self._output.read(offset, limit)
+
+    async def wait(self, seconds: float | None = None) -> Ended | None:
+        """See Process."""
+        if self._ended is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._finished.wait()
+        return self._ended
+
+    async def write(self, data: bytes, *, end: bool = False) -> None:
+        """See Process."""
+        async with self._writing:
+            if self._input is None or self.exited:
+                raise SandboxError(f"process {self._id} takes no input: it has ended, or was started without")
+            if self._command.pty:
+                data += _END_OF_INPUT if end else b""
+            left = memoryview(data)
+            while left:
+                left = left[await self._write_some(left) :]
+            if end and not self._command.pty:
+                self._close_input()
+
+    async def stop(self, grace_seconds: float = 2.0) -> Ended:
+        """See Process. What the command left running in the background is ended, too."""
+        await self._end("stopped", grace_seconds)
+        return await self._wait_for_end()
+
+    async def end_at_limit(self, status: EndStatus, note: str) -> None:
+        """Kill it because it exceeded a limit of the sandbox."""
+        self._notes.append(note)
+        await self._end(status, 0.0)
+
+    def close(self) -> None:
+        """Release its descriptors when the sandbox has ended. Idempotent."""
+        self._output.close()
+        self._close_input()
+        self._close_pidfd()
+
+    # --- Starting -----------------------------------------------------------------------------------------------
+
+    async def start(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, mode: Mode = "terminal") -> None:
+        """Start it with these words, all these variables and no others. `mode` is for commands with a terminal.
+
+        Raises SandboxError; then nothing of it is left.
+        """
+        command = self._command
+        with ExitStack() as opened:
+            if command.pty:
+                descriptors = self._given_terminal(opened) if mode == "given-terminal" else ()
+            else:
+                mode, descriptors = "pipes", self._pipes(opened)
+            request = Request(self._id, argv, env, cwd, command.limits.file_bytes, mode, descriptors)
+            try:
+                self._take(await self._client.start(request, self._on_end))
+            except BaseException:
+                self.close()
+                raise
+        if command.pty and command.stdin is not None:
+            await self.write(command.stdin, end=not command.interactive)
+
+    def _pipes(self, opened: ExitStack) -> tuple[int, ...]:
+        """Make what the command gets as standard input, output and error, and follow the other sides."""
+        given: list[int] = []
+
+        def give(descriptor: int) -> None:
+            opened.callback(os.close, descriptor)
+            given.append(descriptor)
+
+        try:
+            if self._command.interactive:
+                reads, self._input = os.pipe()
+                os.set_blocking(self._input, False)
+                give(reads)
+                if self._command.stdin:
+                    os.write(self._input, self._command.stdin)
+            else:
+                give(os.dup(opened.enter_context(file_of(self._command.stdin or b"")).fileno()))
+            for stream in ("stdout", "stderr"):
+                reads, writes = os.pipe()
+                give(writes)
+                self._output.follow(reads, stream)
+        except OSError as error:
+            self.close()
+            raise SandboxError(f"the command could not be started: {error}") from error
+        return tuple(given)
+
+    def _given_terminal(self, opened: ExitStack) -> tuple[int, ...]:
+        """Open a pseudo-terminal here, where the sandbox has none of its own."""
+        controller, terminal = os.openpty()
+        opened.callback(os.close, terminal)
+        self._use_terminal(controller)
+        return (terminal,)
+
+    def _use_terminal(self, controller: int) -> None:
+        termios.tcsetwinsize(controller, _TERMINAL_SIZE)
+        self._input = os.dup(controller)  # the output closes its own at the end of the stream
+        os.set_blocking(self._input, False)
+        self._output.follow(controller)
+
+    def _take(self, started: Started) -> None:
+        self._pidfd = started.pidfd
+        if started.terminal is not None:
+            self._use_terminal(started.terminal)
+
+    # --- Input --------------------------------------------------------------------------------------------------
+
+    async def _write_some(self, data: memoryview) -> int:
+        assert self._input is not None
+        try:
+            return os.write(self._input, data)
+        except BlockingIOError:
+            await self._until_writable(self._input)
+            return 0
+        except OSError as error:
+            raise SandboxError(f"process {self._id} does not read its input any more: {error.strerror}") from error
+
+    async def _until_writable(self, descriptor: int) -> None:
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        loop.add_writer(descriptor, ready.set)
+        try:
+            async with asyncio.timeout(_UNREAD_SECONDS):
+                await ready.wait()
+        except TimeoutError:
+            raise SandboxError(
+                f"process {self._id} has not read its input for {_UNREAD_SECONDS:.0f} s; send less, or stop it"
+            ) from None
+        finally:
+            loop.remove_writer(descriptor)
+
+    def _close_input(self) -> None:
+        if self._input is not None:
+            os.close(self._input)
+            self._input = None
+
+    # --- The end ------------------------------------------------------------------------------------------------
+
+    async def _end(self, reason: EndStatus, grace_seconds: float) -> None:
+        if not self.exited and self._reason is None:
+            self._reason = reason
+        if grace_seconds > 0 and (not self.exited or self._left):
+            await self._client.signal(self._id, signal.SIGTERM)
+            until = time.monotonic() + grace_seconds
+            with suppress(TimeoutError):
+                async with asyncio.timeout(grace_seconds):
+                    await self._exited.wait()
+            while time.monotonic() < until and self._left:
+                self._left = await self._client.processes_of(self._id)
+                await asyncio.sleep(_LOOK_SECONDS if self._left else 0)
+        if not self.exited or self._left:
+            await self._client.signal(self._id, signal.SIGKILL)
+
+    async def _wait_for_end(self) -> Ended:
+        ended = await self.wait(_KILLED_SECONDS)
+        if ended is None:
+            raise SandboxError(
+                f"process {self._id} cannot be ended: it hangs in the kernel, perhaps on a file system that is gone"
+            )
+        return ended
+
+    def _on_end(self, status: int | None, left: tuple[str, ...]) -> None:
+        self._status, self._left = status, left
+        self._exited.set()
+        # Kept in an attribute, because the event loop itself holds tasks only weakly.
+        self._finishing = asyncio.get_running_loop().create_task(self._finish())
+
+    async def _finish(self) -> None:
+        duration = time.monotonic() - self._began
+        await self._output.drain()
+        self._close_pidfd()
+        if self._output.at_end:
+            self._output.close()
+            self._close_input()
+        status, exit_code = self._how()
+        if self._left:
+            self._notes.append(f"left running in the background: {'; '.join(self._left)}")
+        notes = (*self._notes, *self._output.notes)
+        self._ended = Ended(status, exit_code, *self._output.printed, duration, notes)
+        self._finished.set()
+
+    def _how(self) -> tuple[EndStatus, int | None]:
+        if self._reason is not None:
+            return self._reason, None
+        if self._status is None:
+            self._notes.append("the sandbox ended while it ran, and all its processes with it")
+            return "killed", None
+        if os.WIFSIGNALED(self._status):
+            number = os.WTERMSIG(self._status)
+            self._notes.append(f"ended by signal {number} ({_signal_name(number)})")
+            return "killed", 128 + number
+        code = os.WEXITSTATUS(self._status)
+        return ("error", code) if code else ("ok", 0)
+
+    def _close_pidfd(self) -> None:
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+            self._pidfd = None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
+
+
+def _pid_of(pidfd: int) -> int | None:
+    """Return the process id behind a pidfd, in this process's namespace."""
+    try:
+        lines = Path(f"/proc/self/fdinfo/{pidfd}").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    found = next((int(line.split()[1]) for line in lines if line.startswith("Pid:")), -1)
+    return found if found > 0 else None

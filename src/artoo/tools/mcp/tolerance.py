@@ -1,0 +1,170 @@
+"""Make the answers of servers that bend the protocol fit it, so that one odd tool or block costs nothing else.
+
+    SDK client ── request ──► [remembers its method] ──► server
+               ◄── repaired ── [by the method] ◄──────── answer
+
+The SDK validates a whole answer at once: one tool without an `inputSchema` takes all tools of its server away, and
+one unknown block makes a call that was made look like a failure, so that a write may be repeated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+if TYPE_CHECKING:
+    from mcp.client._transport import ReadStream, TransportStreams, WriteStream
+    from mcp.shared.message import SessionMessage
+
+_MOST_OPEN = 1_000
+"""Requests whose method is remembered; one that is never answered is forgotten after so many others."""
+_SHOWN_BLOCK = 4_000
+"""Characters of a block of an unknown kind that are shown as JSON."""
+_LIST, _CALL = "tools/list", "tools/call"
+_NO_SCHEMA: Mapping[str, object] = {"type": "object"}
+
+
+@asynccontextmanager
+async def tolerant(transport: AbstractAsyncContextManager[TransportStreams]) -> AsyncGenerator[TransportStreams]:
+    """Wrap a transport so that listings of tools and results of calls fit the protocol."""
+    async with transport as (read, write):
+        methods: dict[str, str] = {}
+        yield _Reading(read, methods), _Writing(write, methods)
+
+
+@dataclass(slots=True)
+class _Ending:
+    """Closes the wrapped stream with the wrapper."""
+
+    stream: ReadStream[SessionMessage | Exception] | WriteStream[SessionMessage]
+    methods: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def aclose(self) -> None:
+        await self.stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        return await self.stream.__aexit__(exc_type, exc_val, exc_tb)
+
+
+class _Writing(_Ending):
+    """Remembers the method of every request that is sent."""
+
+    __slots__ = ()
+
+    async def send(self, item: SessionMessage, /) -> None:
+        from mcp_types import JSONRPCRequest
+
+        message = item.message
+        if isinstance(message, JSONRPCRequest) and message.method in (_LIST, _CALL):
+            self.methods[str(message.id)] = message.method
+            if len(self.methods) > _MOST_OPEN:
+                del self.methods[next(iter(self.methods))]
+        await cast("WriteStream[SessionMessage]", self.stream).send(item)
+
+
+class _Reading(_Ending):
+    """Repairs the answers to requests whose method is known."""
+
+    __slots__ = ()
+
+    async def receive(self) -> SessionMessage | Exception:
+        return self._repaired(await cast("ReadStream[SessionMessage | Exception]", self.stream).receive())
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return self._repaired(await cast("ReadStream[SessionMessage | Exception]", self.stream).__anext__())
+
+    def _repaired(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        from mcp_types import JSONRPCResponse
+
+        if isinstance(item, Exception) or not isinstance(item.message, JSONRPCResponse):
+            return item
+        method = self.methods.pop(str(item.message.id), None)
+        if method is not None:
+            repair = repaired_listing if method == _LIST else repaired_result
+            item.message = item.message.model_copy(update={"result": repair(item.message.result)})
+        return item
+
+
+def repaired_listing(result: Mapping[str, object]) -> dict[str, object]:
+    """Return a `tools/list` result in which every tool that has a name is valid.
+
+    A tool that is not valid keeps its name, its description and its input schema. Output schemas go: the SDK
+    refuses a result that does not fit its schema, although the call was made.
+    """
+    listed = result.get("tools")
+    tools = cast("list[object]", listed) if isinstance(listed, list) else []
+    return {**result, "tools": [_tool(cast("dict[str, object]", one)) for one in tools if _has_name(one)]}
+
+
+def _has_name(tool: object) -> bool:
+    return isinstance(tool, dict) and isinstance(cast("dict[str, object]", tool).get("name"), str)
+
+
+def _tool(offered: Mapping[str, object]) -> dict[str, object]:
+    from mcp_types import Tool
+
+    schema = offered.get("inputSchema")
+    tool = {key: value for key, value in offered.items() if key != "outputSchema"}
+    tool["inputSchema"] = schema if isinstance(schema, dict) else _NO_SCHEMA
+    try:
+        Tool.model_validate(tool, by_name=False)
+    except ValidationError:
+        described = offered.get("description")
+        kept = {"description": described} if isinstance(described, str) else {}
+        return {"name": offered["name"], "inputSchema": tool["inputSchema"], **kept}
+    return tool
+
+
+def repaired_result(result: Mapping[str, object]) -> dict[str, object]:
+    """Return a `tools/call` result that is valid and holds the same information.
+
+    A block of an unknown kind becomes its JSON as text, and so does structured content that is no object.
+    """
+    listed = result.get("content")
+    content = [_block(one) for one in cast("list[object]", listed)] if isinstance(listed, list) else []
+    repaired = {**result, "content": content, "isError": result.get("isError") is True}
+    structured = result.get("structuredContent")
+    if structured is not None and not isinstance(structured, dict):
+        del repaired["structuredContent"]
+        repaired["content"] = [*content, _as_text(structured)]
+    return repaired
+
+
+def _block(block: object) -> object:
+    try:
+        _blocks().validate_python(block, by_name=False)
+    except ValidationError:
+        return _as_text(block)
+    return block
+
+
+@cache
+def _blocks() -> TypeAdapter[object]:
+    from mcp_types import ContentBlock
+
+    return TypeAdapter(ContentBlock)
+
+
+def _as_text(value: object) -> dict[str, object]:
+    text = json.dumps(value, ensure_ascii=False)
+    cut = f"{text[:_SHOWN_BLOCK]} … ({len(text)} characters)" if len(text) > _SHOWN_BLOCK else text
+    return {"type": "text", "text": cut}

@@ -1,0 +1,1 @@
+"""Change sets on their way from one machine to another."""
