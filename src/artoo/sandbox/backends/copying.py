@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from artoo.ports.workspace import BackendName, Command, Ended, EndStatus, Proces
 from artoo.sandbox.backends import landlock, seatbelt
 from artoo.sandbox.backends.copy_layout import PathMap, TranslatedOutput
 from artoo.sandbox.backends.kept_supervisor import KeptSupervisor
+from artoo.sandbox.limits.monitor import Excess
 from artoo.sandbox.network.proxy_env import no_network_environment
 from artoo.sandbox.output import Output
 from artoo.sandbox.protocols import Layout, Sandbox
@@ -103,7 +106,7 @@ class CopySandbox:
         self._plan = plan
         self._paths = PathMap.of(layout)
         self._supervisors: dict[bool, KeptSupervisor] = {}
-        self._processes: list[CopyProcess] = []
+        self._processes: dict[str, CopyProcess] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._starting = asyncio.Lock()
         self._closed = False
@@ -137,7 +140,8 @@ class CopySandbox:
         argv = tuple(map(self._paths.translate, command.argv))
         cwd = self._paths.inside(command.cwd or self._layout.roots.project)
         await process.start(argv, self._environment(command, cwd), cwd, "given-terminal")
-        self._processes.append(process)
+        self._processes[process_id] = process
+        supervisor.monitor.wake()
         return process
 
     async def refresh(self) -> None:
@@ -148,7 +152,8 @@ class CopySandbox:
         self._closed = True
         for supervisor in self._supervisors.values():
             await supervisor.close()
-        for process in self._processes:
+        for process in self._processes.values():
+            await process.wait()
             process.close()
 
     async def supervisor(self, *, unconfined: bool) -> KeptSupervisor:
@@ -172,15 +177,16 @@ class CopySandbox:
         env[_CEILINGS] = ":".join(dict.fromkeys(filter(None, above)))  # artoo's home is in no repository
         return {name: self._paths.translate(value) for name, value in env.items()} | {"PWD": str(cwd)}
 
-    def _end_at_limit(self, status: EndStatus, pid: int | None) -> None:
-        """End the command that holds most, or everything if no command can be named."""
-        session = _session_of(pid)
-        found = [one for one in self._processes if session is not None and one.outer_pid == session]
-        for process in found or [one for one in self._processes if not one.exited]:
-            ending = process.end_at_limit(status, f"the workspace's limit was exceeded: {status}")
-            task = asyncio.get_running_loop().create_task(ending)
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
+    def _end_at_limit(self, excess: Excess) -> None:
+        """End the command that exceeds a limit, or the largest process if no command can be named."""
+        process = None if excess.command is None else self._processes.get(excess.command)
+        if process is None:
+            with suppress(OSError):
+                os.kill(excess.pid, signal.SIGKILL)
+            return
+        task = asyncio.get_running_loop().create_task(process.end_at_limit(excess.status, excess.note))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
 
 class CopyProcess(SandboxProcess):
@@ -240,10 +246,3 @@ class RefusedProcess:
     async def stop(self, grace_seconds: float = 2.0) -> Ended:
         """Return its end."""
         return self.ended
-
-
-def _session_of(pid: int | None) -> int | None:
-    try:
-        return None if pid is None else os.getsid(pid)
-    except OSError:
-        return None

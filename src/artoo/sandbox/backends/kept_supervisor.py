@@ -8,14 +8,13 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.workspace import EndStatus
 from artoo.sandbox.limits.cgroup import Group, open_group
-from artoo.sandbox.limits.monitor import SandboxMonitor
+from artoo.sandbox.limits.monitor import OnExcess, SandboxMonitor
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.supervisor.client import SupervisorClient, file_of
 
@@ -26,12 +25,12 @@ _TO_START = ("LD_LIBRARY_PATH",)
 """What a Python may need to start."""
 _START_SECONDS, _END_SECONDS = 30.0, 10.0
 
-OnExcess = Callable[[EndStatus, int | None], None]
-"""Ends what exceeds a limit of the sandbox; see `limits.monitor`."""
-
 
 class KeptSupervisor:
     """A supervisor, its keeper, and the watch over all that runs below them."""
+
+    client: SupervisorClient
+    monitor: SandboxMonitor
 
     def __init__(self, keeper: subprocess.Popen[bytes], control: socket.socket, channel: socket.socket) -> None:
         self._keeper = keeper
@@ -45,7 +44,8 @@ class KeptSupervisor:
         cls, confinement: Mapping[str, object], prefix: list[str], layout: Layout, on_excess: OnExcess
     ) -> KeptSupervisor:
         """Start a supervisor that is confined so; `prefix` are words before its own. Raises SandboxError."""
-        group = await open_group(layout.limits)
+        directories = (*(copy for _, copy in layout.copies), layout.scratch)
+        group = await open_group(layout.limits, directories)
         try:
             kept = _start(confinement, prefix, layout, group)
         except OSError as error:
@@ -54,13 +54,12 @@ class KeptSupervisor:
             raise SandboxError(f"the sandbox could not be started: {error}") from error
         kept._group = group
         try:
-            await kept._wait_until_ready()
+            supervisor = await kept._wait_until_ready()
         except BaseException:
             await kept.close()
             raise
-        directories = (*(copy for _, copy in layout.copies), layout.scratch)
-        monitor = SandboxMonitor(kept._keeper.pid, directories, layout.limits, on_excess, group)
-        kept._watch = asyncio.get_running_loop().create_task(monitor.run())
+        kept.monitor = SandboxMonitor(supervisor, directories, layout.limits, on_excess, group)
+        kept._watch = asyncio.get_running_loop().create_task(kept.monitor.run())
         return kept
 
     @property
@@ -86,7 +85,8 @@ class KeptSupervisor:
             group, self._group = self._group, None
             await group.close()
 
-    async def _wait_until_ready(self) -> None:
+    async def _wait_until_ready(self) -> int:
+        """Return the supervisor's pid. Raises SandboxError."""
         try:
             async with asyncio.timeout(_START_SECONDS):
                 said = await asyncio.get_running_loop().sock_recv(self._control, 4096)
@@ -95,7 +95,7 @@ class KeptSupervisor:
         answer = json.loads(said or b'{"error": "its first process ended at once"}')
         if "error" in answer:
             raise SandboxError(f"the sandbox could not be started: {answer['error']}; run: artoo doctor")
-        await self.client.ready()
+        return (await self.client.ready()).pid
 
 
 def _start(

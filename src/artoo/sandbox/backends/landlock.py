@@ -52,7 +52,7 @@ def _first_steps(brokered: dict[int, str]) -> bytes:
 def readable_around(hidden: tuple[Path, ...]) -> Iterator[str]:
     """Return the largest trees that contain nothing hidden, because Landlock can only allow.
 
-    A directory that contains something hidden is known by its identity: under another name it is not allowed either.
+    A directory that contains something hidden is known by its identity: no other name allows it either.
     """
     opened = {Path("/")} | {ancestor for path in hidden for ancestor in path.parents}
     around = {None, *map(_identity, opened)}

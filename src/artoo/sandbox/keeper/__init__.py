@@ -1,1 +1,1 @@
-"""A process around the supervisor where there are no namespaces: it confines, checks system calls, and cleans up."""
+"""A process around the supervisor without namespaces: it confines, checks system calls, and cleans up."""

@@ -35,6 +35,9 @@ class LocatedFiles(ABC):
     def locate(self, path: str) -> tuple[int, str]:
         """Return a directory descriptor and the path below it. Raises FileNotFoundError where nothing is."""
 
+    def close(self) -> None:  # noqa: B027  # most hold nothing of their own
+        """Close the descriptors that these files hold. To be called once."""
+
     def resolve(self, path: Path) -> Path:
         """See Files."""
         text = str(path)
