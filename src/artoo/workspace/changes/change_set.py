@@ -5,27 +5,34 @@ workspace next to the user's files ─► scan ─► three_way ─► git ─�
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from artoo.contracts.changes import Change, Conflict
-from artoo.contracts.settling import ChangeClass, ClassifiedChange, Rewritten
-from artoo.ports.workspace import Files
+from artoo.contracts.changes import Change, Conflict, PathClass, digest_of, path_bytes
+from artoo.contracts.errors import SandboxError
+from artoo.contracts.settling import ChangeClass, ClassifiedChange
+from artoo.ports.workspace import MIB, Files
+from artoo.workspace.changes.base import Base, read_base, unchanged_since
+from artoo.workspace.changes.describe import describe
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.directory import WorkspaceDirectory, WorkspaceRecord
+from artoo.workspace.changes.manifest import Manifest
+from artoo.workspace.changes.moves import moves
+from artoo.workspace.changes.path_class import Places
+from artoo.workspace.changes.pycache import split_caches
+from artoo.workspace.changes.risk_table import BOUNDS, classified
+from artoo.workspace.changes.scan import scan
+from artoo.workspace.changes.silent_rule import SilentRule
+from artoo.workspace.changes.three_way import Compared, compare, with_dependents
+from artoo.workspace.changes.verdict import Verdict
+from artoo.workspace.directory import Covered, WorkspaceDirectory, WorkspaceKind, WorkspaceRecord
+from artoo.workspace.files.layered import offline_files
+from artoo.workspace.files.rooted import real_files
 
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The class of a path that a specialist decided (git, for instance), and the reason shown to the user.
-
-    `rewrites`: what the repository loses to which the path belongs.
-    """
-
-    change_class: ChangeClass
-    reason: str = ""
-    rewrites: Rewritten | None = None
+FLOOD_BYTES = 256 * MIB
+FLOOD_PATHS = 5_000
+_OWN = "artoo's own files are out of reach of tasks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +120,110 @@ class ChangeSet:
 def read_change_set(
     directory: WorkspaceDirectory, artoo_home: Path, *, judge_git: JudgeGit = no_git, after: Files | None = None
 ) -> ChangeSet:
-    """Read the change set of a workspace in which no process runs. Blocking.
+    """Read the change set of a workspace. Blocking; its lock is held, and no process should write to it.
 
     `after`: its files if a sandbox lives; None: they are read from the disk (`files.layered`). Raises SandboxError
     when they cannot be read completely.
     """
-    raise NotImplementedError
+    covered = directory.covered()
+    if not covered:
+        return ChangeSet()
+    try:
+        if after is not None:
+            return _read(directory, covered, artoo_home, judge_git, after)
+        offline = offline_files(directory)
+        try:
+            return _read(directory, covered, artoo_home, judge_git, offline)
+        finally:
+            offline.close()
+    except OSError as error:
+        raise SandboxError(
+            f"the changes of task {directory.task_id} cannot be read: {error}; nothing was applied"
+        ) from error
+
+
+def _read(
+    directory: WorkspaceDirectory, covered: tuple[Covered, ...], artoo_home: Path, judge_git: JudgeGit, after: Files
+) -> ChangeSet:
+    record = directory.record()
+    places = Places.of(record.roots, artoo_home)
+    bases = read_base(directory.base_file)
+    manifest = Manifest.read(directory.manifest) if record.kind is WorkspaceKind.COPY else None
+    scanned, left_out = split_caches(scan(covered, manifest, unchanged_since(bases)))
+    compared = compare(scanned, bases)
+    git = judge_git(
+        GitQuestion(
+            directory=directory,
+            record=record,
+            effects=compared.effects,
+            conflicting=tuple(effect for effect, _ in compared.conflicts),
+            before=real_files(),
+            after=after,
+        )
+    )
+    compared = with_dependents(_without(compared, git.taken), scanned, bases)
+    found = _meant(compared, places, bases, git, after)
+    notes = (f"{len(left_out):,} compiled files and tool caches stay in the workspace",) if left_out else ()
+    return replace(found, digest=_digest(found), flood=flood_of(found.changes), notes=notes)
+
+
+def _without(compared: Compared, taken: frozenset[bytes]) -> Compared:
+    """Remove what git brings over itself."""
+    if not taken:
+        return compared
+    return Compared(
+        tuple(effect for effect in compared.effects if effect.path not in taken),
+        tuple(one for one in compared.conflicts if one[0].path not in taken),
+    )
+
+
+def _meant(compared: Compared, places: Places, bases: Mapping[str, Base], git: GitPart, after: Files) -> ChangeSet:
+    """Describe and classify. Paths in artoo's own files are conflicts: a task may never change them."""
+    described = list(zip(compared.effects, describe(compared.effects, places, after), strict=True))
+    kept = [one for one in described if one[1].path_class is not PathClass.ARTOO]
+    own = (
+        Conflict(path=change.path, reason=_OWN) for _, change in described if change.path_class is PathClass.ARTOO
+    )
+    conflicts = (*(conflict for _, conflict in compared.conflicts), *own)
+    changes = tuple(change for _, change in kept)
+    moved = moves(changes, bases)
+    rule = SilentRule(places)
+    return ChangeSet(
+        effects=tuple(effect for effect, _ in kept),
+        changes=changes,
+        classes=tuple(
+            classified(
+                change,
+                within=change.path_class in BOUNDS or places.within_bounds(effect.path),
+                unusual=rule.unusual(effect),
+                moved_to=moved.get(change.path),
+                says=git.says.get(effect.path),
+            )
+            for effect, change in kept
+        ),
+        conflicts=tuple(sorted(conflicts, key=lambda one: one.path)),
+        git=git,
+    )
+
+
+def _digest(found: ChangeSet) -> str:
+    """Bind what is new by the changes' own digest, and what it replaces by its content."""
+    total = hashlib.sha256(digest_of(found.changes).encode())
+    for effect in found.effects:
+        was = effect.before
+        old = "-" if was is None else f"{was.node} {effect.before_digest} {was.target!r}"
+        total.update(effect.path + b"\0" + old.encode() + b"\n")
+    for conflict in found.conflicts:
+        total.update(b"!" + path_bytes(conflict.path) + b"\n")
+    total.update(found.git.digest.encode())
+    return total.hexdigest()
+
+
+def flood_of(changes: Sequence[Change]) -> str | None:
+    """Return why there is so much that the user is asked about it; None when there is not."""
+    total = sum(change.size_after or 0 for change in changes)
+    if total > FLOOD_BYTES:
+        return f"{total / MIB:,.0f} MiB of data are written"
+    if len(changes) > FLOOD_PATHS:
+        return f"{len(changes):,} paths change"
+    return None

@@ -162,6 +162,14 @@ def overlay_xattr(directory: int, name: str, key: str) -> bytes | None:
     return None
 
 
+def overlay_marks(directory: int, name: str) -> frozenset[str]:
+    """Return the names of overlayfs's own attributes of a path, without their namespace."""
+    found = (
+        full.split(".", 2) for full, _ in _all_xattrs(at(directory, name)) if full.startswith(OVERLAY_PREFIXES)
+    )
+    return frozenset(parts[2] for parts in found)
+
+
 def is_opaque(directory: int, name: str) -> bool:
     """True if a directory of an upper directory hides what is below it."""
     return overlay_xattr(directory, name, "opaque") == b"y"

@@ -1,0 +1,94 @@
+"""Watches one sandbox from outside, for as long as it lives, and reports a command that exceeds its limits.
+
+    machine's counters ── every 0.1 s, microseconds ──► moved? ──► look ──► Excess ──► the command is ended
+    (free memory, tasks, free disk)                   or a pause over      (the sandbox goes on)
+
+A look reads /proc for every process of the sandbox, or walks its directories, so it takes milliseconds to seconds.
+The counters of the whole machine only say *when* to look, and a look decides by what the sandbox itself holds: what
+other programs do causes looks, and no false alarms. While no command runs, nothing is read at all.
+
+    memory       what processes have for themselves and share, files in memory, buffers of sockets and pipes
+    tasks        processes and their threads
+    disk         the upper directories and the task's /tmp; files that were removed while open
+    inotify      instances, of which the kernel allows a user so few that the user's own programs would starve
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from artoo.ports.workspace import SandboxLimits
+from artoo.sandbox.limits.cgroup import Group
+from artoo.sandbox.limits.disk_watch import DiskWatch
+from artoo.sandbox.limits.looking import Counters, Excess
+from artoo.sandbox.limits.process_tree import read_file
+from artoo.sandbox.limits.process_watch import ProcessWatch
+
+_TICK_SECONDS = 0.1
+
+OnExcess = Callable[[Excess], object]
+"""Ends the command, at once and without grace. Called in the event loop, again if the excess goes on."""
+
+
+class SandboxMonitor:
+    """Watches the processes below `leader` (the supervisor's pid, as seen from outside) and `directories`.
+
+    With a `group` the kernel counts memory and tasks, and bounds them too if a command is faster than this.
+    """
+
+    def __init__(
+        self,
+        leader: int,
+        directories: tuple[Path, ...],
+        limits: SandboxLimits,
+        on_excess: OnExcess,
+        group: Group | None = None,
+    ) -> None:
+        self._directories = directories
+        self._on_excess = on_excess
+        self._awake = asyncio.Event()
+        self._starts = 0
+        self._kills = _kills_by_kernel()
+        self._processes = ProcessWatch(leader, limits, directories, group)
+        self._disk = DiskWatch(leader, limits, directories)
+
+    def wake(self) -> None:
+        """Begin to look again, because a command was started."""
+        self._starts += 1
+        self._awake.set()
+
+    def explain_kill(self) -> bool:
+        """True if the kernel killed a process for lack of memory since this was asked last.
+
+        To be asked when a command ended by a SIGKILL that artoo did not send. It may have been another process.
+        """
+        before, self._kills = self._kills, _kills_by_kernel()
+        return self._kills > before
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            if not self._awake.is_set():
+                await self._awake.wait()
+                now = time.monotonic()
+                self._processes.begin(now)
+                self._disk.begin(now)
+            counters = Counters.read(self._directories)
+            starts = self._starts
+            for watch in (self._processes, self._disk):
+                if watch.is_due(time.monotonic(), counters):
+                    excess = await asyncio.to_thread(watch.look, counters)
+                    if excess is not None:
+                        self._on_excess(excess)
+            if self._processes.is_idle and starts == self._starts:
+                self._awake.clear()
+            else:
+                await asyncio.sleep(_TICK_SECONDS)
+
+
+def _kills_by_kernel() -> int:
+    lines = (line.split() for line in read_file("/proc/vmstat").splitlines())
+    return next((int(words[1]) for words in lines if words[0] == b"oom_kill"), 0)
