@@ -19,7 +19,8 @@ def name_at(home: Path, task_id: str) -> str:
 
     logs = tasks_directory(home)
     logged = [entry.name for entry in logs.iterdir()] if logs.is_dir() else []
-    return short_name(task_id, [*tasks_with_records(home), *(one.task_id for one in Workspaces(home).listed()), *logged])
+    pending = [directory.task_id for directory in Workspaces(home).listed()]
+    return short_name(task_id, [*tasks_with_records(home), *pending, *logged])
 
 
 def tasks_at(home: Path, most: int) -> list[str]:

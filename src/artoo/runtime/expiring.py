@@ -25,11 +25,11 @@ def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecor
     found = expire(config.home, keeping_of(config), time.time() if now is None else now)
     for gone in found.dropped:
         logger.warning(
-            "the changes of task %s (%d paths) were pending too long and were dropped; workspaces/settled.jsonl lists them",
+            "the changes of task %s (%d paths) were pending too long; workspaces/settled.jsonl has them",
             gone.task_id,
             gone.count,
         )
     for record in found.warned:
         day = time.strftime("%Y-%m-%d", time.localtime(record.due))
-        logger.warning("the changes of task %s are pending, and are dropped on %s: artoo status", record.task_id, day)
+        logger.warning("the changes of task %s are dropped on %s: artoo status", record.task_id, day)
     return found.warned

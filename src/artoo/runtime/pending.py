@@ -50,11 +50,11 @@ class Pending:
     """One task's pending changes. Times are seconds since the epoch (UTC).
 
     `reason` says why they are pending. `cut_off`: the task did not end. `on_board`: they are the team's, and settled
-    by its review; if cut off too, they are not handed in. `stands`: the task's state on the board, empty if no one
-    has asked. `forsaken`: no agent goes on with it or reviews it, so the user may apply or discard it. `workspace` is
-    the id of the workspace that holds it, if not the task's own. `outdated`: another version of artoo made it, so it
-    can only be discarded. `counts`, and the paths in conflict that these do
-    not contain (`conflicts`), are those of the moment when it became pending; `diff` says how it is now.
+    by its review; if cut off too, they are not handed in. `stands`: the task's state on the board, empty if not
+    asked. `forsaken`: no agent goes on with it or reviews it, so the user may apply or discard it. `outdated`:
+    another version of artoo made it, so it can only be discarded. `workspace` is the id of the workspace that holds
+    it, if not the task's own. `counts`, and the paths in conflict that these do not contain (`conflicts`), are of
+    the moment when it became pending; `diff` says how it is now.
     """
 
     task_id: str
@@ -221,7 +221,6 @@ class Pending:
             with self._opened() as settlement:
                 self._decision(settlement).discard(ChangeSet(), by=by)
         return Settled(state="discarded", counts=self.counts, went_out=self.went_out)
-
 
     def _take_attempt(self) -> None:
         """Make an attempt that no agent goes on with the task's work, because the user takes it."""

@@ -1,4 +1,4 @@
-"""Find pending change sets of ended tasks: all of them, or that of one task. `pending` says what is done with them."""
+"""Find the pending change sets of ended tasks: all of them, or that of one task. `pending` settles them."""
 
 from __future__ import annotations
 

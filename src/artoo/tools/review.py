@@ -82,7 +82,7 @@ def review_of(
 
 
 def _moved(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
-    """Return both ends of every file that is only moved: its content is neither lost nor new, so no diff is shown."""
+    """Return both ends of every file that is only moved: its content is neither lost nor new."""
     went = {one.path: one.moved_to for one in changes if one.moved_to is not None}
     targets = frozenset(went.values())
     made = (one.path for one in changes if one.kind is ChangeKind.CREATED and one.path in targets)

@@ -48,7 +48,7 @@ class Settler:
     """Settles one task's workspace. Implements ports.settling.Settling.
 
     `request` is what the user asked for. `mode`: what may take effect without approval. `went_out` returns what
-    left the machine. `durable` waits for the task log, so that everything that led to an effect is logged before it.
+    left the machine. `durable` waits for the task log, so that whatever led to an effect is logged before it.
     `again`: the task was resumed. `logged`: the task has a log; without one a line of the history reports what was
     asked and applied.
     """
@@ -128,9 +128,7 @@ class Settler:
     def _review(self, settlement: Settlement, ending: Ending, found: ChangeSet) -> Review:
         unfinished = ending.directive == "abandon"
         with settlement.files() as (before, after):
-            return review_of(
-                found, ending.task_id, before, after, unfinished=unfinished, went_out=self.went_out()
-            )
+            return review_of(found, ending.task_id, before, after, unfinished=unfinished, went_out=self.went_out())
 
     async def _apply(self, decision: Decision, found: ChangeSet, answer: ConfirmationAnswer | None) -> Settled:
         """Apply everything, or the paths of the answer. What cannot be applied is pending."""

@@ -28,7 +28,7 @@ async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) ->
         # No thread waits for it: when who waits is cancelled, nobody would close what the thread gets afterwards.
         while (descriptor := _try_lock(lock)) is None:
             if time.monotonic() >= until:
-                raise WorkspaceInUse(f"{what} is being looked at or ruled on by somebody else; try again after that")
+                raise WorkspaceInUse(f"another process reviews {what} or decides on it; try again after that")
             await asyncio.sleep(_BETWEEN_TRIES_SECONDS)
     try:
         yield

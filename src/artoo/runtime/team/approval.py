@@ -332,7 +332,7 @@ class Approvals:
         An approval that was written down stays so then, and is finished later.
         """
         async with self._alone(task_id, patience):
-            with writing(self._submissions.view(task_id).base):
+            with writing(self._submissions.workspace(task_id).base):
                 yield
 
     def _alone(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AbstractAsyncContextManager[None]:
