@@ -1,9 +1,9 @@
 """One attempt at a task of the board, in a workspace of its own until it is handed in.
 
-    user's files ◄─ approved ── workspace of the board's task ◄─ handed in (renamed into place) ── attempt: a copy of it
+    user's files ◄─ approved ── workspace of the board's task ◄─ handed in (renamed into place) ── attempt, a copy
 
-So a task that was sent back goes on with what it handed in, and nothing stays of an attempt that was interrupted and
-is done again. If the user has changed the same paths meanwhile, the attempt begins with the user's files.
+So a task that was sent back goes on with what it handed in, and nothing stays of an attempt that was interrupted
+and is done again. If the user has changed the same paths meanwhile, the attempt begins with the user's files.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Change sets between this home and the store: what was handed in here is sent, what was handed in elsewhere is laid
-over the files here while it is reviewed.
+"""Change sets between this home and the store: what was handed in here is sent there.
+
+What was handed in elsewhere is laid over the files here while it is reviewed.
 
     workspace of the board task ── packed ──► store ── unpacked ──► a workspace here, as if the task had worked here
     on the machine that made it                     reviewed, applied and undone as any other; deleted afterwards

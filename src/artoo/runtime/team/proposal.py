@@ -71,8 +71,8 @@ def _asks(found: ChangeSet, mode: ApplyMode) -> Generator[str]:
 def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tuple[Conflict, ...]:
     """Apply exactly what was approved, all or nothing; `artoo undo <board task>` undoes it. Blocking.
 
-    Idempotent after a crash. Conflicts are returned, and nothing is changed then. Raises SandboxError when it is not
-    as it was approved, or the system refuses.
+    Idempotent after a crash. Conflicts are returned, and nothing is changed then. Raises SandboxError when it is
+    not as it was approved, or the system refuses.
     """
     directory = submissions.workspace(board_task)
     if directory.exists:
