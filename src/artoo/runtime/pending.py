@@ -50,8 +50,8 @@ class Pending:
     """One task's pending changes. Times are seconds since the epoch (UTC).
 
     `reason` says why they are pending. `cut_off`: the task did not end. `on_board`: they are the team's, and its
-    review settles them; if cut off too, they are not handed in. `stands`: the task's state on the board, empty if not
-    asked. `forsaken`: no agent goes on with it or reviews it, so the user may apply or discard it. `outdated`:
+    review settles them; if cut off too, they are not handed in. `stands`: the task's state on the board, empty if
+    not asked. `forsaken`: no agent goes on with it or reviews it, so the user may apply or discard it. `outdated`:
     another version of artoo made it, so it can only be discarded. `workspace` is the id of the workspace that holds
     it, if not the task's own. `counts`, and the paths in conflict that these do not contain (`conflicts`), are of
     the moment when it became pending; `diff` says how it is now.

@@ -140,7 +140,7 @@ async def _taken_up(
 
 
 async def _has_settled(shop: Workshop, task_id: str) -> bool:
-    """True if the process died between the apply and the result: the workspace is gone because all of it took effect.
+    """True if the process died between the apply and the result: the workspace is gone, because it took effect.
 
     The log may not have recorded it; the undo record has.
     """
@@ -148,10 +148,10 @@ async def _has_settled(shop: Workshop, task_id: str) -> bool:
 
 
 async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> bool:
-    """Whether what the task did in its view is still there."""
+    """True if what the task did in its workspace is still there."""
     if not any(call.changes for call in past.calls):
         return True
-    if behalf.view is not None:
+    if behalf.workspace is not None:
         return behalf.kept
     return await asyncio.to_thread(Workspaces(home).find, task_id) is not None
 
@@ -183,7 +183,7 @@ def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) 
         raise ConfigurationError(f"task {recording.task_id} was begun with other knowledge than the agent has now")
     if recording.opened.standing and agent is None:
         raise ConfigurationError(
-            f"task {recording.task_id} was done for a standing agent, with its rights and in a view of its own; "
+            f"task {recording.task_id} was done for a standing agent, with its rights and in a workspace of its own; "
             "the agent takes its work up again when `artoo serve` runs"
         )
     if not Path(recording.request.project).is_dir():
