@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from artoo.tools.in_view import CommandsInView
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tool_doubles import PlainView, StillClock, roots_in, said
@@ -19,12 +20,11 @@ from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.shell import Shell
 from artoo.tools.evidence_source import EvidenceInView
 from artoo.tools.gate import Gate
-from artoo.tools.in_view import CommandsInView
 from artoo.tools.index import WalkIndex
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import builtin_tools
+from artoo.workspace.changes.path_class import Places
 from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
 from artoo.world.opening import views_in
 
 _SIMPLE = st.sampled_from(

@@ -15,8 +15,8 @@ from artoo.tools.look import ProjectLook
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.text_file import decode, exact_text
 from artoo.tools.unified import unified
+from artoo.workspace.changes.path_class import Places
 from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
 from artoo.world.opening import views_in
 
 GERMAN = "Grüße aus Köln\nzwei Häuser\nEnde\n"

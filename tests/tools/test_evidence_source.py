@@ -17,8 +17,8 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.world import Program, ViewRun
 from artoo.tools.evidence_source import MAX_TEXT_BYTES, EvidenceInView
 from artoo.tools.look import ProjectLook
+from artoo.workspace.changes.path_class import Places
 from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
 from artoo.world.opening import views_in
 from artoo.world.union import RealFiles
 

@@ -10,7 +10,7 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.find_text import MAX_FILE_BYTES, MAX_MATCHES, FindText
-from artoo.world.union import RealFiles
+from artoo.workspace.files.rooted import RealFiles
 
 
 @pytest.fixture

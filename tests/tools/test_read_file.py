@@ -15,7 +15,7 @@ from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.read_file import ReadFile
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.text_file import decode
-from artoo.world.classify import Places
+from artoo.workspace.changes.path_class import Places
 
 
 async def read(toolbox: SubTaskToolbox, path: str, lines: str | None = None) -> ToolCall:

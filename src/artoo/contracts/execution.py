@@ -183,8 +183,8 @@ def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:
 class CallEffects(StrEnum):
     """How far a call reaches, which decides what a resumed task may do about one that a crash cut off.
 
-    `none`: it only reads, and may be run again. `staged`: it works in the task's workspace alone: what it left there
-    stays, and artoo does not repeat it. `outside`: other programs, services, foreign code, commands without a
+    `none`: it only reads, and may be run again. `staged`: it works in the task's workspace alone: what it left
+    there stays, and artoo does not repeat it. `outside`: other programs, services, foreign code, commands without a
     sandbox: no one can know what it did.
     """
 

@@ -87,9 +87,9 @@ class Outfit:
 
     `environ` holds the keys of search engines, `mcp` the servers of others. `durable` waits for the task log;
     `past` is that of a resumed task, whose answers and calls under way are taken up. `settle` makes what settles
-    the workspace at the end. `printing` shows what commands print while they run. `whole_files`: listings show small
-    files whole. `read_kept` bounds the characters that a look at a file shows. `second_ways`: results may need one, so
-    the state before each subtask is kept.
+    the workspace at the end. `printing` shows what commands print while they run. `whole_files`: listings show
+    small files whole. `read_kept` bounds the characters that a look at a file shows. `second_ways`: results may
+    need one, so the state before each subtask is kept.
     """
 
     workspace: Workspace

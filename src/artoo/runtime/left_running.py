@@ -188,6 +188,8 @@ def _found(folder: Path) -> Iterator[LeftProcess]:
         return
     for name in names:
         try:
-            yield LeftProcess(folder / name, Started.model_validate_json((folder / name / "process.json").read_bytes()))
+            yield LeftProcess(
+                folder / name, Started.model_validate_json((folder / name / "process.json").read_bytes())
+            )
         except (OSError, ValidationError):
             continue  # a start that a crash cut off, or a file that is not artoo's

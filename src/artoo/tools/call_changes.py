@@ -90,7 +90,9 @@ class CallChanges:
         self._by_subtask.setdefault(call.subtask, set()).update(change.path for change in changes)
         self.looked.forget(changes)
         certain = call.mark is None
-        return Changed(changes, bool(changes) and not certain and (call.overlapped or self.others_run(call.subtask)))
+        return Changed(
+            changes, bool(changes) and not certain and (call.overlapped or self.others_run(call.subtask))
+        )
 
     def abandon(self, call: OpenCall) -> None:
         """Forget a call that was cancelled."""

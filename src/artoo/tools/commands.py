@@ -49,9 +49,9 @@ def as_it_is(outcome: Outcome) -> Outcome:
 class Command:
     """A program that a tool wants to run in the project root.
 
-    `text` is what the model wrote, for questions and records. `argv[0]` is looked up on the sandbox's PATH. The call
-    waits `seconds` for its end (`background`: not at all), then the command goes on as a process. `pty` gives it a
-    pseudo-terminal and input. `keep`: the user is asked at the task's end whether it is to be left running.
+    `text` is what the model wrote, for questions and records. `argv[0]` is looked up on the sandbox's PATH. The
+    call waits `seconds` for its end (`background`: not at all), then the command goes on as a process. `pty` gives
+    it a pseudo-terminal and input. `keep`: the user is asked at the task's end whether it is to be left running.
     `network`: what it may reach, if the user agrees. `judged` reads the outcome as the tool's programs mean it.
     """
 
@@ -124,7 +124,12 @@ def outcome_of(ended: Ended, limits: CommandLimits | None = None) -> Outcome:
 
 
 def printed_outcome(
-    stdout: Captured, stderr: Captured, *, status: CallStatus, exit_code: int | None = None, reason: str | None = None
+    stdout: Captured,
+    stderr: Captured,
+    *,
+    status: CallStatus,
+    exit_code: int | None = None,
+    reason: str | None = None,
 ) -> Outcome:
     """Return an outcome that shows what a command printed."""
     output, output_cut = clip(stdout)

@@ -53,7 +53,8 @@ class WorkspaceEvidence:
     """Looks at one workspace, for a subtask or for the task.
 
     `mine`: whether the change of a printable path is told (a subtask is not told what others changed). `before` are
-    the files as they were before the task. `base` gives the state in which a trial runs; None: no trial is possible.
+    the files as they were before the task. `base` gives the state in which a trial runs; None: no trial is
+    possible.
     """
 
     workspace: Workspace

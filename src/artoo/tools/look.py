@@ -79,8 +79,8 @@ class ProjectLook:
 
     `whole_files`: small files that are named are shown whole. `workspace`: whose changes are told, with what they
     mean (None: no changes). `mine`: whether a change of a printable path is the subtask's; others were made by the
-    task before. `turns` gives the news of a turn. `observe` is told what is passed on of texts that others wrote, by
-    where it stands; `looked` of the files that are shown.
+    task before. `turns` gives the news of a turn. `observe` is told what is passed on of texts that others wrote,
+    by where it stands; `looked` of the files that are shown.
     """
 
     roots: Roots

@@ -101,7 +101,9 @@ class Processes:
 
     def ended_unseen(self, subtask: str) -> tuple[Tracked, ...]:
         """Return this subtask's processes that ended by themselves and of which the model was not told, each once."""
-        found = tuple(one for one in self._tracked.values() if one.subtask == subtask and not (one.runs or one.told))
+        found = tuple(
+            one for one in self._tracked.values() if one.subtask == subtask and not (one.runs or one.told)
+        )
         for one in found:
             one.told = True
         return found

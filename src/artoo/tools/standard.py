@@ -6,13 +6,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 
 from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Files, Workspace
 from artoo.sandbox.reading.programs import find_program, worked_in
-from artoo.tools.call_changes import CallChanges
 from artoo.tools.asking import Asking, always, never
 from artoo.tools.builtin.edit_file import EditFile
 from artoo.tools.builtin.find_files import FindFiles
@@ -25,6 +23,7 @@ from artoo.tools.builtin.read_file import ReadFile
 from artoo.tools.builtin.search import Search, engine_for
 from artoo.tools.builtin.shell import Shell
 from artoo.tools.builtin.write_file import WriteFile
+from artoo.tools.call_changes import CallChanges
 from artoo.tools.gate import Gate
 from artoo.tools.index import choose_index
 from artoo.tools.looked_at import LookedAt
@@ -32,9 +31,9 @@ from artoo.tools.network import Network
 from artoo.tools.printing import Printing
 from artoo.tools.processes import Processes
 from artoo.tools.tool import Tool
+from artoo.tools.user_tools import Function, UserTool, user_tool
 from artoo.tools.workspace_commands import WorkspaceCommands
 from artoo.tools.workspace_files import WorkspaceWriter
-from artoo.tools.user_tools import Function, UserTool, user_tool
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.files.visible import VisibleFiles
 
@@ -71,9 +70,9 @@ def reaching_tools(
 class Shared:
     """What all tools of a task share that look and act in its workspace.
 
-    `gate` is asked about hosts, and about commands that cannot be confined; `network` keeps account of what commands
-    send; `printing` shows what they print; `looked` knows what the task was shown of files; `changes` attributes
-    changes to calls; `processes` are the commands that went on.
+    `gate` is asked about hosts, and about commands that cannot be confined; `network` keeps account of what
+    commands send; `printing` shows what they print; `looked` knows what the task was shown of files; `changes`
+    attributes changes to calls; `processes` are the commands that went on.
     """
 
     workspace: Workspace
@@ -102,9 +101,7 @@ class Shared:
         return cls(workspace, gate, places, looked, changes, processes, network or Network(), printing)
 
 
-def builtin_tools(
-    shared: Shared, machine: Machine | None = None, read_kept: int = OUTPUT_KEPT
-) -> tuple[Tool, ...]:
+def builtin_tools(shared: Shared, machine: Machine | None = None, read_kept: int = OUTPUT_KEPT) -> tuple[Tool, ...]:
     """Return the tools that look and act in a task's workspace. The shell is offered where there is a bash.
 
     `read_kept`: characters of a file that one call shows.

@@ -114,7 +114,9 @@ def open_plain(files: Files, path: Path) -> Generator[tuple[BinaryIO, int]]:
 def _kind_at(files: Files, path: Path) -> str:
     """Return in words what is at a path that could not be opened as a file."""
     found = files.stat(path)
-    return "something else" if found is None else next((name for is_it, name in _KINDS if is_it(found.mode)), "a link")
+    return (
+        "something else" if found is None else next((name for is_it, name in _KINDS if is_it(found.mode)), "a link")
+    )
 
 
 def read_limited(files: Files, path: Path, limit: int) -> tuple[bytes, int]:

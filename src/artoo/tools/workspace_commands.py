@@ -51,8 +51,8 @@ _IN_REPOSITORY = re.compile(r"(/[^'\"]*?/\.git)(?![\w.-])")
 class WorkspaceCommands:
     """Runs commands in a workspace. Implements `CommandRunner`.
 
-    `gate` is asked about hosts, and about commands that can only run without confinement. `printing` shows what they
-    print while a call waits for them.
+    `gate` is asked about hosts, and about commands that can only run without confinement. `printing` shows what
+    they print while a call waits for them.
     """
 
     workspace: Workspace
@@ -70,7 +70,10 @@ class WorkspaceCommands:
             refused = await network_refusal(self.gate, name, command.text, command.network)
             if refused is not None:
                 return refused
-        if self.workspace.backend == "none" and (refused := await self._unconfined_refusal(command, ())) is not None:
+        if (
+            self.workspace.backend == "none"
+            and (refused := await self._unconfined_refusal(command, ())) is not None
+        ):
             return refused
         await goes_out(CallEffects.OUTSIDE if hosts or self.workspace.backend == "none" else CallEffects.STAGED)
         outcome = await self._started(command, unconfined=self.workspace.backend == "none")
@@ -205,7 +208,8 @@ def _is_somebody_elses(complaint: str) -> bool:
 def _repository_outside(complaints: Sequence[str], roots: Sequence[Path]) -> Path | None:
     """Return git's own directory where it lies outside the workspace's roots and git could not write there.
 
-    That is so in a subdirectory of a repository, a linked worktree and a submodule. A script may go on all the same.
+    That is so in a subdirectory of a repository, a linked worktree and a submodule. A script may go on all the
+    same.
     """
     found = (Path(match.group(1)) for line in complaints if (match := _IN_REPOSITORY.search(line)))
     return next((each for each in found if not any(each.is_relative_to(root) for root in roots)), None)

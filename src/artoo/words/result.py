@@ -160,9 +160,9 @@ class ResultWords:
             case NotAgreed(what=what):
                 return self.not_agreed.format(what=", ".join(what))
             case StoppedAtEnd(commands=commands):
-                return self.stopped_at_end.format(commands=", ".join(f"`{in_a_line(each)}`" for each in commands))
+                return self.stopped_at_end.format(commands=", ".join(f"`{each}`" for each in commands))
             case LeftRunning(commands=commands):
-                return self.left_running.format(commands=", ".join(map(in_a_line, commands)))
+                return self.left_running.format(commands=", ".join(commands))
             case ChangedByTwo(paths=paths, parts=parts):
                 return self.changed_by_two.format(paths=", ".join(paths), parts="; ".join(parts).rstrip(".\u3002"))
             case Remark(text=text):

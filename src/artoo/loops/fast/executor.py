@@ -51,7 +51,7 @@ class ExecutorLimits:
     """
 
     steps: int = 8
-    seconds: float = 240.0
+    seconds: float = 1_500.0
 
 
 @dataclass(slots=True)

@@ -48,7 +48,8 @@ class _Round:
 class Dispatcher:
     """Groups with equal `sequence` run in parallel; a failing group ends its round once its siblings are done.
 
-    Subtasks share the task's workspace. When a group has ended, the paths that two of its subtasks changed are told.
+    Subtasks share the task's workspace. When a group has ended, the paths that two of its subtasks changed are
+    told.
     """
 
     port: Port

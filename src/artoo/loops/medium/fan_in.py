@@ -58,7 +58,9 @@ class FanIn:
     def shared_text(self) -> str:
         """The paths that two subtasks changed, for R4b's prompt; empty if there are none."""
         intents = self.manifest.intents
-        told = (f"{one.path} ({'; '.join(intents.get(each, each) for each in one.subtasks)})" for one in self.shared)
+        told = (
+            f"{one.path} ({'; '.join(intents.get(each, each) for each in one.subtasks)})" for one in self.shared
+        )
         return f"{_SHARED}{listed(list(told), _MOST_SHARED)}" if self.shared else ""
 
     @property

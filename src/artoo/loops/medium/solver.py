@@ -309,7 +309,12 @@ class Solver:
         if not task.ended:
             task.ended = True
             without = (NotAgreed(what=self._not_agreed),) if self._not_agreed else ()
-            facts = (*result.facts, *task.amended, *without, *changed_by_two(task.shared, (*task.failed.values(), *task.last.outcomes)))
+            facts = (
+                *result.facts,
+                *task.amended,
+                *without,
+                *changed_by_two(task.shared, (*task.failed.values(), *task.last.outcomes)),
+            )
             ended = {"cost": self.spent(round(self.watch.elapsed_ms())), "facts": facts}
             result = result.model_copy(update=ended)
             task.closing = result, cause
