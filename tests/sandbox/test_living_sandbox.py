@@ -297,7 +297,7 @@ async def test_a_killed_artoo_leaves_no_process(world: World) -> None:
 
 async def test_a_start_that_is_cancelled_leaves_nothing(world: World) -> None:
     """Neither a command nor a sandbox; others go on."""
-    for delay in (0.0, 0.005, 0.02):
+    for delay in (0.0, 0.003, 0.01):
         opening = asyncio.ensure_future(world.backend.open(world.layout()))
         await asyncio.sleep(delay)
         opening.cancel()

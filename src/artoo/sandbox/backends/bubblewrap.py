@@ -96,7 +96,7 @@ class BubblewrapBackend:
             if launching.exception() is None:
                 launching.result().discard()
             raise
-        sandbox = BubblewrapSandbox(layout, launched)
+        sandbox = BubblewrapSandbox(layout, launched, user_namespace=self.user_namespace)
         try:
             await sandbox.begin()
         except BaseException:
@@ -187,9 +187,10 @@ class Launched:
 class BubblewrapSandbox:
     """Implements `protocols.Sandbox`."""
 
-    def __init__(self, layout: Layout, launched: Launched) -> None:
+    def __init__(self, layout: Layout, launched: Launched, *, user_namespace: bool) -> None:
         self._layout = layout
         self._launched = launched
+        self._user_namespace = user_namespace
         self._client = SupervisorClient(launched.channel)
         self._mounter: Mounter | None = None
         self._namespaces: tuple[int, int] | None = None
@@ -208,6 +209,8 @@ class BubblewrapSandbox:
         self._root, mounts, network, *others = ready.descriptors
         self._namespaces = (mounts, network)
         self._pidfd = others[0] if others else None
+        if self._user_namespace:
+            self._helper()  # it limits kernel objects, which takes it some milliseconds
 
     @property
     def root(self) -> int | None:

@@ -161,6 +161,8 @@ class CopySandbox:
         async with self._starting:
             found = self._supervisors.get(unconfined)
             if found is None or (unconfined and not found.alive):
+                if found is not None:
+                    await found.close()
                 plan = _Plan() if unconfined else self._plan
                 found = await KeptSupervisor.start(plan.confinement, plan.prefix, self._layout, self._end_at_limit)
                 self._supervisors[unconfined] = found

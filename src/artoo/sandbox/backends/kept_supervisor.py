@@ -20,7 +20,6 @@ from artoo.sandbox.supervisor.client import SupervisorClient, file_of
 
 _PACKAGE = Path(__file__).parent.parent
 _KEEPER, _SUPERVISOR = str(_PACKAGE / "keeper" / "keeper.py"), str(_PACKAGE / "supervisor" / "supervisor.py")
-_PYTHON = (sys.executable, "-I", "-S")
 _TO_START = ("LD_LIBRARY_PATH",)
 """What a Python may need to start."""
 _START_SECONDS, _END_SECONDS = 30.0, 10.0
@@ -106,13 +105,13 @@ def _start(
     # macOS has no packets with borders on a connected stream.
     kind = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else socket.SOCK_DGRAM
     channel, supervisors = socket.socketpair(socket.AF_UNIX, kind)
-    number = str(supervisors.fileno())
-    argv = [*prefix, *_PYTHON, _SUPERVISOR, number, f"process-limit={layout.limits.processes + _running()}"]
+    python, number = (sys.executable, "-I", "-S"), str(supervisors.fileno())
+    argv = [*prefix, *python, _SUPERVISOR, number, f"process-limit={layout.limits.processes + _running()}"]
     env = {name: os.environ[name] for name in _TO_START if name in os.environ}
     plan = {**confinement, "argv": argv, "env": env}
     with keepers, supervisors, file_of(json.dumps(plan).encode()) as config:
         given = (config.fileno(), keepers.fileno(), supervisors.fileno())
-        words = (*_PYTHON, _KEEPER, *map(str, given))
+        words = (*python, _KEEPER, *map(str, given))
         try:
             keeper = subprocess.Popen(
                 words if group is None else group.joining(words),

@@ -34,7 +34,7 @@ def trial(name, attempt):
         attempt()
     except Exception:
         return
-    print(name)
+    print(name, flush=True)
 def opened(path, more=0):
     os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | more))
 def unix():

@@ -1,9 +1,9 @@
-"""A system-call filter as classic BPF, for x86_64 and aarch64, without a library.
+"""Make the system-call filter of commands, as classic BPF for x86_64 and aarch64, without a library.
 
 Read-only mounts and empty namespaces leave some ways out: `connect()` on a UNIX socket reaches a service, an
-io_uring opens sockets past a filter, kernel keyrings are shared by all of a user's processes, nested user
-namespaces bring back mounting. The filter answers these with EPERM (ENOSYS where programs then take another
-road). Layout of the input: `struct seccomp_data {int nr; u32 arch; u64 ip; u64 args[6]}` (linux/seccomp.h).
+io_uring opens sockets past a filter, all processes of a user share kernel keyrings, nested user namespaces bring
+back mounting. The filter answers these with EPERM (ENOSYS where programs then take another way). The filter reads
+`struct seccomp_data {int nr; u32 arch; u64 ip; u64 args[6]}` (linux/seccomp.h).
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
     "mq_open": (240, 180),
 }
 _OF_ITSELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")
-"""Calls that name a process; without a process namespace only the caller itself may be named, as 0."""
+"""Calls whose first argument names a process; without a process namespace only the caller may be named, as 0."""
+_PRIORITIES = ("setpriority", "ioprio_set")
+"""Calls whose second argument names a process."""
 _CONDITIONAL = frozenset({"socket", "socketpair", "clone", "clone3", "unshare", *_OF_ITSELF})
 _LARGEST = {"shmget": 64 * 1024, "semget": 32}
 """System V memory and semaphores stay without a process that holds them: 4,096 of the first (256 MiB), 32,000 of
@@ -178,7 +180,7 @@ class _Step:
 
 
 def supported(machine: str | None = None) -> bool:
-    """Whether a filter can be made for this processor."""
+    """True if a filter can be made for this processor."""
     return (machine or platform.machine()) in _ARCHITECTURES
 
 
@@ -195,11 +197,11 @@ def architecture() -> int:
 
 @lru_cache(maxsize=4)
 def filter_program(*, machine: str | None = None, without_namespaces: bool = False) -> bytes:
-    """The filter, as an array of `struct sock_filter`.
+    """Return the filter, as an array of `struct sock_filter`.
 
-    `without_namespaces`: for tiers that have no namespaces of their own; also refuses every network socket,
-    changes of mode, owner, attributes and times, signals, and what else acts on another process. Raises KeyError on
-    an unsupported processor.
+    `without_namespaces` is for backends that have no namespaces of their own. It also refuses every network socket,
+    changes of mode, owner, attributes and times, signals, and everything else that acts on another process. Raises
+    KeyError on an unsupported processor.
     """
     column, audit = _ARCHITECTURES[machine or platform.machine()]
     steps = [
@@ -224,18 +226,28 @@ def filter_program(*, machine: str | None = None, without_namespaces: bool = Fal
     return b"".join(step.packed() for step in steps)
 
 
+def _only_itself(argument: int) -> list[_Step]:
+    """Allow a call if it names no process but its caller."""
+    return [_Step(_LOAD, argument), _Step(_JUMP_EQUAL, 0, 1, 0), _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
+
+
+def _not_the_first(argument: int) -> list[_Step]:
+    """Allow a call unless it names process 1, the supervisor, which a command could otherwise starve."""
+    return [_Step(_LOAD, argument), _Step(_JUMP_EQUAL, 1, 0, 1), _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
+
+
 def _refuse(code: int) -> _Step:
     return _Step(_RETURN, _ERRNO | code)
 
 
 def _conditional(without_namespaces: bool) -> Iterable[tuple[str, list[_Step]]]:
-    """Calls that are refused for some arguments only; each body ends in a return."""
+    """Yield the calls that are refused for some arguments only; each body ends in a return."""
     families = () if without_namespaces else _FAMILIES
     socket = [_Step(_LOAD, _ARGUMENT_0)]
     for index, family in enumerate(families):
         socket.append(_Step(_JUMP_EQUAL, family, len(families) - index, 0))
     yield "socket", [*socket, _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
-    # a datagram socketpair may be connected anew, to any path: only streams stay pairs
+    # A datagram socketpair can be connected again, to any path. Only streams stay pairs.
     yield (
         "socketpair",
         [
@@ -269,13 +281,9 @@ def _conditional(without_namespaces: bool) -> Iterable[tuple[str, list[_Step]]]:
                 _Step(_RETURN, _ALLOW),
             ],
         )
-    for name in _OF_ITSELF if without_namespaces else ():
-        body = [
-            _Step(_LOAD, _ARGUMENT_0),
-            _Step(_JUMP_EQUAL, 0, 1, 0),
-            _refuse(errno.EPERM),
-            _Step(_RETURN, _ALLOW),
-        ]
-        yield name, body
-    # its flags lie in memory that a filter cannot read; C libraries then use clone
+    for name in _OF_ITSELF:
+        yield name, _only_itself(_ARGUMENT_0) if without_namespaces else _not_the_first(_ARGUMENT_0)
+    for name in () if without_namespaces else _PRIORITIES:
+        yield name, _not_the_first(_ARGUMENT_1)
+    # Its flags are in memory, which a filter cannot read. C libraries then use clone.
     yield "clone3", [_refuse(errno.ENOSYS)]

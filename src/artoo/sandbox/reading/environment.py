@@ -64,21 +64,15 @@ QUIET: Mapping[str, str] = {
     "GIT_PAGER": "cat",
     "TERM": "dumb",
     "LSAN_OPTIONS": "detect_leaks=0",
-    "PYTHONPYCACHEPREFIX": "/tmp/.cache/pycache",
     "RUFF_CACHE_DIR": "/tmp/.cache/ruff",
     "MYPY_CACHE_DIR": "/tmp/.cache/mypy",
     "HYPOTHESIS_STORAGE_DIRECTORY": "/tmp/.cache/hypothesis",
-    "YARN_CACHE_FOLDER": "/tmp/.cache/yarn",
-    "GOCACHE": "/tmp/.cache/go-build",
-    "CCACHE_DIR": "/tmp/.cache/ccache",
-    "BLACK_CACHE_DIR": "/tmp/.cache/black",
-    "PRE_COMMIT_HOME": "/tmp/.cache/pre-commit",
-    "MPLCONFIGDIR": "/tmp/.cache/matplotlib",
     "NUMBA_CACHE_DIR": "/tmp/.cache/numba",
 }
-"""Settings under which ordinary programs leave no history behind, keep their caches and byte code out of the
-user's folders, and ask nothing. Sanitizers look for leaks by `ptrace`, which no command may use (`seccomp`), and
-fail where they cannot."""
+"""Settings under which ordinary programs leave no history behind, keep their caches out of the user's folders, and
+ask nothing. Python's byte code is an exception: with PYTHONPYCACHEPREFIX no program finds what is compiled already,
+and `import pytest` takes 600 ms instead of 130. Sanitizers look for leaks by `ptrace`, which no command may use
+(`seccomp`), and fail where they cannot."""
 
 
 @lru_cache(maxsize=512)

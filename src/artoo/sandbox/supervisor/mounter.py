@@ -31,6 +31,7 @@ _FSCONFIG, _FSPICK = 431, 433
 _CLOSE_ON_EXEC, _EMPTY_PATH, _RECONFIGURE = 0x1, 0x8, 7
 _REMOUNT = 32
 _WAITING = 128
+_PER_USER = ("max_inotify_instances", "max_inotify_watches", "max_fanotify_groups", "max_fanotify_marks")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -62,11 +63,38 @@ def _join(mounts: int, network: int) -> None:
     """Enter the namespaces, by way of the user namespace that owns them unless this process is in it already."""
     owner = fcntl.ioctl(mounts, _GET_OWNER)
     if not os.path.samestat(os.fstat(owner), os.stat("/proc/self/ns/user")):
+        allowed = _allowed_per_user()
         _check(_LIBC.setns(owner, _NEW_USER), "setns")
+        _leave_half(allowed)
     _check(_LIBC.setns(network, _NEW_NETWORK), "setns")
     _check(_LIBC.setns(mounts, _NEW_MOUNT), "setns")
     for descriptor in (owner, mounts, network):
         os.close(descriptor)
+
+
+def _allowed_per_user() -> dict[str, int]:
+    """Return how many watches of each kind the kernel allows a user; nothing where it does not say."""
+    found: dict[str, int] = {}
+    for name in _PER_USER:
+        try:
+            with open(f"/proc/sys/user/{name}", "rb") as file:
+                found[name] = int(file.read())
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def _leave_half(allowed: dict[str, int]) -> None:
+    """Leave the user half of these watches, which a sandbox could use up: they count for all of a user's processes.
+
+    The limits that this writes are those of the user namespace that the process has joined.
+    """
+    for name, most in allowed.items():
+        try:
+            with open(f"/proc/sys/user/{name}", "wb", buffering=0) as file:
+                file.write(b"%d" % (most // 2))
+        except OSError:
+            continue  # /proc is read-only here, as in some containers
 
 
 def _refresh(root: int) -> None:

@@ -52,6 +52,8 @@ else:
 _MOST_PACKET, _MOST_DESCRIPTORS = 256 * 1024, 4
 _SPAWN_AGAIN_AS_SCRIPT = errno.ENOEXEC
 _NOT_FOUND = (errno.ENOENT, errno.ENOTDIR)
+_MOST_OPEN_FILES, _MOST_TIMERS = 65_536, 8_192
+"""Kernel objects are memory that no process seems to have. Queued signals and POSIX timers count together."""
 _KILL_ROUNDS = 20
 """How often it looks for new processes of a command that is being killed, which may be forking meanwhile."""
 _MARK = b"ARTOO_PROCESS"
@@ -72,7 +74,8 @@ def main() -> None:
     os.set_inheritable(keep, False)
     for name, value in options:
         if name == "process-limit":
-            resource.setrlimit(resource.RLIMIT_NPROC, (int(value), int(value)))
+            _limit(resource.RLIMIT_NPROC, int(value))
+    _limit(resource.RLIMIT_NOFILE, _MOST_OPEN_FILES)
     _restrict_writes([value for name, value in options if name == "writable"])
     Supervisor(channel).serve(describe=("descriptors", "yes") in options)
 
@@ -304,6 +307,13 @@ def _first_that_runs(argv: Fields, environment: dict[bytes, bytes], run: Callabl
     raise _CannotRun(b"%s: %s\n" % (argv[0], os.fsencode(found.strerror or "")), 126)
 
 
+def _limit(kind: int, most: int) -> None:
+    """Limit every process of the sandbox for good, unless its limit is lower already."""
+    soft, hard = resource.getrlimit(kind)
+    most = most if hard < 0 else min(most, hard)
+    resource.setrlimit(kind, (most if soft < 0 else min(soft, most), most))
+
+
 def _limit_files(most_bytes: int) -> None:
     """Limit the size of a file for the next command: softly, because a hard limit could never be raised again."""
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
@@ -420,7 +430,9 @@ def _protect() -> None:
         if signal not in (_signal.SIGPIPE, _signal.SIGXFSZ):
             _signal.signal(signal, _signal.SIG_IGN if signal in _IGNORED else _signal.SIG_DFL)
     _signal.signal(_signal.SIGXFSZ, _signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit(resource.RLIMIT_CORE, 0)
+    if sys.platform == "linux":
+        _limit(resource.RLIMIT_SIGPENDING, _MOST_TIMERS)
 
 
 _IGNORED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGTTOU, _signal.SIGTTIN)

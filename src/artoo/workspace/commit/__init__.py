@@ -1,0 +1,28 @@
+"""Apply approved changes to the user's files, all or nothing, and undo them. Both are one mechanism.
+
+    check ─► prepare (before-images, staged contents) ─► manifest synced ─► execute ─► done synced
+                                                              │                 │
+                                                              └──── restore ◄───┘  failure, crash, undo
+
+A manifest without `done` is restored by the next start; nothing is ever finished forward.
+"""
+
+from artoo.workspace.commit.apply import apply
+from artoo.workspace.commit.manifest import Record, note_of_last_apply, records_of
+from artoo.workspace.commit.recovery import recover
+from artoo.workspace.commit.retention import Keep, prune, undoable, unreadable
+from artoo.workspace.commit.undo import tasks_with_records, undo
+
+__all__ = [
+    "Keep",
+    "Record",
+    "apply",
+    "note_of_last_apply",
+    "prune",
+    "records_of",
+    "recover",
+    "tasks_with_records",
+    "undo",
+    "undoable",
+    "unreadable",
+]

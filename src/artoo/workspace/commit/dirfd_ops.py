@@ -1,0 +1,299 @@
+"""Operations on single paths through directory descriptors: no component of a path is ever followed as a link."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from typing import NamedTuple
+
+from artoo.contracts.changes import Node
+from artoo.workspace.commit.atomic_rename import Place
+from artoo.workspace.fs.stat import (
+    FILE_FLAGS,
+    PASS_FLAGS,
+    NodeState,
+    at,
+    chmod_at,
+    data_ranges,
+    digest_file,
+    glance,
+    open_directory,
+    read_state,
+    read_xattrs,
+)
+
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""Errors of a path of which a component is missing, or is a link: then nothing of ours is there."""
+_CANNOT_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES)
+_CHUNK = 1 << 20
+SYNC_ONE_BY_ONE = 16
+"""Beyond this many files one `syncfs` is faster than an `fsync` of each."""
+_FICLONE = 0x40049409
+_HAS_XATTRS = hasattr(os, "setxattr")
+
+
+class Location(NamedTuple):
+    """A path below a root directory, both as Python's os functions take them; `relative` is empty for the root."""
+
+    root: str
+    relative: str
+
+    @property
+    def above(self) -> Location:
+        """The directory that holds it; the root holds itself."""
+        return Location(self.root, self.relative.rpartition("/")[0])
+
+    @property
+    def name(self) -> str:
+        """The last name; "." for the root, relative to the root itself."""
+        return self.relative.rpartition("/")[2] or "."
+
+    @property
+    def depth(self) -> int:
+        return self.relative.count("/") + bool(self.relative)
+
+    def child(self, name: str) -> Location:
+        """A name in the directory at this location."""
+        return Location(self.root, f"{self.relative}/{name}" if self.relative else name)
+
+
+class Walker:
+    """Opens the directories that hold one path after another, and keeps the last one open for the next path.
+
+    Use one for one phase over paths in order: it would not notice that a directory was replaced meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._at: Location | None = None
+        self._descriptor = -1
+
+    def directory(self, where: Location) -> int:
+        """Return a descriptor of a directory, valid until the next call. Raises OSError, for a link too."""
+        if where != self._at:
+            self.close()
+            self._descriptor = self._walk(where)
+            self._at = where
+        return self._descriptor
+
+    def _walk(self, where: Location) -> int:
+        descriptor = os.open(where.root, PASS_FLAGS)
+        for part in where.relative.split("/") if where.relative else ():
+            try:
+                inner = self._step(descriptor, part)
+            finally:
+                os.close(descriptor)
+            descriptor = inner
+        return descriptor
+
+    def _step(self, directory: int, name: str) -> int:
+        return os.open(name, PASS_FLAGS, dir_fd=directory)
+
+    def place(self, where: Location) -> Place:
+        """Return the open directory that holds a location, and its name there. Raises OSError."""
+        return self.directory(where.above), where.name
+
+    def look(self, where: Location, *, attributes: bool = False) -> NodeState | None:
+        """Return what is at a location; None if nothing is, or if a component of the path is missing or a link."""
+        try:
+            place = self.place(where)
+            return read_state(*place) if attributes else glance(*place)
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return None
+            raise
+
+    def close(self) -> None:
+        if self._at is not None:
+            self._at = None
+            os.close(self._descriptor)
+
+    def __enter__(self) -> Walker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def names_in(walker: Walker, where: Location) -> set[str]:
+    """Return the names in a directory; none if it is not there."""
+    try:
+        descriptor = open_directory(*walker.place(where))
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            return set()
+        raise
+    try:
+        return set(os.listdir(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def digest_at(walker: Walker, where: Location, size: int) -> str | None:
+    """Return the sha256 of a regular file; None if its own mode keeps its owner from reading it. Raises OSError."""
+    try:
+        return digest_file(*walker.place(where), size)
+    except PermissionError:
+        return None
+
+
+def set_metadata(place: Place, wanted: NodeState, *, times: bool) -> None:
+    """Give a path the wanted owner, mode, attributes and (optionally) modification time. Raises OSError.
+
+    Values that it has already are not set: for another user's file that would be refused.
+    """
+    directory, name = place
+    seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    if given := (seen.st_uid, seen.st_gid) != (wanted.uid, wanted.gid):
+        os.chown(name, wanted.uid, wanted.gid, dir_fd=directory, follow_symlinks=False)
+    if wanted.node is not Node.LINK:
+        given |= _set_attributes(place, wanted, stat.S_IMODE(seen.st_mode))
+        if given or stat.S_IMODE(seen.st_mode) != wanted.mode:  # a new owner or access list may change the mode
+            chmod_at(directory, name, wanted.mode)
+    if times and seen.st_mtime_ns != wanted.mtime_ns:
+        os.utime(name, ns=(seen.st_atime_ns, wanted.mtime_ns), dir_fd=directory, follow_symlinks=False)
+
+
+def _set_attributes(place: Place, wanted: NodeState, mode: int) -> bool:
+    """Return True if an attribute was set or removed."""
+    have = dict(read_xattrs(*place)) if _HAS_XATTRS else {}
+    want = dict(wanted.xattrs)
+    if have == want:
+        return False
+    if mode & 0o600 != 0o600 and os.geteuid() != 0:  # only who may write can set them; the caller sets the mode
+        chmod_at(*place, mode | 0o600)
+    for key in have.keys() - want.keys():
+        os.removexattr(at(*place), key, follow_symlinks=False)
+    for key, value in want.items():
+        if have.get(key) != value:
+            os.setxattr(at(*place), key, value, follow_symlinks=False)
+    return True
+
+
+def link(source: Place, target: Place) -> bool:
+    """Hard-link a path; return False if that cannot be done here. Raises OSError."""
+    try:
+        os.link(source[1], target[1], src_dir_fd=source[0], dst_dir_fd=target[0], follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _CANNOT_LINK:
+            raise
+        return False
+    return True
+
+
+def copy(source: Place | None, state: NodeState, target: Place) -> int:
+    """Copy a file, or make a link, with the metadata in `state`; return the new inode. Raises OSError.
+
+    Contents are cloned where the file system can do that (FICLONE); holes stay holes. A link needs no source.
+    """
+    directory, name = target
+    if state.node is Node.LINK:
+        os.symlink(os.fsdecode(state.target), name, dir_fd=directory)
+    elif state.node is Node.FILE and source is not None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with _opened(os.open(source[1], FILE_FLAGS, dir_fd=source[0])) as old:
+            with _opened(os.open(name, flags, 0o600, dir_fd=directory)) as new:
+                _copy_content(old, new, state.size)
+            seen = os.fstat(old)
+            if (seen.st_size, seen.st_mtime_ns) != (state.size, state.mtime_ns):
+                raise OSError(errno.ESTALE, "it was changed while it was copied")
+    else:
+        raise OSError(errno.EINVAL, "neither a regular file nor a link")
+    set_metadata(target, state, times=True)
+    return os.stat(name, dir_fd=directory, follow_symlinks=False).st_ino
+
+
+@contextmanager
+def _opened(descriptor: int) -> Generator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _copy_content(source: int, target: int, size: int) -> None:
+    if size <= _CHUNK // 4:  # one read and one write cost less than asking the file system for a clone
+        _write_all(target, os.read(source, size + 1))
+        return
+    with suppress(OSError):
+        fcntl.ioctl(target, _FICLONE, source)
+        return
+    for start, end in data_ranges(source, 0, size):
+        os.lseek(source, start, os.SEEK_SET)
+        os.lseek(target, start, os.SEEK_SET)
+        while start < end and (data := os.read(source, min(end - start, _CHUNK))):
+            _write_all(target, data)
+            start += len(data)
+    os.ftruncate(target, size)
+
+
+def _write_all(target: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(target, left) :]
+
+
+def mount_of(descriptor: int) -> tuple[int, int]:
+    """Return the file system and the mount of an open file: a rename works only within one mount."""
+    device = os.fstat(descriptor).st_dev
+    with suppress(OSError), open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as told:
+        return device, next((int(line.split()[1]) for line in told if line.startswith("mnt_id:")), 0)
+    return device, 0
+
+
+def sync(descriptors: Iterable[int]) -> None:
+    """Sync and close files and directories: one by one, or, of many, the file systems that hold them."""
+    with ExitStack() as opened:
+        by_device: dict[int, list[int]] = {}
+        for descriptor in descriptors:
+            members = by_device.setdefault(os.fstat(descriptor).st_dev, [])
+            if len(members) > SYNC_ONE_BY_ONE:
+                os.close(descriptor)
+                continue
+            opened.callback(os.close, descriptor)
+            members.append(descriptor)
+        for members in by_device.values():
+            if len(members) > SYNC_ONE_BY_ONE:
+                _sync_file_system(members[0])
+                continue
+            for descriptor in members:
+                with suppress(OSError) if _is_special(descriptor) else nullcontext():
+                    os.fsync(descriptor)
+
+
+def _is_special(descriptor: int) -> bool:
+    """True if there is nothing to sync: a pipe refuses it."""
+    mode = os.fstat(descriptor).st_mode
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _sync_file_system(descriptor: int) -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "syncfs"):
+        os.sync()
+    elif library.syncfs(descriptor) != 0:
+        code = ctypes.get_errno()
+        if code != errno.ENOSYS:
+            raise OSError(code, os.strerror(code))
+        os.sync()
+
+
+def open_to_sync(walker: Walker, locations: Iterable[Location]) -> Iterator[int]:
+    """Yield readable descriptors; of what is gone, a link, or closed to its owner there is nothing to sync."""
+    for where in locations:
+        with suppress(OSError):
+            directory, name = walker.place(where)
+            yield os.open(name, FILE_FLAGS, dir_fd=directory)
+
+
+def same_version(now: NodeState | None, state: NodeState | None) -> bool:
+    """True if a path still is exactly the thing that was seen: kind, inode, size and time, or target."""
+    if now is None or state is None:
+        return now is None and state is None
+    if now.node is not state.node or now.inode != state.inode:
+        return False
+    return now.is_directory or (now.size, now.mtime_ns, now.target) == (state.size, state.mtime_ns, state.target)

@@ -1,0 +1,29 @@
+"""Approved changes take effect completely, and undo gives back what was there."""
+
+from __future__ import annotations
+
+from commit_world import TASK, CommitWorld, tree
+from scenes import change, fill
+
+from artoo.workspace.commit import note_of_last_apply, undo
+
+
+def test_apply_makes_the_tree_and_undo_restores_it(world: CommitWorld) -> None:
+    """Contents, modes, attributes, links and times of files; also inodes, but for files with other names."""
+    world.begin(fill)
+    before = world.tree(times=True)
+    inodes = world.tree(inodes=True)
+    removed = (world.project / "removed").stat().st_mtime_ns
+    report = world.apply(change, note="said")
+    assert report.applied
+    assert report.transaction
+    assert world.tree(times=True) == tree(world.made, times=True)
+    assert note_of_last_apply(world.artoo_home, TASK) == "said"
+    undone = undo(world.artoo_home, TASK)
+    assert undone.refused == ()
+    assert sorted(undone.restored) == sorted(report.paths)
+    assert world.tree(times=True) == before
+    assert {name for name, entry in world.tree(inodes=True).items() if entry != inodes[name]} == {"over2", "twin"}
+    assert (world.project / "removed").stat().st_mtime_ns == removed
+    assert undone.separate == (str(world.project / "over2"),)
+    assert world.records() == []
