@@ -1,1 +1,1 @@
-"""Limits that hold commands: system calls, memory, processes, disk."""
+"""Limits of a sandbox: system calls, memory, processes, disk."""

@@ -56,7 +56,7 @@ class SandboxMonitor:
         self._disk = DiskWatch(leader, limits, directories)
 
     def wake(self) -> None:
-        """Begin to look again, because a command was started."""
+        """Begin to look again, because a command was started. To be called when its process exists."""
         self._starts += 1
         self._awake.set()
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 _PROC = "/proc"
-_OWN_MEMORY = (b"RssAnon:", b"RssFile:", b"VmPTE:")
+_OWN_MEMORY = (b"RssAnon:", b"VmSwap:", b"VmPTE:")
+_FAIR_MEMORY = (b"Pss_Anon:", b"SwapPss:")
 _WRITTEN = (b"wchar:", b"write_bytes:")
 _MARK = b"ARTOO_PROCESS="
 """The variable by which the supervisor marks the processes of a command (`supervisor.supervisor`)."""
@@ -42,11 +43,16 @@ def members_below(leader: int, proc: str = _PROC) -> list[Member]:
 
 
 def own_memory(pid: int, proc: str = _PROC) -> int:
-    """Return the resident bytes of a process without shared memory, with its page tables; 0 when it is gone.
+    """Return the bytes that a process has without shared memory and pages of files; 0 when it is gone.
 
-    Pages of files, and pages that a fork shares, count in every process.
+    Pages that a fork shares count in each process; see `fair_memory`.
     """
     return 1024 * _sum_of(_OWN_MEMORY, f"{proc}/{pid}/status")
+
+
+def fair_memory(pid: int, proc: str = _PROC) -> int:
+    """Return the same with shared pages divided among the processes that share them. Takes long for large ones."""
+    return min(own_memory(pid, proc), 1024 * _sum_of(_FAIR_MEMORY, f"{proc}/{pid}/smaps_rollup") or 1 << 62)
 
 
 def written_bytes(pid: int, proc: str = _PROC) -> int:

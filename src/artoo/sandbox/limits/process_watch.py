@@ -11,7 +11,7 @@ from artoo.sandbox.limits.cgroup import Group
 from artoo.sandbox.limits.disk_watch import disk_usage
 from artoo.sandbox.limits.hidden_memory import Held, held_by
 from artoo.sandbox.limits.looking import Counters, Excess, Pace, blame, changed, mib
-from artoo.sandbox.limits.process_tree import Member, members_below, own_memory, read_file
+from artoo.sandbox.limits.process_tree import Member, fair_memory, members_below, own_memory, read_file
 from artoo.sandbox.reading.mount_table import in_memory
 
 _LEAST_MEMORY, _LEAST_TASKS = 32 << 20, 16
@@ -92,7 +92,10 @@ class ProcessWatch:
 
     def _memory(self, members: list[Member], held: Held) -> int:
         if self._group is None:
-            return sum(own_memory(one.pid) for one in members) + held.memory_bytes
+            own = sum(own_memory(one.pid) for one in members)
+            if own + held.memory_bytes > self._limits.memory_bytes:  # servers fork workers that share most of it
+                own = sum(fair_memory(one.pid) for one in members)
+            return own + held.memory_bytes
         named, _ = disk_usage(in_memory(self._directories), 1 << 62, self._limits.paths)
         return self._group.memory_bytes() - named
 

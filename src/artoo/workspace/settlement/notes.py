@@ -36,8 +36,10 @@ def noted_acts(artoo_home: Path, task_id: str) -> tuple[tuple[Record, ActNote], 
     """
     found: list[tuple[Record, ActNote]] = []
     for record in records_of(artoo_home / "undo", task_id):
-        with suppress(ValidationError):
-            found.append((record, ActNote.model_validate_json(record.manifest().note)))
+        if record.made_by_older_version or (manifest := record.manifest()).rest:
+            continue
+        with suppress(ValidationError):  # a note of another kind
+            found.append((record, ActNote.model_validate_json(manifest.note)))
     return tuple(found)
 
 

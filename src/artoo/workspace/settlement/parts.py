@@ -21,7 +21,7 @@ _ORDINARY = frozenset({ChangeClass.SILENT, ChangeClass.EDIT})
 def named(directory: WorkspaceDirectory, paths: Collection[str]) -> tuple[str, ...]:
     """Return printable paths as a change set names them; relative ones start in the task's project.
 
-    Raises SandboxError for an empty path, for the root and for no path at all: a user who chose a part has not
+    Raises SandboxError for no path, and for the project or a directory above it: a user who chose a part has not
     approved everything.
     """
     if not paths:
@@ -31,8 +31,10 @@ def named(directory: WorkspaceDirectory, paths: Collection[str]) -> tuple[str, .
     for path in paths:
         absolute = path if path.startswith("/") else f"{project}/{path}"
         found.append(os.path.normpath(f"/{absolute.lstrip('/')}"))
-        if not path or found[-1] == "/":
-            raise SandboxError(f"{path!r} is no path of what the task would change; `artoo diff` lists them")
+        if not path or f"{project}/".startswith(f"{found[-1].rstrip('/')}/"):
+            raise SandboxError(
+                f"{path!r} is no path of what the task would change: name some of it, or nothing for all"
+            )
     return tuple(found)
 
 
@@ -56,15 +58,11 @@ def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
     wanted, of_git = set(files), None
     if paths is not None:
         wanted, of_git = _named(change_set, files, paths)
-    acts: tuple[GitAct, ...] = ()
-    shown: tuple[str, ...] = ()
-    if change_set.git.classes and of_git != frozenset():
-        chosen = git.chosen(change_set.git, of_git)
-        acts, shown = chosen.acts, chosen.shown
-        wanted |= chosen.files & files.keys()
+    acts, going, shown = git.acts(change_set.git, of_git)
+    wanted |= going & files.keys()
     complete = _with_needs(files, wanted, _moves(change_set.classes))
     effects = tuple(effect for effect in change_set.effects if effect.path in complete)
-    return Part(effects, acts, (*(effect.shown for effect in effects), *shown))
+    return Part(effects, acts, (*(effect.shown for effect in effects), *sorted(shown)))
 
 
 def _named(
@@ -75,9 +73,7 @@ def _named(
     wanted: set[bytes] = set()
     of_git: set[str] = set()
     for path in paths:
-        raw = path_bytes(path).rstrip(b"/")
-        if not raw:
-            raise SandboxError(f"{path!r} is no path of what the task would change; `artoo diff` lists them")
+        raw = path_bytes(path)
         chosen = {one for one in files if one == raw or one.startswith(raw + b"/")}
         by_git = {shown for one, shown in git_paths.items() if one == raw or one.startswith(raw + b"/")}
         if not chosen and not by_git:
