@@ -271,7 +271,8 @@ def test_tools_come_by_priority() -> None:
 async def test_the_built_in_tools_have_the_order_of_the_specification(toolbox: SubTaskToolbox) -> None:
     """Index search, glob, read and write, then the programs."""
     names = [spec.name for spec in toolbox.specs]
-    assert names == ["find_files", "glob", "find_text", "read_file", "write_file", "edit_file", "shell", "python"]
+    files = ["find_files", "glob", "find_text", "read_file", "write_file", "edit_file"]
+    assert names == [*files, "shell", "python", "process"]
 
 
 async def test_no_alias_is_another_name(toolbox: SubTaskToolbox) -> None:

@@ -20,6 +20,8 @@ from artoo.tools.tool import Arguments, Outcome, argument, number
 from artoo.tools.under_way import Announcing, current_act, current_subtask, goes_out
 
 _ACTIONS = ("wait", "read", "write", "stop", "list")
+_MARK_ROOM = 120
+"""Characters for the line that says how much is left out."""
 _AFTER_INPUT_SECONDS = 1.0
 """How long a call looks for an answer after it has sent input."""
 
@@ -33,7 +35,7 @@ _SPEC = ToolSpec(
         Parameter("timeout", "with wait: seconds, default 120", required=False, type="number"),
         Parameter("offset", "with read: the byte to begin at", required=False, type="number"),
     ),
-    priority=62,
+    priority=62,  # after the programs that it is about
     reads=False,
 )
 
@@ -129,7 +131,7 @@ class ProcessTool(Announcing):
         """Return what the process printed since it was last shown, its beginning and end if it is much."""
         stdout, stderr = tracked.process.printed
         end = stdout.total_bytes + stderr.total_bytes
-        new, half = end - tracked.shown, self.kept // 2
+        new, half = end - tracked.shown, (self.kept - _MARK_ROOM) // 2
         if new <= self.kept:
             data, _ = tracked.process.read(tracked.shown, self.kept)
             text, cut = _text(data), False
