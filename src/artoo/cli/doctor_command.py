@@ -48,7 +48,13 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
     to_fetch = 0
     if config is not None:
         answering, to_fetch = await models(config, environ)
-        findings += [*answering, diagnosis.workspace(config), *servers(config), *await team(config)]
+        findings += [
+            *answering,
+            diagnosis.workspace(config),
+            diagnosis.apply(config),
+            *servers(config),
+            *await team(config),
+        ]
     return [*findings, diagnosis.disk(home, to_fetch), diagnosis.terminal(environ)]
 
 

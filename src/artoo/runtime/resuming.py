@@ -16,6 +16,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.recording import TaskResumed
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.llm.budget import BudgetedModel, cost_of
 from artoo.loops.asking import Standing
@@ -71,7 +72,8 @@ class Resumption:
         return RunOptions(
             workspace=Path(request.workspace),
             project=Path(request.project),
-            apply=opened.apply,
+            # `all` is typed each time, or comes from the environment
+            apply=None if opened.apply is ApplyMode.ALL else opened.apply,
             allow=opened.allow,
             budgets=Budgets(calls=opened.max_calls, tokens=opened.max_tokens, money=opened.max_money),
             strict_roles=opened.strict_roles,
@@ -183,7 +185,7 @@ def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) 
         raise ConfigurationError(f"task {recording.task_id} was begun with other knowledge than the agent has now")
     if recording.opened.standing and agent is None:
         raise ConfigurationError(
-            f"task {recording.task_id} was done for a standing agent, with its rights and in a workspace of its own; "
+            f"task {recording.task_id} was done for a standing agent, with its rights, in a workspace of its own; "
             "the agent takes its work up again when `artoo serve` runs"
         )
     if not Path(recording.request.project).is_dir():

@@ -114,8 +114,8 @@ class Workshop:
 
         if caller is not None:
             by = caller.asked_by
-            return Answers(policies, everywhere(caller.confirm, by.protocol), mode, through=by.label)
-        return Answers(policies, everywhere(self.confirm, HERE), mode)
+            return Answers(policies, everywhere(caller.confirm, by.protocol), mode, through=by.label, roots=roots)
+        return Answers(policies, everywhere(self.confirm, HERE), mode, roots=roots)
 
     def _policies(self, options: RunOptions, project: Path, home: Path) -> Policies:
         from artoo.tools.policy import Policies
@@ -135,10 +135,12 @@ class Workshop:
             # Probes the kernel: only for real tasks.
             from artoo.ports.workspace import MIB, SandboxLimits
             from artoo.sandbox.backends.select import open_backend
-            from artoo.workspace.open import open_workspaces
+            from artoo.workspace.open import workspaces_in
 
             limits = SandboxLimits(disk_bytes=self.config.limits.view_megabytes * MIB)
-            self._workspaces = open_workspaces(await open_backend(self.config.home), self.config.home, limits)
+            self._workspaces = workspaces_in(
+                await open_backend(self.config.home), self.config.home, limits=limits
+            )
         return self._workspaces(task_id, roots)
 
     async def hands(
