@@ -8,6 +8,7 @@ import functools
 import itertools
 import os
 import shutil
+import stat
 import tempfile
 import traceback
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -64,7 +65,7 @@ class Home:
         self.scratch.mkdir(mode=0o700, parents=True)
         layout = Layout("task", roots, self.artoo_home, self.scratch, limits=limits or SandboxLimits())
         if not backend.has_overlay:
-            shutil.copytree(self.project, self.copy, symlinks=True)
+            shutil.copytree(self.project, self.copy, symlinks=True, ignore=_no_plain_things)
             return replace(layout, copies=((self.project, self.copy),))
         layers: list[Layer] = []
         for number, root in enumerate(backend.roots_to_cover(roots)):
@@ -73,6 +74,14 @@ class Home:
             (upper / "work").mkdir()
             layers.append(Layer(root, upper / "up", upper / "work"))
         return replace(layout, layers=tuple(layers))
+
+
+def _no_plain_things(directory: str, names: list[str]) -> list[str]:
+    """What is no file, directory or link: devices and pipes are not copied."""
+    modes = {name: os.lstat(os.path.join(directory, name)).st_mode for name in names}
+    return [
+        name for name, mode in modes.items() if stat.S_IFMT(mode) not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+    ]
 
 
 @dataclass

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -127,3 +129,35 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     home = tmp_path.resolve() / "home"
     (home / "project").mkdir(parents=True)
     return World(home, bool(request.param))
+
+
+def as_plain_user(file: Path) -> None:
+    """Run the tests of a file again as a user without rights; skip where this is one, or none can start Python."""
+    python = f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+    if os.geteuid() != 0:
+        pytest.skip("this is a plain user already")
+    if not os.access(python, os.X_OK):
+        pytest.skip(f"a plain user can start no {python}")
+    here = Path(__file__).parent
+    place = Path("/tmp") / f"artoo-plain-{os.getpid()}"
+    library = next(path for path in sys.path if path.endswith("site-packages"))
+    options = ("-q", "-x", "-n0", "-p", "no:cacheprovider", f"--basetemp={place}")
+    environment = {
+        "PATH": os.defpath,
+        "HOME": "/tmp",
+        "PYTHONPATH": os.pathsep.join((str(here.parents[1] / "src"), library)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    done = subprocess.run(
+        (*user, python, "-m", "pytest", *options, str(file)),
+        env=environment,
+        cwd=here.parents[1],
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+    if place.exists():
+        remove(place)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

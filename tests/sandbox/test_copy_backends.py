@@ -116,6 +116,45 @@ async def test_modes_owners_and_times_can_be_changed_in_the_copy(landlock: Backe
     assert (ended.stdout.text.split(), ended.stderr.text) == (["ran", "2001-02-03", "600", "first", "755"], "")
 
 
+async def test_a_path_that_is_exchanged_changes_nothing_outside(
+    landlock: Backend, home: Home, tmp_path: Path
+) -> None:
+    """While a link swings between a file of the copy and one outside, many mode changes go through it."""
+    outside = tmp_path.resolve() / "outside"
+    outside.write_text("same")
+    outside.chmod(0o640)
+    script = f"""
+import os, threading
+open('own', 'w').close()
+for name, target in (('in', 'own'), ('out', {str(outside)!r})):
+    os.symlink(target, name)
+done = threading.Event()
+def swing():
+    number = 0
+    while not done.is_set():
+        os.link('in' if number % 2 else 'out', 'next', follow_symlinks=False)
+        os.replace('next', 'link')
+        os.path.lexists('next') and os.unlink('next')
+        number += 1
+swinging = threading.Thread(target=swing)
+swinging.start()
+answers = {{True: 0, False: 0}}
+for _ in range(2000):
+    try:
+        os.chmod('link', 0o777)
+        answers[True] += 1
+    except OSError:
+        answers[False] += 1
+done.set()
+swinging.join()
+print(min(answers.values()) > 0)
+"""
+    async with opened(landlock, home) as commands:
+        ended = await commands.run(Command(("python3", "-c", script)))
+    assert (ended.stdout.text, ended.stderr.text) == ("True\n", "")
+    assert outside.stat().st_mode & 0o777 == 0o640
+
+
 async def test_signals_reach_processes_of_commands_only(landlock: Backend, home: Home) -> None:
     """A command ends what it or another command started; artoo and the supervisor are out of reach."""
     async with opened(landlock, home) as commands:

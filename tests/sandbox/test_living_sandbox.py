@@ -9,13 +9,15 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from living import World, until
+from living import World, as_plain_user, until
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import CommandLimits
+from artoo.sandbox.protocols import Layer
 
 _HERE = Path(__file__).parent
 
@@ -24,7 +26,12 @@ async def test_a_command_tells_how_it_ended(world: World) -> None:
     """Exit codes, signals, both streams, standard input, variables and the working directory arrive as they are."""
     async with world.sandbox() as commands:
         ended = await commands.bash("echo out; echo err >&2; exit 7")
-        assert (ended.status, ended.exit_code, ended.stdout.text, ended.stderr.text) == ("error", 7, "out\n", "err\n")
+        assert (ended.status, ended.exit_code, ended.stdout.text, ended.stderr.text) == (
+            "error",
+            7,
+            "out\n",
+            "err\n",
+        )
         ended = await commands.bash("kill -SEGV $$")
         assert (ended.status, ended.exit_code) == ("killed", 128 + signal.SIGSEGV)
         assert "SIGSEGV" in ended.notes[0]
@@ -37,7 +44,7 @@ async def test_a_command_tells_how_it_ended(world: World) -> None:
 
 
 async def test_a_program_is_found_as_a_shell_finds_it(world: World) -> None:
-    """On PATH; scripts without a first line run; what is missing or no program says so, with a shell's exit code."""
+    """On PATH; scripts without a first line run; what is missing or no program says so, as a shell does."""
     (world.project / "script").write_text("echo no first line: $1\n")
     (world.project / "script").chmod(0o755)
     (world.project / "data").write_text("")
@@ -55,7 +62,7 @@ async def test_a_program_is_found_as_a_shell_finds_it(world: World) -> None:
 
 
 async def test_arguments_and_input_may_be_large(world: World) -> None:
-    """Words of more than a packet, and more input than a pipe holds, arrive whole; too many are the program's error."""
+    """Words of more than a packet, and more input than a pipe holds, arrive whole; too many are an error."""
     words = ["x" * 100_000] * 5
     async with world.sandbox() as commands:
         assert (await commands.run("bash", "-c", 'echo $# "${#1}"', "bash", *words)).stdout.text == "5 100000\n"
@@ -64,13 +71,13 @@ async def test_arguments_and_input_may_be_large(world: World) -> None:
 
 
 async def test_a_server_answers_ten_later_calls(world: World) -> None:
-    """What one call starts in the background serves the next ones, and is named as left running."""
+    """What one call starts in the background serves the next ones, and the call says that it runs on."""
     (world.project / "page").write_text("served\n")
     fetch = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8123/page').read().decode(), end='')"
     async with world.sandbox() as commands:
         ended = await commands.bash("nohup python3 -m http.server 8123 >log 2>&1 & echo started")
         assert ended.stdout.text == "started\n"
-        assert any("http.server 8123" in note for note in ended.notes)
+        assert "left running in the background" in ended.notes[0]
         await commands.bash("until curl -s --noproxy '*' 127.0.0.1:8123 >/dev/null; do sleep 0.05; done")
         for _ in range(10):
             assert (await commands.run("python3", "-c", fetch)).stdout.text == "served\n"
@@ -147,14 +154,16 @@ async def test_much_output_is_kept_at_both_ends(world: World) -> None:
 
 
 def _memory() -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024
 
 
 async def test_a_process_that_ignores_sigterm_is_killed(world: World) -> None:
     """With its children and what hid in a session of its own; a polite one may clean up first."""
     async with world.sandbox() as commands:
-        script = "trap '' TERM; setsid bash -c 'trap \"\" TERM; sleep 61' & (trap '' TERM; sleep 62) & echo up; wait"
+        script = (
+            "trap '' TERM; setsid bash -c 'trap \"\" TERM; sleep 61' & (trap '' TERM; sleep 62) & echo up; wait"
+        )
         process = await commands.start("bash", "-c", f"{script}; sleep 63")
         await until(lambda: process.printed[0].text == "up\n")
         began = time.monotonic()
@@ -162,7 +171,9 @@ async def test_a_process_that_ignores_sigterm_is_killed(world: World) -> None:
         assert (ended.status, ended.exit_code) == ("stopped", None)
         assert time.monotonic() - began < 5
         assert "sleep 6" not in await commands.says("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
-        polite = await commands.start("bash", "-c", "trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.1; done")
+        polite = await commands.start(
+            "bash", "-c", "trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.1; done"
+        )
         await until(lambda: polite.printed[0].text == "up\n")
         assert (await polite.stop()).stdout.text == "up\nbye\n"
 
@@ -237,7 +248,7 @@ def _processes_with(words: str) -> list[int]:
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                if words in Path(f"/proc/{entry}/cmdline").read_text(errors="replace"):
+                if words in Path(f"/proc/{entry}/cmdline").read_text("utf-8", "replace"):
                     found.append(int(entry))
             except OSError:
                 continue
@@ -279,7 +290,7 @@ asyncio.run(main())
 
 async def test_a_killed_artoo_leaves_no_process(world: World) -> None:
     """After kill -9 neither commands nor the sandbox's own processes are left, and the next sandbox opens."""
-    victim = subprocess.Popen(
+    victim = subprocess.Popen(  # noqa: ASYNC220 - the test waits for its first line anyway
         (sys.executable, "-c", _VICTIM, str(_HERE), str(world.home), str(world.user_namespace)),
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -319,33 +330,13 @@ async def test_a_start_that_is_cancelled_leaves_nothing(world: World) -> None:
 async def test_a_check_runs_over_the_workspace_and_leaves_nothing(world: World) -> None:
     """A throw-away sandbox sees what the task made, also while the task's own sandbox lives."""
     (world.project / "a").write_text("user's")
+    over = Layer(world.home, below=(world.upper,))
     async with world.sandbox() as commands:
         await commands.bash("echo task > b; rm a")
-        layout = world.layout()
-        (layer,) = layout.layers
-        once = await world.backend.open(
-            type(layout)(
-                "t",
-                layout.roots,
-                layout.artoo_home,
-                layout.scratch,
-                layers=(type(layer)(layer.root, below=(world.upper,)),),
-            )
-        )
-        try:
-            process = await once.start(_command("ls; cat b; echo check > c; rm b; ls"), "check", world.task / "out")
-            ended = await process.wait(20)
-            assert ended is not None and ended.stdout.text == "b\ntask\nc\n", ended
-        finally:
-            await once.close()
+        async with world.sandbox(lambda layout: replace(layout, layers=(over,))) as once:
+            assert await once.says("ls; cat b; echo check > c; rm b; ls") == "b\ntask\nc\n"
         assert await commands.says("ls") == "b\n"
     assert sorted(os.listdir(world.upper / "project")) == ["a", "b"]
-
-
-def _command(script: str):  # noqa: ANN202
-    from artoo.ports.workspace import Command
-
-    return Command(("bash", "-c", script))
 
 
 async def test_a_socket_listens_inside(world: World) -> None:
@@ -374,27 +365,7 @@ async def test_commands_find_each_others_limits(world: World) -> None:
         assert await commands.says("head -c 8192 /dev/zero > large; wc -c < large") == "8192\n"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="this is a plain user already")
 @pytest.mark.timeout(180)
-def test_all_of_this_holds_for_a_plain_user(tmp_path: Path) -> None:
+def test_all_of_this_holds_for_a_plain_user() -> None:
     """These tests again, as a user without any rights."""
-    python = f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
-    if not os.access(python, os.X_OK):
-        pytest.skip(f"a plain user can start no {python}")
-    place = Path("/tmp") / f"artoo-plain-{os.getpid()}"
-    library = next(path for path in sys.path if path.endswith("site-packages"))
-    done = subprocess.run(
-        ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", python, "-m", "pytest", "-q", "-x")
-        + ("-p", "no:cacheprovider", "-n0", f"--basetemp={place}", __file__),
-        env={
-            "PATH": os.defpath,
-            "HOME": "/tmp",
-            "PYTHONPATH": os.pathsep.join((str(_HERE.parents[1] / "src"), library)),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-        cwd=_HERE.parents[1],
-        capture_output=True,
-        text=True,
-        timeout=170,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    as_plain_user(Path(__file__))

@@ -16,8 +16,8 @@ import pytest
 from artoo.workspace.commit import execute
 
 _OPERATIONS = (
-    *("rename", "replace", "link", "symlink", "unlink", "mkdir", "rmdir", "chmod", "chown", "fsync", "utime", "write"),
-    *("setxattr", "removexattr", "open"),
+    *("rename", "replace", "link", "symlink", "unlink", "mkdir", "rmdir", "chmod", "chown", "fsync", "utime"),
+    *("write", "setxattr", "removexattr", "open"),
 )
 _RENAMES = ("exchange", "put_new")
 
@@ -27,7 +27,7 @@ def killed(act: Callable[[], object], fuse: int) -> bool:
     child = os.fork()
     if child == 0:
         try:
-            _watch(setattr, fuse, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            burn(fuse)
             act()
         except BaseException:  # noqa: BLE001 - the child must end here, whatever happens in it
             traceback.print_exc()
@@ -37,6 +37,11 @@ def killed(act: Callable[[], object], fuse: int) -> bool:
     code = os.waitstatus_to_exitcode(status)
     assert code in (0, -signal.SIGKILL)
     return code == 0
+
+
+def burn(fuse: int) -> None:
+    """Kill this process right before its n-th change on disk from now on."""
+    _watch(setattr, fuse, lambda: os.kill(os.getpid(), signal.SIGKILL))
 
 
 @contextmanager

@@ -30,6 +30,10 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import BackendName, Command, Process
 from artoo.sandbox.backends.bubblewrap_mounts import MountPlan, overlay_roots
 from artoo.sandbox.limits import seccomp
+from artoo.sandbox.limits.cgroup import Group, open_group
+from artoo.sandbox.limits.looking import Excess
+from artoo.sandbox.limits.monitor import SandboxMonitor
+from artoo.sandbox.network.command_proxy import proxied
 from artoo.sandbox.output import Output
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.reading.environment import cleaned
@@ -38,7 +42,7 @@ from artoo.sandbox.reading.programs import find_program
 from artoo.sandbox.reading.readable_settings import lay_git_extract
 from artoo.sandbox.supervisor.client import SupervisorClient
 from artoo.sandbox.supervisor.mounter_client import Mounter
-from artoo.sandbox.supervisor.process import SandboxProcess
+from artoo.sandbox.supervisor.process import SandboxProcess, pid_of
 from artoo.sandbox.supervisor.script import script_descriptor
 
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
@@ -87,16 +91,15 @@ class BubblewrapBackend:
 
     async def open(self, layout: Layout) -> BubblewrapSandbox:
         """See Backend. Cancelling leaves nothing."""
-        loop = asyncio.get_running_loop()
-        launching = loop.run_in_executor(None, self._launch, layout)
+        directories = (*(layer.upper for layer in layout.layers if layer.upper is not None), layout.scratch)
+        group = await open_group(layout.limits, directories)
         try:
-            launched = await asyncio.shield(launching)
-        except asyncio.CancelledError:
-            await asyncio.wait({launching})
-            if launching.exception() is None:
-                launching.result().discard()
+            launched = await self._launched(layout, group)
+        except BaseException:
+            if group is not None:
+                await group.close()
             raise
-        sandbox = BubblewrapSandbox(layout, launched, user_namespace=self.user_namespace)
+        sandbox = BubblewrapSandbox(self, layout, launched, group)
         try:
             await sandbox.begin()
         except BaseException:
@@ -104,7 +107,17 @@ class BubblewrapBackend:
             raise
         return sandbox
 
-    def _launch(self, layout: Layout) -> Launched:
+    async def _launched(self, layout: Layout, group: Group | None) -> Launched:
+        launching = asyncio.get_running_loop().run_in_executor(None, self._launch, layout, group)
+        try:
+            return await asyncio.shield(launching)
+        except asyncio.CancelledError:
+            await asyncio.wait({launching})
+            if launching.exception() is None:
+                launching.result().discard()
+            raise
+
+    def _launch(self, layout: Layout, group: Group | None) -> Launched:
         """Start bubblewrap, which starts the supervisor. Blocking."""
         place = _make_place(layout.artoo_home / "sandboxes")
         opened = ExitStack()
@@ -127,7 +140,7 @@ class BubblewrapBackend:
                 *(str(theirs.fileno()), *options),
             )
             process = subprocess.Popen(
-                argv,
+                argv if group is None else group.joining(argv),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
@@ -144,7 +157,8 @@ class BubblewrapBackend:
             raise
         finally:
             opened.close()
-        return Launched(process, ours, complaints, place, plan.unseen, env)
+        written = (*plan.written, layout.scratch)
+        return Launched(process, ours, complaints, place, plan.unseen, env, written)
 
     def _isolation(self) -> Iterator[str]:
         yield from ("--new-session", "--as-pid-1", "--unshare-pid", "--unshare-ipc", "--unshare-net")
@@ -159,7 +173,10 @@ class BubblewrapBackend:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A bubblewrap that was started, with what belongs to it. `env`: variables for every command."""
+    """A bubblewrap that was started, with what belongs to it.
+
+    `env`: variables for every command. `written`: the directories outside in which commands write.
+    """
 
     process: subprocess.Popen[bytes]
     channel: socket.socket
@@ -167,6 +184,7 @@ class Launched:
     place: Place
     hidden: tuple[str, ...]
     env: dict[str, str]
+    written: tuple[Path, ...]
 
     def complaint(self) -> str:
         """Return what bubblewrap or the supervisor wrote to standard error last."""
@@ -187,10 +205,14 @@ class Launched:
 class BubblewrapSandbox:
     """Implements `protocols.Sandbox`."""
 
-    def __init__(self, layout: Layout, launched: Launched, *, user_namespace: bool) -> None:
+    def __init__(self, backend: BubblewrapBackend, layout: Layout, launched: Launched, group: Group | None) -> None:
+        self._backend = backend
         self._layout = layout
         self._launched = launched
-        self._user_namespace = user_namespace
+        self._group = group
+        self._monitor: SandboxMonitor | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         self._client = SupervisorClient(launched.channel)
         self._mounter: Mounter | None = None
         self._namespaces: tuple[int, int] | None = None
@@ -209,8 +231,16 @@ class BubblewrapSandbox:
         self._root, mounts, network, *others = ready.descriptors
         self._namespaces = (mounts, network)
         self._pidfd = others[0] if others else None
-        if self._user_namespace:
+        if self._backend.user_namespace:
             self._helper()  # it limits kernel objects, which takes it some milliseconds
+        leader = None if self._pidfd is None else pid_of(self._pidfd)
+        if leader is None:
+            raise SandboxError("the kernel is too old for this sandbox: Linux 5.11 or newer is needed")
+        self._monitor = SandboxMonitor(
+            leader, self._launched.written, self._layout.limits, self._end_at_limit, self._group
+        )
+        # Kept in an attribute, because the event loop itself holds tasks only weakly.
+        self._watching = asyncio.get_running_loop().create_task(self._monitor.run())
 
     @property
     def root(self) -> int | None:
@@ -226,15 +256,26 @@ class BubblewrapSandbox:
 
     async def start(self, command: Command, process_id: str, output: Path) -> Process:
         """See Sandbox."""
-        if not self.alive:
+        if not self.alive or self._monitor is None:
             raise SandboxError("the sandbox has ended; the next command starts a new one")
-        cwd = command.cwd or self._layout.roots.project
-        env = {**cleaned({**os.environ, **self._launched.env}, self._layout.roots, command), "PWD": str(cwd)}
+        roots = self._layout.roots
+        cwd = command.cwd or roots.project
+        env = {**cleaned(os.environ, roots, command), **self._launched.env, **command.env, "PWD": str(cwd)}
         process = SandboxProcess(
-            self._client, process_id, command, Output(output, command.limits, command.on_output)
+            self._client,
+            process_id,
+            command,
+            Output(output, command.limits, command.on_output),
+            network=proxied(command, roots.home, self.listen),
+            explain_kill=self._monitor.explain_kill,
         )
-        await process.start(command.argv, env, cwd)
         self._processes[process_id] = process
+        try:
+            await process.start(command.argv, env, cwd)
+        except BaseException:
+            del self._processes[process_id]
+            raise
+        self._monitor.wake()
         return process
 
     async def refresh(self) -> None:
@@ -251,6 +292,7 @@ class BubblewrapSandbox:
             self._client.close()
             self._closing = asyncio.get_running_loop().run_in_executor(None, self._end)
         await asyncio.shield(self._closing)
+        await self._stop_watching()
         for process in self._processes.values():
             await process.wait()
             process.close()
@@ -263,6 +305,26 @@ class BubblewrapSandbox:
         if self._mounter is not None:
             self._mounter.close()
         self._launched.discard()
+
+    async def _stop_watching(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait({self._watching})
+            self._watching = None
+        if self._group is not None:
+            group, self._group = self._group, None
+            await group.close()
+
+    def _end_at_limit(self, excess: Excess) -> None:
+        """End the command that exceeds a limit, or the largest process if no command can be named."""
+        process = None if excess.command is None else self._processes.get(excess.command)
+        if process is None:
+            with suppress(OSError):
+                os.kill(excess.pid, signal.SIGKILL)
+            return
+        task = asyncio.get_running_loop().create_task(process.end_at_limit(excess.status, excess.note))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
     def _helper(self) -> Mounter:
         if not self.alive or self._namespaces is None:

@@ -80,6 +80,11 @@ class MountPlan:
         ]
         return cls(layout, place, bound, covered, tuple(unseen))
 
+    @property
+    def written(self) -> tuple[Path, ...]:
+        """The upper directories, once `arguments` has made those that are thrown away."""
+        return tuple(layer.upper or self.place / f"upper-{n}" for n, layer in enumerate(self.layout.layers))
+
     def arguments(self) -> Iterator[str]:
         """Yield bubblewrap's arguments, and make the directories that they name. Raises OSError (disk full)."""
         layout = self.layout

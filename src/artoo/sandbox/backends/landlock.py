@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import platform
 import stat
 import struct
 from collections.abc import Iterator
@@ -16,8 +17,12 @@ _SOURCES = ("/dev/random", "/dev/urandom")
 _UNSUPPORTED = ("setxattr", "lsetxattr", "fsetxattr")
 """Calls that are answered as by a file system without extended attributes: `cp -a` then goes without them."""
 
+_FCNTL, _IOCTL = {"x86_64": 72, "aarch64": 25}, {"x86_64": 16, "aarch64": 29}
+_NAME_A_PROCESS = ((_FCNTL, (8, 10, 15)), (_IOCTL, (0x8901, 0x8902)))
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP: a file sends any signal to any process of the user."""
+
 _LOAD, _JUMP_EQUAL, _RETURN = 0x20, 0x15, 0x06
-_NUMBER, _ARCHITECTURE = 0, 4
+_NUMBER, _ARCHITECTURE, _SECOND_ARGUMENT = 0, 4, 24
 _ASK_BROKER, _ERRNO = 0x7FC00000, 0x00050000
 
 
@@ -46,6 +51,12 @@ def _first_steps(brokered: dict[int, str]) -> bytes:
     ]
     for number, answer in answers.items():
         steps += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, answer)]
+    for call, requests in _NAME_A_PROCESS:
+        number = call[platform.machine()]
+        steps += [(_JUMP_EQUAL, 0, 2 * len(requests) + 2, number), (_LOAD, 0, 0, _SECOND_ARGUMENT)]
+        for request in requests:
+            steps += [(_JUMP_EQUAL, 0, 1, request), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+        steps.append((_LOAD, 0, 0, _NUMBER))
     return b"".join(struct.pack("<HBBI", *step) for step in steps)
 
 

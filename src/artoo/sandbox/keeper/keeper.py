@@ -15,12 +15,14 @@ With Landlock, the keeper also performs the system calls that Landlock cannot re
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.util
 import json
 import os
 import select
 import signal
+import socket
 import struct
 import sys
 import time
@@ -142,29 +144,10 @@ def _install_filter(program: bytes) -> int:
     return _check(listener, "seccomp")
 
 
-def _send_descriptor(socket_fd: int, descriptor: int) -> None:
-    import _socket
-
-    through = _socket.socket(fileno=os.dup(socket_fd))
-    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", descriptor))
-    through.sendmsg([b"."], [rights])
-    through.close()
-
-
-def _receive_descriptor(socket_fd: int) -> int | None:
-    """Return the descriptor, None if the sender ended first."""
-    import _socket
-
-    through = _socket.socket(fileno=socket_fd)
-    _, ancillary, _, _ = through.recvmsg(1, _socket.CMSG_SPACE(4))
-    through.close()
-    return struct.unpack("i", ancillary[0][2])[0] if ancillary else None
-
-
 # --- the supervisor ---------------------------------------------------------------------------------------------
 
 
-def _become_supervisor(config: dict[str, Any], supervisor_fd: int, report: int) -> NoReturn:
+def _become_supervisor(config: dict[str, Any], supervisor_fd: int, report: socket.socket) -> NoReturn:
     """Confine this process and execute the supervisor; on failure, write the reason to `report`."""
     try:
         os.setsid()
@@ -176,35 +159,32 @@ def _become_supervisor(config: dict[str, Any], supervisor_fd: int, report: int) 
                 _drop_capabilities(_ROOT_KEEPS)
             restrict_files(config["readable"], ["/"], config["writable"], config["devices"])
             listener = _install_filter(bytes.fromhex(config["filter"]))
-            _send_descriptor(report, listener)
+            socket.send_fds(report, [b"."], [listener])
             os.close(listener)
         os.set_inheritable(supervisor_fd, True)
         os.execve(config["argv"][0], config["argv"], config["env"])
     except OSError as error:
-        os.write(report, f"x{error}".encode())
+        report.send(f"x{error}".encode())
     os._exit(126)
 
 
 def _start_supervisor(config: dict[str, Any], control: int, supervisor_fd: int) -> tuple[int, int | None]:
     """Return the supervisor's pid and the filter's listener. Raises OSError with the reason if it did not start."""
-    import _socket
-
-    ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
         ours.close()
         os.close(control)
-        _become_supervisor(config, supervisor_fd, theirs.fileno())
+        _become_supervisor(config, supervisor_fd, theirs)
     theirs.close()
     os.close(supervisor_fd)
-    listener = _receive_descriptor(os.dup(ours.fileno())) if config["mode"] == "landlock" else None
-    problem = b""
-    while data := ours.recv(4096):  # until exec closes the other end
-        problem += data
+    problem, listeners, _, _ = socket.recv_fds(ours, 4096, 1)  # empty as soon as exec closes the other end
+    if listeners:
+        problem = ours.recv(4096)
     ours.close()
-    if problem:
-        raise OSError(problem.decode(errors="replace").lstrip("x"))
-    return pid, listener
+    if problem or (config["mode"] == "landlock" and not listeners):
+        raise OSError(problem.decode(errors="replace").lstrip("x") or "its first process was killed")
+    return pid, listeners[0] if listeners else None
 
 
 # --- the end ----------------------------------------------------------------------------------------------------
@@ -230,12 +210,25 @@ def descendants(of: int) -> list[int]:
     return found
 
 
-def _signal_all(pids: list[int], number: int) -> None:
+def end_everything() -> None:
+    """Kill and reap all descendants."""
+    deadline = time.monotonic() + _GIVE_UP_SECONDS
+    while time.monotonic() < deadline:
+        stopped: set[int] = set()
+        # All are stopped before the first is killed: a fork bomb would otherwise be faster than this loop.
+        while new := set(descendants(os.getpid())) - stopped:
+            _signal_all(new, signal.SIGSTOP)
+            stopped |= new
+        _signal_all(stopped, signal.SIGKILL)
+        if _reap() is None:
+            return
+        time.sleep(0.002)
+
+
+def _signal_all(pids: set[int], number: int) -> None:
     for pid in pids:
-        try:
+        with contextlib.suppress(OSError):  # it ended meanwhile
             os.kill(pid, number)
-        except OSError:  # ended meanwhile
-            continue
 
 
 def _reap() -> set[int] | None:
@@ -247,21 +240,6 @@ def _reap() -> set[int] | None:
     except ChildProcessError:
         return None
     return reaped
-
-
-def end_everything() -> None:
-    """Kill and reap all descendants."""
-    deadline = time.monotonic() + _GIVE_UP_SECONDS
-    while time.monotonic() < deadline:
-        stopped: set[int] = set()
-        # All are stopped before the first is killed: a fork bomb would otherwise be faster than this loop.
-        while new := set(descendants(os.getpid())) - stopped:
-            _signal_all(list(new), signal.SIGSTOP)
-            stopped |= new
-        _signal_all(list(stopped), signal.SIGKILL)
-        if _reap() is None:
-            return
-        time.sleep(0.002)
 
 
 # --- main -------------------------------------------------------------------------------------------------------
@@ -284,15 +262,14 @@ def _ignore(number: int, frame: object) -> None:
 
 def _serve(control: int, supervisor: int, broker: Any) -> None:
     """Answer the filter's questions until artoo closes the control socket or the supervisor ends."""
-    read, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
-    os.set_blocking(write, False)
+    read, write = os.pipe()
+    for descriptor in (read, write):
+        os.set_blocking(descriptor, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, _ignore)
     poll = select.poll()
-    for descriptor in (control, read):
+    for descriptor in (control, read, *([] if broker is None else [broker.listener])):
         poll.register(descriptor, select.POLLIN)
-    if broker is not None:
-        poll.register(broker.listener, select.POLLIN)
     while True:
         reaped = _reap()
         if reaped is None or supervisor in reaped:
@@ -302,11 +279,9 @@ def _serve(control: int, supervisor: int, broker: Any) -> None:
             return
         if read in ready:
             os.read(read, 4096)
-        if broker is not None and broker.listener in ready:
-            if not ready[broker.listener] & select.POLLIN:
-                poll.unregister(broker.listener)
-            else:
-                broker.answer()
+        # Without a call to receive (when the last process has ended) receiving one would block on older kernels.
+        if broker is not None and ready.get(broker.listener, 0) & select.POLLIN:
+            broker.answer()
 
 
 def main() -> int:

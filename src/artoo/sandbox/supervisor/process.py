@@ -7,13 +7,14 @@ import os
 import signal
 import termios
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, suppress
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Captured
 from artoo.ports.workspace import Command, Ended, EndStatus
+from artoo.sandbox.network.command_proxy import CommandNetwork
 from artoo.sandbox.output import Output
 from artoo.sandbox.supervisor.client import Mode, Request, Started, SupervisorClient, file_of
 from artoo.sandbox.supervisor.waiting import waits_for_input
@@ -29,10 +30,27 @@ _LOOK_SECONDS = 0.05
 
 
 class SandboxProcess:
-    """Implements `ports.workspace.Process` for a command that a supervisor started. Used in one event loop."""
+    """Implements `ports.workspace.Process` for a command that a supervisor started. Used in one event loop.
 
-    def __init__(self, client: SupervisorClient, process_id: str, command: Command, output: Output) -> None:
+    `network` is entered before the command starts and left when it has ended. `explain_kill` is asked about a
+    SIGKILL that artoo did not send: whether the kernel sent it for lack of memory.
+    """
+
+    def __init__(
+        self,
+        client: SupervisorClient,
+        process_id: str,
+        command: Command,
+        output: Output,
+        *,
+        network: AbstractAsyncContextManager[CommandNetwork] | None = None,
+        explain_kill: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._client = client
+        self._network = network
+        self._explain_kill = explain_kill
+        self._denied: tuple[str, ...] = ()
+        self._leave = AsyncExitStack()
         self._id = process_id
         self._command = command
         self._output = output
@@ -69,7 +87,7 @@ class SandboxProcess:
     @property
     def outer_pid(self) -> int | None:
         """The process id of its first process as seen from outside; None when it has ended or is not known."""
-        return None if self._pidfd is None else _pid_of(self._pidfd)
+        return None if self._pidfd is None else pid_of(self._pidfd)
 
     @property
     def waits_for_input(self) -> bool:
@@ -131,6 +149,9 @@ class SandboxProcess:
         Raises SandboxError; then nothing of it is left.
         """
         command = self._command
+        if self._network is not None:
+            entered = await self._enter(self._network)
+            env = {**env, **entered.environment}
         with ExitStack() as opened:
             if command.pty:
                 descriptors = self._given_terminal(opened) if mode == "given-terminal" else ()
@@ -141,9 +162,20 @@ class SandboxProcess:
                 self._take(await self._client.start(request, self._on_end))
             except BaseException:
                 self.close()
+                await self._leave.aclose()
                 raise
         if command.pty and command.stdin is not None:
             await self.write(command.stdin, end=not command.interactive)
+
+    async def _enter(self, network: AbstractAsyncContextManager[CommandNetwork]) -> CommandNetwork:
+        entered = await network.__aenter__()
+
+        async def leave() -> None:
+            await network.__aexit__(None, None, None)
+            self._denied = entered.denied_hosts  # complete only now
+
+        self._leave.push_async_callback(leave)
+        return entered
 
     def _pipes(self, opened: ExitStack) -> tuple[int, ...]:
         """Make what the command gets as standard input, output and error, and follow the other sides."""
@@ -227,6 +259,7 @@ class SandboxProcess:
             self._reason = reason
         if grace_seconds > 0 and (not self.exited or self._left):
             await self._client.signal(self._id, signal.SIGTERM)
+            await self._client.signal(self._id, signal.SIGCONT)  # a stopped process would not see the first
             until = time.monotonic() + grace_seconds
             with suppress(TimeoutError):
                 async with asyncio.timeout(grace_seconds):
@@ -253,7 +286,15 @@ class SandboxProcess:
 
     async def _finish(self) -> None:
         duration = time.monotonic() - self._began
-        await self._output.drain()
+        try:
+            await self._output.drain()
+            await self._leave.aclose()
+        except (OSError, SandboxError) as error:
+            self._notes.append(f"its network ended with an error: {error}")
+        finally:  # whatever happens, those who wait for the command must hear of its end
+            self._set_ended(duration)
+
+    def _set_ended(self, duration: float) -> None:
         self._close_pidfd()
         if self._output.at_end:
             self._output.close()
@@ -262,7 +303,7 @@ class SandboxProcess:
         if self._left:
             self._notes.append(f"left running in the background: {'; '.join(self._left)}")
         notes = (*self._notes, *self._output.notes)
-        self._ended = Ended(status, exit_code, *self._output.printed, duration, notes)
+        self._ended = Ended(status, exit_code, *self._output.printed, duration, notes, self._denied)
         self._finished.set()
 
     def _how(self) -> tuple[EndStatus, int | None]:
@@ -273,6 +314,9 @@ class SandboxProcess:
             return "killed", None
         if os.WIFSIGNALED(self._status):
             number = os.WTERMSIG(self._status)
+            if number == signal.SIGKILL and self._explain_kill():
+                self._notes.append("the machine ran out of memory, and the kernel ended it")
+                return "memory_limit", None
             self._notes.append(f"ended by signal {number} ({_signal_name(number)})")
             return "killed", 128 + number
         code = os.WEXITSTATUS(self._status)
@@ -291,7 +335,7 @@ def _signal_name(number: int) -> str:
         return "unknown"
 
 
-def _pid_of(pidfd: int) -> int | None:
+def pid_of(pidfd: int) -> int | None:
     """Return the process id behind a pidfd, in this process's namespace."""
     try:
         lines = Path(f"/proc/self/fdinfo/{pidfd}").read_text(encoding="ascii").splitlines()
