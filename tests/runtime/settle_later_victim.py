@@ -13,8 +13,8 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
-from apply_victim import burn
+sys.path.insert(0, str(Path(__file__).parents[1] / "workspace" / "commit"))
+from victim import burn
 
 from artoo.contracts.confirmation import PERSON, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.settling import Ending

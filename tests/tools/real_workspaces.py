@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from artoo.workspace.open import open_workspaces
+from artoo.workspace.open import workspaces_in
 
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Workspace
@@ -16,7 +16,7 @@ from artoo.sandbox.backends.select import open_backend
 async def real_workspace(roots: Roots, task_id: str = "task") -> AsyncGenerator[Workspace]:
     """Open a workspace whose artoo home is `.artoo` in the home; close it at the end."""
     home = roots.home / ".artoo"
-    workspace = open_workspaces(await open_backend(home), home)(task_id, roots)
+    workspace = workspaces_in(await open_backend(home), home)(task_id, roots)
     try:
         yield workspace
     finally:

@@ -29,12 +29,12 @@ async def sandbox(home: Path) -> list[Finding]:
 
 async def _bounds() -> Finding:
     """Return who counts the memory and processes of commands: the kernel, or artoo."""
-    from artoo.sandbox.limits.cgroup_delegation import place
+    from artoo.sandbox.limits.cgroup import group_parent
 
-    found = await asyncio.to_thread(place)
-    if found.parent is not None:
+    found = await asyncio.to_thread(group_parent)
+    if found.path is not None:
         return Finding(
-            "bounds", State.OK, f"memory and tasks of commands are held by the kernel, below {found.parent}"
+            "bounds", State.OK, f"memory and tasks of commands are held by the kernel, below {found.path}"
         )
     what = f"memory and tasks of commands are counted ten times a second, for {found.why}"
     return Finding("bounds", State.OK, what, found.remedy)

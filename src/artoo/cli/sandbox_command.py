@@ -104,7 +104,7 @@ async def _run(
     from artoo.tools.policy import Policies
     from artoo.tools.settler import Settler
     from artoo.tools.workspace_commands import WorkspaceCommands
-    from artoo.workspace.open import open_workspaces
+    from artoo.workspace.open import workspaces_in
 
     config = load_config()
     await settle_earlier(config)
@@ -112,7 +112,7 @@ async def _run(
     policies = Policies.parse((*config.allow, *options.allow), roots.project, roots.home)
     roots = replace(roots, opened=policies.opened())
     limits = SandboxLimits(disk_bytes=config.limits.view_megabytes * MIB)
-    workspace = open_workspaces(await open_backend(config.home), config.home, limits)(task_id, roots)
+    workspace = workspaces_in(await open_backend(config.home), config.home, limits=limits)(task_id, roots)
     asking, mode = dialogue(), options.mode(config.apply)
     told = _Told(Answers(policies, asking, mode), talks=asking is not None)
     used = Network(by_option=by_option)
