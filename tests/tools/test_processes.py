@@ -21,7 +21,12 @@ from artoo.workspace.changes.path_class import Places
 async def test_a_command_goes_on_after_its_timeout_and_is_waited_for(toolbox: SubTaskToolbox) -> None:
     """The first record has what it printed so far and its process id; waiting gets the rest and the exit code."""
     first = await toolbox.call("shell", {"command": "echo begun; sleep 1.2; echo done; exit 3", "timeout": "0.3"})
-    assert (first.status, first.exit_code, first.process, first.output) == (CallStatus.RUNNING, None, "p1", "begun\n")
+    assert (first.status, first.exit_code, first.process, first.output) == (
+        CallStatus.RUNNING,
+        None,
+        "p1",
+        "begun\n",
+    )
     assert "it goes on as process p1" in (first.reason or "")
     again = await toolbox.call("process", {"id": "p1", "timeout": "0.1"})
     assert (again.status, again.process, again.output) == (CallStatus.RUNNING, "p1", "")
@@ -123,7 +128,9 @@ async def test_changes_of_calls_of_two_subtasks_at_one_time_are_uncertain(roots:
 
     def made(subtask: str, command: str) -> asyncio.Future[object]:
         ticket = Ticket(f"{subtask}/1", lambda departure: None)
-        return asyncio.ensure_future(registry.toolbox(subtask, MustNot()).call("shell", {"command": command}, ticket))
+        return asyncio.ensure_future(
+            registry.toolbox(subtask, MustNot()).call("shell", {"command": command}, ticket)
+        )
 
     first, second = await asyncio.gather(made("a", "sleep 0.3"), made("b", "sleep 0.3"))
     for call in (first, second):

@@ -259,7 +259,7 @@ async def test_the_text_of_a_program_is_no_path(toolbox: SubTaskToolbox) -> None
 async def test_a_file_of_another_group_says_how_it_can_be_written(
     toolbox: SubTaskToolbox, monkeypatch: pytest.MonkeyPatch, complaint: str, user: int, told: bool
 ) -> None:
-    """A plain user's sandbox knows one group, and what the kernel says of others tells nobody that; also in a script
+    """A plain user's sandbox knows one group. What the kernel says of others does not tell that, also in a script
     that goes on."""
     monkeypatch.setattr("artoo.tools.workspace_commands.os.geteuid", lambda: user)
     for end in ("false", "true"):
