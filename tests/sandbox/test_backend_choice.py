@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -241,3 +242,38 @@ async def test_seatbelt_starts_commands_through_sandbox_exec(
     made = (tmp_path / "profile").read_text()
     assert f'(deny file-read* (subpath "{home.path}/.ssh"))' in made
     assert f'(allow file-write* (subpath "{home.copy}"))' in made
+
+
+_IN_A_CONTAINER = """
+mount --make-rprivate / && mount -t overlay none -o lowerdir=l,upperdir=u,workdir=w m && mkdir -p m/home
+exec "$0" -c "
+import asyncio, sys
+from pathlib import Path
+from artoo.sandbox.backends.select import diagnose
+for one in asyncio.run(diagnose(Path('m/home/.artoo'))):
+    print(one.backend, one.works, one.cause[:90].replace(' ', '_'), one.remedy.splitlines()[-1:])
+"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount an overlay for this")
+def test_a_home_on_an_overlay_as_in_a_container_is_explained(tmp_path: Path) -> None:
+    """It cannot hold the changes of an overlay: the copy backend works, and the doctor says where to move it."""
+    backend_named("landlock")
+    if not any(find_bubblewrap()):
+        pytest.skip("there is no bubblewrap to fail")
+    for name in "luwm":
+        (tmp_path / name).mkdir()
+    done = subprocess.run(
+        ("unshare", "-m", "sh", "-c", _IN_A_CONTAINER, sys.executable),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if "mount:" in done.stderr:
+        pytest.skip(f"no overlay can be mounted here: {done.stderr}")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("bubblewrap False") and "(overlay)" in lines[0] and "export ARTOO_HOME=" in lines[0]
+    assert lines[1].startswith("landlock True"), done.stderr

@@ -34,18 +34,14 @@ class Tree:
             (group / "cgroup.type").write_text("domain")
         return group
 
-    def found(self, own: str, *, root: str = "/", booted: bool = False, lines: str = "") -> GroupParent:
-        process = self.base / "proc" / "self"
+    def found(self, own: str, *, booted: bool = False, lines: str = "") -> GroupParent:
+        process = self.base / "self"
         process.mkdir(parents=True, exist_ok=True)
         (process / "cgroup").write_text(lines or f"0::{own}\n")
-        point = str(self.top).replace(" ", "\\040")
-        (process / "mountinfo").write_text(
-            f"24 1 0:5 / /proc rw - proc proc rw\n31 1 0:28 {root} {point} rw,nosuid - cgroup2 cgroup2 rw\n"
-        )
         systemd = self.base / "systemd"
         if booted:
             systemd.mkdir()
-        return find_parent(self.base / "proc", systemd)
+        return find_parent(self.top, process, systemd)
 
 
 @pytest.fixture
@@ -65,23 +61,16 @@ def _marked(group: Path) -> Path:
     return group
 
 
-def test_the_nearest_group_that_hands_both_on_is_taken(tree: Tree) -> None:
-    """Of several groups above, the nearest in which memory and pids are there for children."""
-    tree.group("", hands_on="memory pids")
+def test_the_group_above_is_taken_where_it_hands_both_on(tree: Tree) -> None:
+    """Groups are made next to artoo's own, with memory and pids."""
     near = tree.group("a", hands_on="memory pids cpu")
-    tree.group("a/b", hands_on="memory", holds="1")
-    tree.group("a/b/c", holds="1 2")
-    assert tree.found("/a/b/c") == GroupParent(near)
+    tree.group("a/b", holds="1 2")
+    assert tree.found("/a/b") == GroupParent(near)
+    (near / "cgroup.subtree_control").write_text("memory")
+    assert tree.found("/a/b").path is None
 
 
-def test_the_root_of_a_mount_need_not_be_the_hierarchys(tree: Tree) -> None:
-    """A container sees its part of the tree mounted: paths count from there."""
-    tree.group("", hands_on="memory pids")
-    tree.group("leaf", holds="1 2")
-    assert tree.found("/machine/box/leaf", root="/machine/box") == GroupParent(tree.top)
-
-
-def test_a_group_that_cannot_be_written_is_passed_over(tree: Tree) -> None:
+def test_a_group_that_cannot_be_written_is_not_taken(tree: Tree) -> None:
     """Moving a process takes the right to write to the processes of the common ancestor."""
     near = tree.group("a", hands_on="memory pids")
     tree.group("a/b", holds="1 2")
@@ -89,8 +78,7 @@ def test_a_group_that_cannot_be_written_is_passed_over(tree: Tree) -> None:
         (near / "cgroup.procs").unlink()
     else:
         (near / "cgroup.procs").chmod(0)
-    tree.group("", hands_on="memory pids")
-    assert tree.found("/a/b") == GroupParent(tree.top)
+    assert tree.found("/a/b").path is None
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def workspace_of(world: World, change: Callable[[Path], object], task_id: str = 
     directory = Workspaces(world.artoo_home).directory(task_id)
     directory.make("bubblewrap", world.roots, (world.home,))
     upper = directory.upper(0)
-    upper.mkdir(parents=True)
-    directory.work(0).mkdir()
+    upper.mkdir(parents=True, exist_ok=True)
+    directory.work(0).mkdir(exist_ok=True)
     shutil.copystat(world.home, upper)
     bases: list[Base] = []
     _lay(world.home, copy, upper, world.home, bases)

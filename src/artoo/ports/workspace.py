@@ -215,7 +215,12 @@ class Workspace(Protocol):
 
     @property
     def files(self) -> Files:
-        """The files as they are now."""
+        """The files as they are now. Ask again after a call: when the sandbox starts, they are others."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Facts about the workspace for model and user: what commands cannot see, what a copy does not hold."""
         ...
 
     @property
@@ -235,7 +240,7 @@ class Workspace(Protocol):
         ...
 
     async def try_out(self, command: Command, seconds: float) -> Trial:
-        """Run a command in a throw-away layer over the workspace (for checks); nothing of it stays.
+        """Run a command in a throw-away layer over the workspace (for checks); nothing of it stays but in /tmp.
 
         Raises SandboxError.
         """

@@ -10,6 +10,7 @@ WORKSPACES/TASK/base.jsonl        what the user's files were when the task first
 WORKSPACES/TASK/tmp               what commands see as /tmp
 WORKSPACES/TASK/output/ID         what a process printed
 WORKSPACES/TASK/forks/NAME/...    the same layout for a second solution, without a lock
+WORKSPACES/TASK/trials/ID/...     the same for a check that is under way: only upper directories
 WORKSPACES/TASK/pending.json      the change set waits for the user (settlement)
 WORKSPACES/TASK/settling.json     the change set is being applied or discarded (settlement)
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -37,6 +39,7 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import BackendName
 from artoo.sandbox.protocols import Layer
 from artoo.workspace.fs.remove_tree import remove_tree
+from artoo.workspace.fs.stat import attributes_of
 
 FORMAT = 1
 """The format of the record. Another one is never read: the user may only discard such a workspace."""
@@ -68,7 +71,7 @@ class WorkspaceRecord(BaseModel):
     """The content of `workspace.json`. Paths are printable.
 
     `backend`: what confined its commands. `covered`: the real directories over which upper directory or copy N
-    lies, by number. `head`: the commit at which the project's repository stood when the workspace was made.
+    lies, by number.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -83,7 +86,6 @@ class WorkspaceRecord(BaseModel):
     project: str
     layer: str | None = None
     covered: tuple[str, ...]
-    head: str | None = None
 
     @property
     def roots(self) -> Roots:
@@ -150,6 +152,11 @@ class WorkspaceDirectory:
     def output(self) -> Path:
         return self.base / "output"
 
+    @property
+    def process_count(self) -> Path:
+        """How many processes the task has started: their ids are not used twice."""
+        return self.base / "processes"
+
     def upper(self, number: int) -> Path:
         return self.base / "upper" / str(number) / "up"
 
@@ -164,6 +171,15 @@ class WorkspaceDirectory:
         if not name:
             raise SandboxError("a fork needs a name")
         return WorkspaceDirectory(self.base / "forks" / _directory_name(name))
+
+    def trial(self, name: str) -> WorkspaceDirectory:
+        """Return the directory of a throw-away layer: its upper directories lie over those of this workspace."""
+        return WorkspaceDirectory(self.base / "trials" / _directory_name(name))
+
+    def trials(self) -> tuple[WorkspaceDirectory, ...]:
+        """Return the throw-away layers that there are; of a workspace that was just opened a crash left them."""
+        home = self.base / "trials"
+        return tuple(map(WorkspaceDirectory, home.iterdir())) if home.is_dir() else ()
 
     @property
     def fork_names(self) -> tuple[str, ...]:
@@ -205,10 +221,8 @@ class WorkspaceDirectory:
             if one.place == self.upper(one.number)
         )
 
-    def make(
-        self, backend: BackendName, roots: Roots, covered: Iterable[Path], head: str | None = None
-    ) -> WorkspaceRecord:
-        """Make the directory; its record comes last. Raises OSError (full disk)."""
+    def make(self, backend: BackendName, roots: Roots, covered: Iterable[Path]) -> WorkspaceRecord:
+        """Make the directory with its upper directories; the record comes last. Raises OSError (full disk)."""
         record = WorkspaceRecord(
             task_id=self.task_id,
             kind=WorkspaceKind.OVERLAY if backend == "bubblewrap" else WorkspaceKind.COPY,
@@ -219,17 +233,19 @@ class WorkspaceDirectory:
             project=_printable(roots.project),
             layer=None if roots.layer is None else _printable(roots.layer),
             covered=tuple(map(_printable, covered)),
-            head=head,
         )
-        self.write_record(record)
-        return record
-
-    def write_record(self, record: WorkspaceRecord) -> None:
-        """Make the directories and write the record. Raises OSError."""
         self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.output.mkdir(mode=0o700, exist_ok=True)
         self.scratch.mkdir(exist_ok=True)
         self.scratch.chmod(0o1777)
+        for number, root in enumerate(record.covered_roots if record.kind is WorkspaceKind.OVERLAY else ()):
+            self.work(number).mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_upper(self.upper(number), root)
+        self.write_record(record)
+        return record
+
+    def write_record(self, record: WorkspaceRecord) -> None:
+        """Write the record. Raises OSError."""
         write_whole(self.base / _RECORD, record.model_dump_json().encode(), sync=False)
 
     def remove(self) -> None:
@@ -340,9 +356,11 @@ class Workspaces:
 
     def require_readable(self, task_id: str) -> None:
         """Raise OtherFormat when another version of artoo made this task's workspace."""
-        for one in self.outdated():
-            if one.task_id == task_id:
-                raise OtherFormat(_other_format(task_id, None))
+        if (self._old / _directory_name(task_id) / "view.json").exists():
+            raise OtherFormat(_other_format(task_id, None))
+        directory = self.directory(task_id)
+        if directory.exists:
+            directory.record()
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +376,22 @@ class OutdatedWorkspace:
         with directory.locked():
             (self.base / "view.json").unlink(missing_ok=True)
             directory.remove()
+
+
+def make_upper(upper: Path, model: Path) -> None:
+    """Make an empty upper directory that looks like the real one: owner, mode and attributes decide who may write.
+
+    An owner that this user may not give, and attributes that the file system cannot hold, are left out; `scan` does
+    not take that for a change. Raises OSError (full disk).
+    """
+    upper.mkdir(mode=0o700, parents=True, exist_ok=True)
+    seen = model.stat()
+    with suppress(PermissionError):
+        os.chown(upper, seen.st_uid, seen.st_gid)
+    for name, value in attributes_of(model):
+        with suppress(OSError):
+            os.setxattr(upper, name, value)
+    upper.chmod(stat.S_IMODE(seen.st_mode))  # last: an access list among the attributes would change it
 
 
 class _Format(BaseModel):

@@ -37,14 +37,6 @@ class PathMap:
         """Return where commands find what the user calls `path`."""
         return Path(self._moved(str(path)))
 
-    def outside(self, path: Path) -> Path:
-        """Return what the user calls a path that a command printed."""
-        text = str(path)
-        for shown, place in (*self.copies, (_SHARED_TEMPORARY[0], self.scratch)):
-            if text == place or text.startswith(place + "/"):
-                return Path(shown + text[len(place) :])
-        return path
-
     def translate(self, text: str) -> str:
         """Return a text of a command, such as a script, with the copies' paths in place of the real ones."""
         names = (*(real for real, _ in self.copies), *_SHARED_TEMPORARY)

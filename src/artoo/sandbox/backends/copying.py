@@ -18,20 +18,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.sandbox import Captured, Roots
-from artoo.ports.workspace import BackendName, Command, Ended, EndStatus, Process
+from artoo.ports.sandbox import Roots
+from artoo.ports.workspace import BackendName, Command, EndStatus, Process
 from artoo.sandbox.backends import landlock, seatbelt
 from artoo.sandbox.backends.copy_layout import PathMap, TranslatedOutput
 from artoo.sandbox.backends.kept_supervisor import KeptSupervisor
 from artoo.sandbox.limits.monitor import Excess
 from artoo.sandbox.network.proxy_env import no_network_environment
-from artoo.sandbox.output import Output
 from artoo.sandbox.protocols import Layout, Sandbox
 from artoo.sandbox.reading.environment import QUIET, cleaned
 from artoo.sandbox.reading.hidden_paths import hidden_paths
 from artoo.sandbox.reading.programs import worked_in
 from artoo.sandbox.reading.readable_settings import lay_git_extract
-from artoo.sandbox.supervisor.client import SupervisorClient
 from artoo.sandbox.supervisor.process import SandboxProcess
 
 UNCONFINED = "ran without confinement in the copy of the project, after an approval"
@@ -131,12 +129,17 @@ class CopySandbox:
         """Start a command, or return one that has ended as `refused`. Raises SandboxError."""
         if self._closed:
             raise SandboxError("the sandbox has ended; the next command starts a new one")
+        refusal = ""
         if not command.unconfined and (self._backend == "none" or command.hosts):
-            why = NO_BACKEND if self._backend == "none" else NO_NETWORK.format(self._backend)
-            return RefusedProcess(process_id, command.argv, why)
-        supervisor = await self.supervisor(unconfined=command.unconfined)
+            refusal = NO_BACKEND if self._backend == "none" else NO_NETWORK.format(self._backend)
+        supervisor = await self.supervisor(unconfined=command.unconfined or self._backend == "none")
         translated = TranslatedOutput(output, command, self._paths)
-        process = CopyProcess(supervisor.client, process_id, command, translated)
+        process = CopyProcess(
+            supervisor.client, process_id, command, translated, explain_kill=supervisor.monitor.explain_kill
+        )
+        if refusal:
+            process.refuse(refusal)
+            return process
         argv = tuple(map(self._paths.translate, command.argv))
         cwd = self._paths.inside(command.cwd or self._layout.roots.project)
         await process.start(argv, self._environment(command, cwd), cwd, "given-terminal")
@@ -194,13 +197,16 @@ class CopySandbox:
 class CopyProcess(SandboxProcess):
     """A command of which what the sandbox refused is told apart from its own failures."""
 
-    def __init__(self, client: SupervisorClient, process_id: str, command: Command, output: Output) -> None:
-        super().__init__(client, process_id, command, output)
-        if command.unconfined:
-            self._notes.append(UNCONFINED)
+    def refuse(self, why: str) -> None:
+        """End it before it was started."""
+        self._reason = "refused"
+        self._notes.append(why)
+        self._on_end(0, ())
 
     def _how(self) -> tuple[EndStatus, int | None]:
         status, exit_code = super()._how()
+        if self._command.unconfined:
+            self._notes.append(UNCONFINED)
         if status != "error" or self._command.unconfined:
             return status, exit_code
         printed = self.printed[0] if self._command.pty else self.printed[1]
@@ -208,43 +214,3 @@ class CopyProcess(SandboxProcess):
             return status, exit_code
         self._notes.append(REFUSED)
         return "refused", exit_code
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedProcess:
-    """Implements `ports.workspace.Process` for a command that was not started."""
-
-    id: str
-    argv: tuple[str, ...]
-    why: str
-
-    @property
-    def ended(self) -> Ended:
-        """How it ended: it was refused."""
-        return Ended("refused", None, Captured(), Captured(), 0.0, (self.why,))
-
-    @property
-    def waits_for_input(self) -> bool:
-        """False: it does not run."""
-        return False
-
-    @property
-    def printed(self) -> tuple[Captured, Captured]:
-        """Nothing."""
-        return Captured(), Captured()
-
-    def read(self, offset: int, limit: int) -> tuple[bytes, int]:
-        """Return nothing."""
-        return b"", offset
-
-    async def wait(self, seconds: float | None = None) -> Ended:
-        """Return its end."""
-        return self.ended
-
-    async def write(self, data: bytes, *, end: bool = False) -> None:
-        """Raises SandboxError."""
-        raise SandboxError(f"process {self.id} was refused and takes no input")
-
-    async def stop(self, grace_seconds: float = 2.0) -> Ended:
-        """Return its end."""
-        return self.ended

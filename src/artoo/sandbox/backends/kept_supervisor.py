@@ -53,12 +53,11 @@ class KeptSupervisor:
             raise SandboxError(f"the sandbox could not be started: {error}") from error
         kept._group = group
         try:
-            supervisor = await kept._wait_until_ready()
+            kept.monitor = SandboxMonitor(await kept._wait_until_ready(), directories, layout.limits, on_excess)
+            kept._watch = asyncio.get_running_loop().create_task(kept.monitor.run())
         except BaseException:
             await kept.close()
             raise
-        kept.monitor = SandboxMonitor(supervisor, directories, layout.limits, on_excess, group)
-        kept._watch = asyncio.get_running_loop().create_task(kept.monitor.run())
         return kept
 
     @property

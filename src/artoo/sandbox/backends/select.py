@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_whole
 from artoo.ports.workspace import BackendName
@@ -24,7 +22,7 @@ from artoo.sandbox.limits import seccomp
 from artoo.sandbox.protocols import Backend
 
 _CACHE = "sandbox-backend.json"
-_FORMAT = 1
+_FORMAT = "1"
 _SETTINGS = (
     "kernel/random/boot_id",
     "kernel/apparmor_restrict_unprivileged_userns",
@@ -39,19 +37,6 @@ class Candidate:
 
     key: str
     backend: Backend
-
-
-class _Remembered(BaseModel):
-    """The cache file: which candidate was proved, and on what it depends."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    format: int
-    key: str
-    user: int
-    kernel: str
-    python: str
-    settings: tuple[str, ...]
 
 
 def candidates() -> Iterator[Candidate]:
@@ -76,7 +61,7 @@ async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], No
     home = await asyncio.to_thread(_made, artoo_home)
     known = _recall(home / _CACHE)
     for candidate in candidates():
-        if known is not None and known.key == candidate.key:
+        if known == candidate.key:
             return candidate.backend
     for candidate in candidates():
         problem = await prove(candidate.backend, home)
@@ -130,28 +115,23 @@ def _diagnosis(candidate: Candidate, problem: str, home: Path) -> BackendDiagnos
     return explain(name, problem, Machine(home, program))
 
 
-def _identity(key: str) -> _Remembered:
+def _identity(key: str) -> list[str]:
+    """Return what a choice depends on, the choice itself first."""
     machine = Machine(Path("/"), None)
     settings = [machine.setting(name) for name in _SETTINGS]
     profile = APPARMOR_PROFILE.stat().st_mtime_ns if APPARMOR_PROFILE.exists() else 0
-    return _Remembered(
-        format=_FORMAT,
-        key=key,
-        user=os.geteuid(),
-        kernel=platform.release(),
-        python=f"{sys.executable} {platform.python_version()}",
-        settings=(*settings, str(profile)),
-    )
+    python = f"{sys.executable} {platform.python_version()}"
+    return [key, _FORMAT, str(os.geteuid()), platform.release(), python, str(profile), *settings]
 
 
-def _recall(cache: Path) -> _Remembered | None:
+def _recall(cache: Path) -> str | None:
+    """Return the key of the backend that was chosen, if all that the choice depends on is as it was."""
     try:
-        known = _Remembered.model_validate(json.loads(cache.read_bytes()))
-    except (OSError, ValueError, RecursionError):  # nothing, or written by another version: prove it again
+        known = json.loads(cache.read_bytes())
+        return known[0] if known == _identity(known[0]) else None
+    except (OSError, ValueError, LookupError, TypeError):  # nothing, or written by another version
         return None
-    return known if known == _identity(known.key) and known.settings[0] else None
 
 
 def _remember(cache: Path, key: str) -> None:
-    # The standard library's JSON: a path need not be UTF-8, and pydantic can neither write nor read such a one.
-    write_whole(cache, json.dumps(_identity(key).model_dump()).encode(), sync=False)
+    write_whole(cache, json.dumps(_identity(key)).encode(), sync=False)

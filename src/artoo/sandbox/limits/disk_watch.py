@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from artoo.ports.workspace import SandboxLimits
-from artoo.sandbox.limits.hidden_memory import Held, held_by
+from artoo.sandbox.limits.hidden_memory import held_by
 from artoo.sandbox.limits.looking import Counters, Excess, Pace, blame, changed, mib
 from artoo.sandbox.limits.process_tree import Member, members_below, written_bytes
 
@@ -31,14 +31,13 @@ class DiskWatch:
         self._most_free = _Extent(0, 0)
         self._used = _Extent(0, 0)
         self._ceiling: _Extent | None = None
-        self._start: tuple[int, int] | None = None
-        self._written: Mapping[int, int] = {}
+        self._written: dict[int, int] = {}
 
     def begin(self, now: float) -> None:
         """Start over when a command starts in a sandbox in which nothing ran."""
         self._pace.begin(now)
         self._most_free = _Extent(0, 0)
-        self._ceiling = self._start = None
+        self._ceiling = None
         self._written = {}
 
     def is_due(self, now: float, counters: Counters) -> bool:
@@ -55,23 +54,18 @@ class DiskWatch:
         members = members_below(self._leader)
         held = held_by(one.pid for one in members)
         named, paths = disk_usage(self._directories, *(self._ceiling or (1 << 62, 1 << 62)))
-        written = {one.pid: written_bytes(one.pid) for one in members}
-        hidden = self._hidden(held, named, counters, sum(written.values()))
-        self._used = _Extent(named + held.disk_bytes + hidden, paths)
-        excess = self._exceeded(members, written)
-        self._written = written
+        self._used = _Extent(named + held.disk_bytes, paths)
+        excess = self._exceeded(members)
         self._most_free = _Extent(counters.free_bytes, counters.free_paths)
-        now = time.monotonic()
-        self._pace.looked(now, now - began, moved=changed(before, self._used))
-        if excess is not None:
-            self._pace.wait_for_end(now)
+        self._pace.looked(began, moved=changed(before, self._used), exceeded=excess is not None)
         return excess
 
-    def _exceeded(self, members: list[Member], written: Mapping[int, int]) -> Excess | None:
+    def _exceeded(self, members: list[Member]) -> Excess | None:
         """Compare with the limits, or with a little more than there was before the command.
 
         A command that tidies up must be able to run in a workspace that is full.
         """
+        before, self._written = self._written, {one.pid: written_bytes(one.pid) for one in members}
         most = _Extent(*(used + limit // _GRACE_PART for used, limit in zip(self._used, self._limits, strict=True)))
         ceiling = self._ceiling or most.larger(self._limits)
         exceeded = any(used > allowed for used, allowed in zip(self._used, ceiling, strict=True))
@@ -82,19 +76,10 @@ class DiskWatch:
             f"{mib(self._used.size)} and {self._used.paths} paths in the workspace and its /tmp,"
             f" {mib(self._limits.size)} and {self._limits.paths} paths are allowed"
         )
-        shares = {pid: size - self._written.get(pid, 0) for pid, size in written.items()}
+        shares = {pid: size - before.get(pid, 0) for pid, size in self._written.items()}
         if not any(shares.values()):  # reserved and not written: the last that was started
             shares[max(shares)] = 1
         return blame("disk_limit", note, members, shares)
-
-    def _hidden(self, held: Held, named: int, counters: Counters, written: int) -> int:
-        """Return what the disk lost since the command started while processes hold something that hides, if they
-        wrote that much themselves: other programs write to the disk, too."""
-        seen = named + held.disk_bytes
-        if self._start is None:
-            self._start = counters.free_bytes, seen
-        lost = self._start[0] - counters.free_bytes - (seen - self._start[1])
-        return lost if held.hides and self._limits.size < lost <= written else 0
 
 
 class _Extent(NamedTuple):

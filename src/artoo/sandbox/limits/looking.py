@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,23 +36,16 @@ class Excess:
 
 
 class Counters(NamedTuple):
-    """The machine's counters.
-
-    Bytes of available memory, tasks, free bytes and inodes on disk, bytes of shared memory and of memory that the
-    kernel cannot take back.
-    """
+    """The machine's counters: bytes of available memory, tasks, free bytes and inodes on disk."""
 
     available: int
     tasks: int
     free_bytes: int
     free_paths: int
-    shared: int
-    kernel: int
 
     @classmethod
     def read(cls, directories: Iterable[Path]) -> Counters:
         """Read the counters, of the file systems of `directories`. Takes microseconds."""
-        available, shared, kernel = machine_memory(b"MemAvailable", b"Shmem", b"SUnreclaim")
         words = read_file("/proc/loadavg").split()
         tasks = int(words[3].partition(b"/")[2]) if len(words) > 3 else 0
         systems: dict[int, os.statvfs_result] = {}
@@ -59,7 +53,8 @@ class Counters(NamedTuple):
             with suppress(OSError):
                 systems[os.stat(place).st_dev] = os.statvfs(place)
         free_bytes = sum(one.f_bfree * one.f_frsize for one in systems.values())
-        return cls(available, tasks, free_bytes, sum(one.f_ffree for one in systems.values()), shared, kernel)
+        free_paths = sum(one.f_ffree for one in systems.values())
+        return cls(available_memory(), tasks, free_bytes, free_paths)
 
 
 class Pace:
@@ -73,20 +68,23 @@ class Pace:
         """True if it is time; `moved`: the machine's counters give a reason."""
         return now >= self._latest or (moved and now >= self._earliest)
 
-    def looked(self, now: float, took: float, *, moved: bool) -> None:
-        """Plan the next look after one that ended `now`."""
+    def looked(self, began: float, *, moved: bool, exceeded: bool) -> None:
+        """Plan the next look.
+
+        `moved`: this one found another state than the last one; `exceeded`: a command is being ended.
+        """
+        now = time.monotonic()
+        took = now - began
         self._pause = SHORTEST_PAUSE if moved else min(2 * self._pause, _LONGEST_PAUSE)
         self._earliest = now + _HURRIED_PAUSE_PER_LOOK * took
         self._latest = now + max(self._pause, _PAUSE_PER_LOOK * took)
+        if exceeded:
+            self._earliest = self._latest = now + _AFTER_EXCESS_SECONDS
 
     def begin(self, now: float) -> None:
         """Plan the first look after a command was started: most commands end before."""
         self._pause = SHORTEST_PAUSE
         self._earliest, self._latest = now, max(self._latest, now + SHORTEST_PAUSE)
-
-    def wait_for_end(self, now: float) -> None:
-        """Plan the first look after a command was ended for an excess."""
-        self._earliest = self._latest = now + _AFTER_EXCESS_SECONDS
 
 
 def blame(status: EndStatus, note: str, members: list[Member], shares: Mapping[int, int]) -> Excess:
@@ -111,11 +109,11 @@ def changed(before: tuple[int, int], now: tuple[int, int]) -> bool:
     return any(abs(new - old) * 10 > max(old, 1) for old, new in zip(before, now, strict=True))
 
 
-def machine_memory(*names: bytes) -> tuple[int, ...]:
-    """Return fields of /proc/meminfo, in bytes; 0 for a field that the kernel does not know."""
-    lines = (line.split() for line in read_file("/proc/meminfo").splitlines())
-    found = {words[0].rstrip(b":"): int(words[1]) * 1024 for words in lines if len(words) > 1}
-    return tuple(found.get(name, 0) for name in names)
+def available_memory() -> int:
+    """Return how much memory the machine can still give out, in bytes."""
+    text = read_file("/proc/meminfo")
+    at = text.find(b"MemAvailable:")
+    return int(text[at:].split(None, 2)[1]) * 1024 if at >= 0 else 0
 
 
 def mib(size: int) -> str:

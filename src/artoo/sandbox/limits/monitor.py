@@ -21,7 +21,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from artoo.ports.workspace import SandboxLimits
-from artoo.sandbox.limits.cgroup import Group
 from artoo.sandbox.limits.disk_watch import DiskWatch
 from artoo.sandbox.limits.looking import Counters, Excess
 from artoo.sandbox.limits.process_tree import read_file
@@ -34,25 +33,17 @@ OnExcess = Callable[[Excess], object]
 
 
 class SandboxMonitor:
-    """Watches the processes below `leader` (the supervisor's pid, as seen from outside) and `directories`.
-
-    With a `group` the kernel counts memory and tasks, and bounds them too if a command is faster than this.
-    """
+    """Watches the processes below `leader` (the supervisor's pid, as seen from outside) and `directories`."""
 
     def __init__(
-        self,
-        leader: int,
-        directories: tuple[Path, ...],
-        limits: SandboxLimits,
-        on_excess: OnExcess,
-        group: Group | None = None,
+        self, leader: int, directories: tuple[Path, ...], limits: SandboxLimits, on_excess: OnExcess
     ) -> None:
         self._directories = directories
         self._on_excess = on_excess
         self._awake = asyncio.Event()
         self._starts = 0
         self._kills = _kills_by_kernel()
-        self._processes = ProcessWatch(leader, limits, directories, group)
+        self._processes = ProcessWatch(leader, limits)
         self._disk = DiskWatch(leader, limits, directories)
 
     def wake(self) -> None:

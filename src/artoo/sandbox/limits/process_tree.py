@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 _PROC = "/proc"
-_OWN_MEMORY = (b"RssAnon:", b"VmSwap:", b"VmPTE:")
-_FAIR_MEMORY = (b"Pss_Anon:", b"SwapPss:")
-_WRITTEN = (b"wchar:", b"write_bytes:")
 _MARK = b"ARTOO_PROCESS="
 """The variable by which the supervisor marks the processes of a command (`supervisor.supervisor`)."""
 
@@ -23,6 +18,14 @@ class Member(NamedTuple):
     parent: int
     session: int
     threads: int
+
+
+class Memory(NamedTuple):
+    """Bytes in memory: of the process itself, and that it maps together with others. Pages of files on disk do not
+    count, because the kernel can take them back."""
+
+    own: int
+    shared: int
 
 
 def members_below(leader: int, proc: str = _PROC) -> list[Member]:
@@ -42,49 +45,44 @@ def members_below(leader: int, proc: str = _PROC) -> list[Member]:
     return members
 
 
-def own_memory(pid: int, proc: str = _PROC) -> int:
-    """Return the bytes that a process has without shared memory and pages of files; 0 when it is gone.
-
-    Pages that a fork shares count in each process; see `fair_memory`.
-    """
-    return 1024 * _sum_of(_OWN_MEMORY, f"{proc}/{pid}/status")
-
-
-def fair_memory(pid: int, proc: str = _PROC) -> int:
-    """Return the same with shared pages divided among the processes that share them. Takes long for large ones."""
-    return min(own_memory(pid, proc), 1024 * _sum_of(_FAIR_MEMORY, f"{proc}/{pid}/smaps_rollup") or 1 << 62)
+def memory_of(pid: int) -> Memory:
+    """Return the memory of a process. Pages that a fork shares count in each process; see `fair_memory_of`."""
+    table = _table(f"{_PROC}/{pid}/status")
+    own = sum(table.get(name, 0) for name in (b"RssAnon", b"VmSwap", b"VmPTE"))
+    return Memory(own * 1024, table.get(b"RssShmem", 0) * 1024)
 
 
-def written_bytes(pid: int, proc: str = _PROC) -> int:
-    """Return how much a process and its ended children have written so far; 0 when it is gone or not readable."""
-    return _sum_of(_WRITTEN, f"{proc}/{pid}/io")
+def fair_memory_of(pid: int) -> Memory:
+    """Return the same, with shared pages divided among the processes that share them. Slow for large processes."""
+    table = _table(f"{_PROC}/{pid}/smaps_rollup")
+    if not table:
+        return memory_of(pid)
+    return Memory((table.get(b"Pss_Anon", 0) + table.get(b"SwapPss", 0)) * 1024, table.get(b"Pss_Shmem", 0) * 1024)
 
 
-def command_of(pid: int, proc: str = _PROC) -> str | None:
+def written_bytes(pid: int) -> int:
+    """Return how much a process and its ended children have written so far; 0 when it is gone."""
+    table = _table(f"{_PROC}/{pid}/io")
+    return table.get(b"wchar", 0) + table.get(b"write_bytes", 0)
+
+
+def command_of(pid: int) -> str | None:
     """Return the id of the command that a process belongs to; None when it does not show one."""
-    for variable in read_file(f"{proc}/{pid}/environ").split(b"\0"):
+    for variable in read_file(f"{_PROC}/{pid}/environ").split(b"\0"):
         if variable.startswith(_MARK):
             return os.fsdecode(variable.removeprefix(_MARK))
     return None
 
 
-def read_file(path: str | Path) -> bytes:
+def read_file(path: str) -> bytes:
     """Return the content of a file of /proc; empty when its process is gone or hides it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
     except OSError:
         return b""
-    try:
-        pieces: list[bytes] = []
-        while piece := os.read(descriptor, 1 << 16):
-            pieces.append(piece)
-        return b"".join(pieces)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
-def _sum_of(names: Iterable[bytes], path: str) -> int:
+def _table(path: str) -> dict[bytes, int]:
     lines = (line.split() for line in read_file(path).splitlines())
-    return sum(int(words[1]) for words in lines if len(words) > 1 and words[0] in names)
+    return {words[0].rstrip(b":"): int(words[1]) for words in lines if len(words) > 1 and words[1].isdigit()}

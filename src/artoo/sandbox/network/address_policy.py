@@ -9,11 +9,12 @@ multicast, unspecified, …     never
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Network, ip_network
 
 from artoo.sandbox.network.allowlist import Address, Destination, Permits
-from artoo.sandbox.network.local_addresses import is_own
 
 _EMBEDDING = tuple(
     (net, shift)
@@ -40,6 +41,20 @@ def final_address(address: Address) -> Address:
         if address in network and int(address) > 1:
             return IPv4Address(int(address) >> shift & 0xFFFFFFFF)
     return address
+
+
+def is_own(address: Address) -> bool:
+    """True if this machine has the address now: whether a socket can be bound to it. No packet is sent.
+
+    The kernel knows second addresses and local ranges too; what it cannot tell counts as its own.
+    """
+    family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as tried:
+            tried.bind((str(address), 0))
+    except OSError as error:
+        return error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+    return True
 
 
 def problem_with(address: Address, goal: Destination, permits: Permits) -> str | None:

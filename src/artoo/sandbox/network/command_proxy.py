@@ -65,5 +65,3 @@ async def proxied(command: Command, home: Path, listen: Listen) -> AsyncGenerato
         finally:
             serving.cancel()
             await asyncio.wait({serving})
-        if not serving.cancelled():
-            serving.result()

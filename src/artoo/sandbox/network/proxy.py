@@ -21,7 +21,7 @@ from artoo.ports.workspace import OnConnection
 from artoo.sandbox.network.address_policy import usable
 from artoo.sandbox.network.allowlist import Address, Destination, Permits, address_of, not_permitted
 from artoo.sandbox.network.connect_request import ClientConnection, Refused
-from artoo.sandbox.network.relay import ByteBudget, ByteCounter, ProxyLimits, Upstream, forward, tunnel
+from artoo.sandbox.network.relay import ByteCounter, ProxyLimits, Upstream, forward, tunnel
 
 Resolve = Callable[[Destination], Awaitable[tuple[Address, ...]]]
 """Returns the addresses of a host that is a name, in the order in which they are to be tried. Raises OSError."""
@@ -73,7 +73,6 @@ class Proxy:
         self._resolve = resolve
         self._connect = connect
         self._limits = limits or ProxyLimits()
-        self._budget = ByteBudget(self._limits.total_bytes)
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until cancelled; then no connection is left and all have been reported. Closes the socket."""
@@ -82,7 +81,7 @@ class Proxy:
         free_places = asyncio.Semaphore(self._limits.open_connections)
         with listening:
             async with asyncio.TaskGroup() as group:
-                for _ in range(self._limits.connections):
+                while True:
                     await free_places.acquire()
                     accepted, _address = await loop.sock_accept(listening)
                     one = group.create_task(self._serve_connection(accepted))
@@ -91,7 +90,7 @@ class Proxy:
     async def _serve_connection(self, accepted: socket.socket) -> None:
         """Serve one connection, from its first byte to its report."""
         reader, writer = await asyncio.open_connection(sock=accepted)
-        client, counter = ClientConnection(reader, writer), ByteCounter(self._budget)
+        client, counter = ClientConnection(reader, writer), ByteCounter()
         try:
             with self._reported(counter) as goals:
                 try:

@@ -22,37 +22,24 @@ _CONNECTION = frozenset({b"connection", b"proxy-connection", b"keep-alive", b"up
 
 @dataclass(frozen=True, slots=True)
 class ProxyLimits:
-    """Limits of one command's proxy. Times in seconds; `total_bytes` over all connections and both directions."""
+    """Limits of one command's proxy. Times in seconds."""
 
     open_connections: int = 64
-    connections: int = 4_096
     head_seconds: float = 10.0
     connect_seconds: float = 15.0
     idle_seconds: float = 120.0
-    total_bytes: int = 8 << 30
-
-
-@dataclass(slots=True)
-class ByteBudget:
-    """How many bytes may still pass through one proxy."""
-
-    left: int
 
 
 @dataclass(slots=True)
 class ByteCounter:
     """Counts the bytes of one connection on the host's side. `on_bytes` is called whenever some pass."""
 
-    budget: ByteBudget
     sent: int = 0
     received: int = 0
     on_bytes: Callable[[], None] = field(default=lambda: None)
 
     def count(self, data: bytes, *, sent: bool) -> None:
-        """Count bytes before they pass. Raises Refused when the command has used up its budget."""
-        if len(data) > self.budget.left:
-            raise Refused("the command has moved more bytes than one may", 429)
-        self.budget.left -= len(data)
+        """Count bytes before they pass."""
         if sent:
             self.sent += len(data)
         else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -80,18 +80,27 @@ class BaseBook:
         """
         self.load()
         window = self._looked.until(Moment.now())
-        found: list[Base] = []
-        for path, copied in paths:
-            if path not in self.bases:
-                base = _base_of(path, copied, window)
-                if base is not None:
-                    found.append(base)
-        lines = [base.model_dump_json().encode() for base in found]
-        lines.append(json.dumps({"looked_ns": now.wall_ns}).encode())
-        _append(self._file, b"\n".join(lines) + b"\n")
-        self.bases.update((base.path, base) for base in found)
-        self._inode = self._file.stat().st_ino
+        new = ((path, copied) for path, copied in paths if path not in self.bases)
+        found = [base for path, copied in new if (base := _base_of(path, copied, window)) is not None]
+        self._add(found, json.dumps({"looked_ns": now.wall_ns}).encode())
         self._looked = now
+
+    def record(self, paths: Iterable[str]) -> None:
+        """Record the user's versions of printable paths that artoo is about to write itself: nothing overtakes it.
+
+        Raises OSError (full disk); then nothing is recorded.
+        """
+        self.load()
+        new = (path for path in paths if path not in self.bases)
+        found = [base for path in new if (base := _base_of(path, None, TimeWindow(0, 0))) is not None]
+        if found:
+            self._add(found)
+
+    def _add(self, bases: Sequence[Base], *lines: bytes) -> None:
+        told = [base.model_dump_json().encode() for base in bases]
+        _append(self._file, b"\n".join((*told, *lines)) + b"\n")
+        self.bases.update((base.path, base) for base in bases)
+        self._inode = self._file.stat().st_ino
 
 
 def _base_of(path: str, copied: Entry | None, window: TimeWindow) -> Base | None:
@@ -196,15 +205,17 @@ def same_version(was: NodeState, now: NodeState) -> bool:
     )
 
 
-def changed_by_user(bases: Iterable[Base]) -> tuple[str, ...]:
-    """Return the printable paths whose user's version is another one than the base, files only."""
-    return tuple(base.path for base in bases if not base.was.is_directory and _is_changed(base))
+def user_changes(bases: Iterable[Base]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield printable paths of files whose user's version is not the base, with its inode and time of change."""
+    for base in bases:
+        if base.was.is_directory:
+            continue
+        state, _ = _user_version(base.path, digest=False)
+        if state is None or base.overtaken or _is_changed(base, state):
+            yield base.path, (0, 0) if state is None else (state.inode, state.ctime_ns)
 
 
-def _is_changed(base: Base) -> bool:
-    state, _ = _user_version(base.path, digest=False)
-    if state is None or base.overtaken:
-        return True
+def _is_changed(base: Base, state: NodeState) -> bool:
     if same_version(base.was, state):
         return False
     _, digest = _user_version(base.path, digest=True)

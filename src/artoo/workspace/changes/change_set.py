@@ -6,11 +6,15 @@ workspace next to the user's files ─► scan ─► three_way ─► git ─�
 from __future__ import annotations
 
 import hashlib
+import os
+import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from artoo.contracts.changes import Change, Conflict, PathClass, digest_of, path_bytes
+from artoo.contracts.changes import Change, Conflict, Node, PathClass, Trait, digest_of, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.workspace import MIB, Files
@@ -29,10 +33,16 @@ from artoo.workspace.changes.verdict import Verdict
 from artoo.workspace.directory import Covered, WorkspaceDirectory, WorkspaceKind, WorkspaceRecord
 from artoo.workspace.files.layered import offline_files
 from artoo.workspace.files.rooted import real_files
+from artoo.workspace.fs.stat import NodeState
 
 FLOOD_BYTES = 256 * MIB
 FLOOD_PATHS = 5_000
 _OWN = "artoo's own files are out of reach of tasks"
+
+
+JudgePath = Callable[[bytes, int, bool, bytes], tuple[ChangeClass, str]]
+"""Returns the class and the reason that a file change would get: absolute path, `st_mode` as git stores it, True if
+something is there now, a link's target. A commit's files are judged by it as if they were written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,7 @@ class GitQuestion:
     conflicting: Sequence[Effect]
     before: Files
     after: Files
+    judge_path: JudgePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +153,39 @@ def read_change_set(
         ) from error
 
 
+def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) -> tuple[Change, ...]:
+    """Return what a workspace changes, conflicts included and marked, without git's bookkeeping. Blocking.
+
+    For a report while the task works. Raises SandboxError.
+    """
+    record = directory.record()
+    bases = read_base(directory.base_file)
+    manifest = Manifest.read(directory.manifest) if record.kind is WorkspaceKind.COPY else None
+    try:
+        scanned, _ = split_caches(scan(directory.covered(), manifest, unchanged_since(bases)))
+        compared = compare([effect for effect in scanned if not _is_bookkeeping(effect.path)], bases)
+    except OSError as error:
+        raise SandboxError(f"the changes of task {directory.task_id} cannot be read: {error}") from error
+    both = frozenset(effect.shown for effect, _ in compared.conflicts if not _is_directory(effect))
+    effects = sorted((*compared.effects, *(effect for effect, _ in compared.conflicts)), key=lambda one: one.path)
+    return tuple(
+        one.model_copy(update={"traits": (*one.traits, Trait.CHANGED_MEANWHILE)}) if one.path in both else one
+        for one in describe(effects, Places.of(record.roots, artoo_home), after)
+    )
+
+
+_BOOKKEEPING = re.compile(rb"/\.git/(objects|logs|index|ORIG_HEAD|FETCH_HEAD|COMMIT_EDITMSG|gc\.log)(/|$)")
+
+
+def _is_bookkeeping(path: bytes) -> bool:
+    """True for files of git that say nothing which its refs and the working files do not say."""
+    return _BOOKKEEPING.search(path) is not None
+
+
+def _is_directory(effect: Effect) -> bool:
+    return any(state is not None and state.is_directory for state in (effect.before, effect.after))
+
+
 def _read(
     directory: WorkspaceDirectory, covered: tuple[Covered, ...], artoo_home: Path, judge_git: JudgeGit, after: Files
 ) -> ChangeSet:
@@ -159,6 +203,7 @@ def _read(
             conflicting=tuple(effect for effect, _ in compared.conflicts),
             before=real_files(),
             after=after,
+            judge_path=partial(_judge_path, places, after),
         )
     )
     compared = with_dependents(_without(compared, git.taken), scanned, bases)
@@ -204,6 +249,23 @@ def _meant(compared: Compared, places: Places, bases: Mapping[str, Base], git: G
         conflicts=tuple(sorted(conflicts, key=lambda one: one.path)),
         git=git,
     )
+
+
+def _judge_path(
+    places: Places, after: Files, path: bytes, mode: int, existed: bool, target: bytes
+) -> tuple[ChangeClass, str]:
+    """See JudgePath."""
+    node = Node.LINK if stat.S_ISLNK(mode) else Node.DIRECTORY if stat.S_ISDIR(mode) else Node.FILE
+    new = NodeState(node, stat.S_IMODE(mode) or 0o644, os.geteuid(), os.getegid(), target=target)
+    old = new._replace(node=Node.FILE if node is Node.LINK else node) if existed else None
+    effect = Effect(b"/", path, printable_path(path), old, new)
+    (change,) = describe((effect,), places, after)
+    found = classified(
+        change,
+        within=change.path_class in BOUNDS or places.within_bounds(path),
+        unusual=SilentRule(places).unusual(effect),
+    )
+    return found.change_class, found.reason
 
 
 def _digest(found: ChangeSet) -> str:

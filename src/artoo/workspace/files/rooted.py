@@ -119,14 +119,20 @@ class LocatedFiles(ABC):
 
 
 class RootedFiles(LocatedFiles):
-    """The files below `root`, a directory descriptor that somebody else closes."""
+    """The files below `root`, a directory descriptor, which is duplicated: these files can outlive its owner."""
 
     def __init__(self, root: int) -> None:
-        self._root = root
+        self._root = os.dup(root)
 
     def locate(self, path: str) -> tuple[int, str]:
-        """See LocatedFiles."""
+        """See LocatedFiles. Raises OSError (EBADF) after `close`."""
         return self._root, path
+
+    def close(self) -> None:
+        """See LocatedFiles. The descriptor's number is never used again: it may mean another directory then."""
+        root, self._root = self._root, -1
+        if root >= 0:
+            os.close(root)
 
 
 class RealFiles(LocatedFiles):

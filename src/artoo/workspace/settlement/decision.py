@@ -95,8 +95,7 @@ class Decision:
         paths = ordinary_part(found)
         if not paths:
             return ()
-        part = tuple(one for one in found.classes if one.path in frozenset(paths))
-        outcome = self.settled(replace(found, classes=part, conflicts=()), "applied").model_dump_json()
+        outcome = self.settled(_only(found, paths), "applied").model_dump_json()
         done = self.settlement.apply(found, digest=found.digest, paths=paths, moment="live", outcome=outcome)
         return done.report.paths
 
@@ -179,7 +178,7 @@ class Decision:
         left = self._left(found, chosen)
         if not left and not found.all_conflicts:
             return self.settled(found, "applied", most=_NOTED).model_dump_json()
-        part = self.settled(found, "partly", most=_NOTED)
+        part = self.settled(_only(found, chosen), "partly", most=_NOTED)
         return part.model_copy(update={"applied": tuple(chosen[:LISTED])}).model_dump_json()
 
     @staticmethod
@@ -207,3 +206,10 @@ class Decision:
                 "went_out": subject.went_out,
             }
         )
+
+
+def _only(found: ChangeSet, paths: Collection[str]) -> ChangeSet:
+    """Return the change set with the classes of these paths alone, for a report."""
+    chosen = frozenset(paths)
+    git = replace(found.git, classes=tuple(one for one in found.git.classes if one.path in chosen))
+    return replace(found, classes=tuple(one for one in found.classes if one.path in chosen), git=git)

@@ -1,0 +1,5 @@
+"""Git by git: a task's commits come into the user's repository by git's own commands (docs/design/git.md)."""
+
+from artoo.workspace.git.judge import acts, judge
+
+__all__ = ["acts", "judge"]
