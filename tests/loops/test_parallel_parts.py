@@ -11,32 +11,22 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
 from artoo.contracts.findings import ChangedByTwo
 from artoo.contracts.plan import Joined
-from artoo.testing import Asked
-from artoo.testing.replies import Scripted
 
 
 async def test_a_path_that_two_parts_changed_is_told_to_the_user(world: World) -> None:
     """Neither part fails for it: the fact stands next to the answer."""
 
-    def model(asked: Asked) -> Scripted:
-        if asked.contract == "Plan":
-            parts = (subtask(f"write the {colour} one", matches(colour)) for colour in ("red", "blue"))
-            return plan(*parts, criteria=["both were written"])
-        if asked.contract == "MergeReport":
-            return merged("Both were written.", ("pass", "red"))
-        if "red one" in asked.user:
-            return shell("echo red > a.txt; cat a.txt")
-        return shell("while ! test -s a.txt; do sleep 0.05; done; sleep 1; echo blue > a.txt; cat a.txt")
-
-    def in_two_calls(asked: Asked) -> Scripted:
-        """The blue part waits in a call of its own, so that its change is certain."""
-        if "blue one" in asked.user and asked.contract == "ExecutorStep" and "[1]" not in asked.user:
-            return shell("while ! test -s a.txt; do sleep 0.05; done; sleep 0.5", final=False)
-        if "blue one" in asked.user and asked.contract == "ExecutorStep":
-            return shell("echo blue > a.txt; cat a.txt")
-        return model(asked)
-
-    ended = await world.play("Write both.", in_two_calls)
+    steps = Each.of(
+        red=shell("echo red > a.txt; cat a.txt"),
+        blue=replace(shell("echo blue > a.txt; cat a.txt"), delay=2.0),  # when the other call has ended
+    )
+    parts = (subtask(f"write the {colour} one", matches(colour)) for colour in ("red", "blue"))
+    script: Script = {
+        "Plan": plan(*parts, criteria=["both were written"]),
+        "ExecutorStep": steps,
+        "MergeReport": merged("Both were written.", ("pass", "red")),
+    }
+    ended = await world.play("Write both.", script)
     assert ended.directive in ("accept", "success")
     joined = ended.all(Joined)[0]
     assert [one.path for one in joined.shared] == [str(world.project / "a.txt")]

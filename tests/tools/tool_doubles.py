@@ -152,6 +152,10 @@ class PlainWorkspace:
         return real_files()
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def processes(self) -> tuple[Process, ...]:
         return tuple(self._processes)
 

@@ -56,6 +56,9 @@ class TurnNews:
             return
         if both:
             self._add(_BOTH.format(paths=listed(both, _MOST_NAMED)))
+        for note in self.workspace.notes:
+            if note not in self._facts:
+                self._facts.append(note)
         saved = await in_thread(self.looked.saved_since, self.workspace.files)
         if saved:
             paths = [shown(path, self.workspace.roots) for path in saved]
