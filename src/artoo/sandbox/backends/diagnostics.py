@@ -61,7 +61,7 @@ _SYMPTOMS = (
         "docker run --security-opt systempaths=unconfined ...",
     ),
     (
-        r"overlay",
+        r"overlay|lowerdir=",
         "the kernel cannot mount overlays",
         "load the module, and list it in /etc/modules so that it stays:\nsudo modprobe overlay",
     ),
@@ -114,7 +114,7 @@ def _why_no_bubblewrap(problem: str, machine: Machine) -> tuple[str, str]:
             cause = "AppArmor forbids unprivileged user namespaces (Ubuntu 23.10 and newer)"
             return cause, apparmor_remedy(machine.bubblewrap)
     kind = machine.file_system()
-    if re.search(r"overlay.* mount|mount.* overlay", problem, re.I) and _NO_UPPER.fullmatch(kind):
+    if re.search(r"overlay mount|lowerdir=", problem) and _NO_UPPER.fullmatch(kind):
         cause = f"{machine.artoo_home} lies on a file system ({kind}) that cannot hold the changes of an overlay"
         return cause, f"move artoo's home to a local disk (ext4, xfs, btrfs) or into a volume:\n{_MOVE_HOME}"
     return "", ""
