@@ -181,7 +181,7 @@ class Pending:
         self._take_attempt()
         with self._opened() as settlement:
             decision = self._decision(settlement)
-            chosen = None if paths is None else settlement.named(paths)
+            chosen = None if paths is None else named(settlement.directory, paths)
             found = settlement.review()
             if digest is not None and digest != found.digest:
                 raise SandboxError("it is no longer what was shown: look at it again (artoo diff)")
@@ -219,7 +219,7 @@ class Pending:
             self._discard_outdated(by)
         else:
             with self._opened() as settlement:
-                self._decision(settlement).discard(ChangeSet(), by=by)
+                self._decision(settlement).discard(by=by)
         return Settled(state="discarded", counts=self.counts, went_out=self.went_out)
 
     def _take_attempt(self) -> None:

@@ -114,7 +114,8 @@ class Settler:
         if answer is not None and answer.consent.is_yes:
             return await self._apply(decision, found, answer)
         if answer is not None and answer.consent is Consent.DISCARD:
-            return await asyncio.to_thread(lambda: decision.discard(found, by=answer.by))
+            await asyncio.to_thread(lambda: decision.discard(by=answer.by))
+            return decision.settled(found, "discarded")
         why = unfinished(ending.language) if ending.directive == "abandon" else ""
         return await asyncio.to_thread(decision.keep, found, why)
 

@@ -22,7 +22,7 @@ from artoo.runtime.pendings import ATTEMPT
 from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.submissions import Submissions, writing
 from artoo.workspace.directory import PATIENCE_SECONDS
-from artoo.workspace.fork import copy_workspace
+from artoo.workspace.forks import copy_workspace
 from artoo.workspace.settlement.history import note_settled
 from artoo.workspace.settlement.pending import DAY, PendingRecord
 from artoo.workspace.settlement.service import opened
