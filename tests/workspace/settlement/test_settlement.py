@@ -20,6 +20,7 @@ from artoo.workspace.settlement import mark, service
 from artoo.workspace.settlement.decision import Decision, Subject
 from artoo.workspace.settlement.history import SettledRecord, note_settled, settled_records
 from artoo.workspace.settlement.notes import outcomes, took_effect
+from artoo.workspace.settlement.parts import named, part_of
 from artoo.workspace.settlement.service import Settlement, opened, recover_settlements
 
 Change = Callable[[Path], object]
@@ -130,7 +131,7 @@ def test_a_part_that_was_applied_is_no_change_any_more_and_later_edits_stay(worl
 def test_a_part_brings_what_it_needs(world: World, chosen: str, also: set[str]) -> None:
     """Nothing that would be half of a thing is applied."""
     settlement = held(workspace_of(world, work), world)
-    paths = settlement.chosen(settlement.review(), [str(world.project / chosen)])
+    paths = part_of(settlement.review(), [str(world.project / chosen)]).paths
     assert {os.path.relpath(path, world.project) for path in paths} == {chosen, *also}
 
 
@@ -151,7 +152,7 @@ def test_no_path_at_all_is_no_approval(world: World) -> None:
     """An empty choice is refused."""
     directory = workspace_of(world, work)
     with pytest.raises(SandboxError, match="no path is chosen"):
-        held(directory, world).named(())
+        named(directory, ())
 
 
 def test_another_change_set_than_the_approved_one_is_refused(world: World) -> None:
@@ -250,16 +251,6 @@ def test_a_process_that_dies_before_the_workspace_is_deleted_is_finished_by_the_
     assert contents(world) == WANTED and directory.exists
     recover_settlements(world.artoo_home)
     assert not directory.base.exists()
-
-
-def test_a_mark_that_a_power_cut_left_unfinished_is_none(world: World) -> None:
-    """The commit begins only after the mark is durable."""
-    directory = workspace_of(world, work)
-    for content in (b"", b'{"settlement": "x", "whole"', b'{"settlement": "\0\0\0\n'):
-        directory.settling.write_bytes(content)
-        with opened(directory, world.artoo_home) as settlement:
-            assert settlement is not None
-        assert not directory.settling.exists()
 
 
 def test_a_damaged_mark_is_retained_and_reported(world: World) -> None:

@@ -13,12 +13,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from artoo.contracts.changes import Conflict
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import (
     ChangeClass,
-    ClassifiedChange,
     Settled,
     SettledState,
     counts_of,
@@ -27,8 +25,7 @@ from artoo.contracts.settling import (
 from artoo.words.settling import joined, kept_in_memory, met, why_it_waits
 from artoo.workspace.changes.change_set import ChangeSet
 from artoo.workspace.settlement.history import LISTED, SettledRecord
-from artoo.workspace.settlement.mark import Told
-from artoo.workspace.settlement.parts import ordinary_part
+from artoo.workspace.settlement.parts import named, ordinary_part, part_of
 from artoo.workspace.settlement.pending import PendingRecord
 from artoo.workspace.settlement.service import Settlement
 
@@ -70,15 +67,15 @@ class Decision:
         pending. Raises SandboxError when the system refuses, or a path is not in the change set; then nothing
         was applied, and nothing new is pending.
         """
-        paths = None if paths is None else self.settlement.named(paths)
-        chosen = self.settlement.chosen(found, paths)
+        paths = None if paths is None else named(self.settlement.directory, paths)
+        chosen = part_of(found, paths).paths
         done = self.settlement.apply(
             found,
             digest=found.digest,
             paths=paths,
             moment=self.subject.moment,
             outcome=self._outcome(found, chosen) if self.subject.moment == "end" else "",
-            told=self._told(found, chosen, by) if self.subject.recorded else None,
+            told=self._line("applied", by, found, sorted(chosen)) if self.subject.recorded else None,
         )
         if not done.report.applied:
             kept = self.keep(found, met(done.report.conflicts, self.subject.language))
@@ -104,7 +101,7 @@ class Decision:
 
         `why` are reasons besides the missing approval.
         """
-        record = self._pending(found.digest, found.all_classes, found.all_conflicts, *why)
+        record = self._pending(found, *why)
         reason = record.reason
         try:
             self.settlement.keep(record)
@@ -112,16 +109,18 @@ class Decision:
             reason = joined(str(error), reason)
         return self.settled(found, "pending").model_copy(update={"reason": reason, "expires_at": record.due})
 
-    def discard(self, found: ChangeSet, *, by: str = PERSON) -> Settled:
+    def discard(self, *, by: str = PERSON) -> None:
         """Delete everything that the task changed, and record it if the history is to have it."""
-        if self.subject.recorded:
-            try:
-                self.settlement.discard(self.line("discarded", by, found.digest, ()))
-            except OSError as error:
-                logger.warning("task %s is discarded; no room to record it: %s", self.subject.task_id, error)
-        else:
+        if not self.subject.recorded:
             self.settlement.forget()
-        return self.settled(found, "discarded")
+            return
+        pending = self.settlement.pending
+        count = sum(each.count for each in pending.counts) if pending is not None else 0
+        line = self._line("discarded", by, ChangeSet(), ()).model_copy(update={"count": count})
+        try:
+            self.settlement.discard(line)
+        except OSError as error:
+            logger.warning("task %s is discarded; no room to record it: %s", self.subject.task_id, error)
 
     def settled(self, found: ChangeSet, state: SettledState, most: int = LISTED) -> Settled:
         """Return the report of a change set, with at most `most` silent changes in it."""
@@ -139,17 +138,15 @@ class Decision:
             digest=found.digest,
         )
 
-    def line(self, what: str, by: str, digest: str, paths: Sequence[str]) -> SettledRecord:
-        """Return a line for the history."""
-        pending = self.settlement.pending if not paths else None
+    def _line(self, what: str, by: str, found: ChangeSet, paths: Sequence[str]) -> SettledRecord:
         return SettledRecord(
             at=time.time(),
             task_id=self.subject.task_id,
             what=what,
             by=by,
             request=self.subject.request,
-            digest=digest,
-            count=len(paths) or sum(each.count for each in (pending.counts if pending is not None else ())),
+            digest=found.digest,
+            count=len(paths),
             paths=tuple(paths[:LISTED]),
         )
 
@@ -165,30 +162,15 @@ class Decision:
         kept = self.keep(rest, why)
         return kept.model_copy(update={"state": "partly", "applied": applied})
 
-    def _told(self, found: ChangeSet, chosen: Sequence[str], by: str) -> Told:
-        """Return what is recorded of the apply even if this process dies right after it."""
-        settled = self.line("applied", by, found.digest, sorted(chosen))
-        left = self._left(found, chosen)
-        if not left and not found.all_conflicts:
-            return Told(settled=settled)
-        return Told(settled=settled, rest=self._pending("", left, found.all_conflicts))
-
     def _outcome(self, found: ChangeSet, chosen: Sequence[str]) -> str:
         """Return the report that the next life of the task gives if this process dies right after the apply."""
-        left = self._left(found, chosen)
-        if not left and not found.all_conflicts:
+        part = _only(found, chosen)
+        if len(part.all_classes) == len(found.all_classes) and not found.all_conflicts:
             return self.settled(found, "applied", most=_NOTED).model_dump_json()
-        part = self.settled(_only(found, chosen), "partly", most=_NOTED)
-        return part.model_copy(update={"applied": tuple(chosen[:LISTED])}).model_dump_json()
+        report = self.settled(part, "partly", most=_NOTED)
+        return report.model_copy(update={"applied": tuple(chosen[:LISTED])}).model_dump_json()
 
-    @staticmethod
-    def _left(found: ChangeSet, chosen: Sequence[str]) -> tuple[ClassifiedChange, ...]:
-        applied = frozenset(chosen)
-        return tuple(one for one in found.all_classes if one.path not in applied)
-
-    def _pending(
-        self, digest: str, classes: Sequence[ClassifiedChange], conflicts: Sequence[Conflict], *why: str
-    ) -> PendingRecord:
+    def _pending(self, found: ChangeSet, *why: str) -> PendingRecord:
         """Return the record: that of before, if there is one, so that its deadline and its notice stay."""
         subject = self.subject
         known = self.settlement.pending
@@ -199,10 +181,10 @@ class Decision:
             update={
                 "request": subject.request,
                 "language": subject.language,
-                "digest": digest,
-                "counts": counts_of(tuple(classes)),
-                "reason": why_it_waits(conflicts, subject.language, *why, lost),
-                "conflicts": len(conflicts),
+                "digest": found.digest,
+                "counts": counts_of(found.all_classes),
+                "reason": why_it_waits(found.all_conflicts, subject.language, *why, lost),
+                "conflicts": len(found.all_conflicts),
                 "went_out": subject.went_out,
             }
         )

@@ -28,59 +28,42 @@ class Expiry:
 def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
     """Warn of what expires soon, and drop what has expired after a warning. Blocking.
 
-    A workspace whose task is at work is left alone. When everything that is pending needs more room than `keep`
-    allows, the oldest expire after the notice, unless there is room by then. Raises OSError.
+    A workspace whose task is at work, and one that is damaged, is left alone. When everything that is pending needs
+    more room than `keep` allows, the oldest expire after the notice, unless there is room by then. Raises OSError.
     """
     warned: list[PendingRecord] = []
     dropped: list[SettledRecord] = []
-    found = [(record.since, one) for one in Workspaces(artoo_home).listed() if (record := _pending(one, keep))]
     room = keep.total_bytes
-    for _, directory in sorted(found, key=lambda one: -one[0]):
-        size = size_of(directory)
-        room -= size
-        match _expired(directory, artoo_home, keep, now, crowded=room < 0):
-            case PendingRecord() as record:
-                warned.append(record)
-            case SettledRecord() as gone:
-                dropped.append(gone)
-                room += size
-            case None:
-                pass
+    for directory in sorted(Workspaces(artoo_home).listed(), key=_since, reverse=True):
+        try:
+            with directory.locked():
+                size = size_of(directory)
+                record = _record_of(directory, keep)
+                if record is None:
+                    continue
+                renewed = _with_notice(record, now, crowded=room < size)
+                if renewed.due <= now:
+                    dropped.append(_dropped(directory, renewed, now))
+                    note_settled(artoo_home, dropped[-1])
+                    directory.remove()
+                    continue
+                room -= size
+                if renewed != record:
+                    write_pending(directory, renewed)
+                if renewed.warned_at is not None:
+                    warned.append(renewed)
+        except SandboxError:
+            continue
     return Expiry(tuple(warned), tuple(dropped))
 
 
-def _pending(directory: WorkspaceDirectory, keep: Keeping) -> PendingRecord | None:
-    """Return what is pending there; None if a process works in it, or it is damaged and therefore retained."""
+def _since(directory: WorkspaceDirectory) -> float:
+    """Return when it began to be pending; of a task that was cut off, when it last started a command."""
     try:
-        with directory.locked():
-            return _record_of(directory, keep)
-    except SandboxError:
-        return None
-
-
-def _expired(
-    directory: WorkspaceDirectory, artoo_home: Path, keep: Keeping, now: float, *, crowded: bool
-) -> PendingRecord | SettledRecord | None:
-    """Return what the user must be told of one workspace at this moment: it goes soon, or it is gone.
-
-    Its record is read again, because the task may have gone on since the sizes were measured.
-    """
-    try:
-        with directory.locked():
-            record = _record_of(directory, keep)
-            if record is None:
-                return None
-            renewed = _with_notice(record, now, crowded=crowded)
-            if renewed.due <= now:
-                gone = _dropped(directory, renewed, now)
-                note_settled(artoo_home, gone)
-                directory.remove()
-                return gone
-            if renewed != record:
-                write_pending(directory, renewed)
-            return renewed if renewed.warned_at is not None else None
-    except SandboxError:
-        return None
+        record = read_pending(directory)
+        return directory.output.stat().st_mtime if record is None or record.cut_off else record.since
+    except (SandboxError, OSError):  # settled at this moment, or damaged
+        return 0.0
 
 
 def _record_of(directory: WorkspaceDirectory, keep: Keeping) -> PendingRecord | None:
@@ -93,7 +76,7 @@ def _record_of(directory: WorkspaceDirectory, keep: Keeping) -> PendingRecord | 
     record = read_pending(directory)
     if record is not None or not directory.exists:
         return record
-    since = max(place.stat().st_mtime for place in (directory.base / "workspace.json", directory.output))
+    since = _since(directory)
     return PendingRecord(task_id=directory.task_id, since=since, expires_at=since + keep.days * DAY, cut_off=True)
 
 

@@ -18,24 +18,6 @@ from artoo.workspace.changes.base import rebase
 from artoo.workspace.directory import WorkspaceDirectory
 from artoo.workspace.settlement.history import SettledRecord, note_settled, settled_records
 from artoo.workspace.settlement.notes import commit_of
-from artoo.workspace.settlement.pending import PendingRecord, write_pending
-
-_END = b"\n"
-"""The last byte of a mark. A file without it was not durable before a power cut, so no commit had begun."""
-_HOLE = b"\0"
-"""What a file system shows of a file whose length, but not its content, was durable before a power cut."""
-
-
-class Told(BaseModel):
-    """What is recorded when a commit has taken effect, whichever process has to finish it.
-
-    `settled` is the line of `settled.jsonl`; `rest` is the new `pending.json` when only a part was applied.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    settled: SettledRecord
-    rest: PendingRecord | None = None
 
 
 class Mark(BaseModel):
@@ -43,6 +25,7 @@ class Mark(BaseModel):
 
     `settlement`: the id of the commit, as in the note of its undo record; empty for a discard, which takes effect
     as soon as this is written. `whole`: the workspace is deleted afterwards. `paths`: what is applied, printable.
+    `told`: the line of `settled.jsonl`, whichever process writes it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -50,12 +33,12 @@ class Mark(BaseModel):
     settlement: str
     whole: bool
     paths: tuple[str, ...] = ()
-    told: Told | None = None
+    told: SettledRecord | None = None
 
 
 def write_mark(directory: WorkspaceDirectory, mark: Mark) -> None:
     """Write the mark durably, before the commit begins. Raises OSError."""
-    write_durably(directory.settling, mark.model_dump_json().encode() + _END)
+    write_durably(directory.settling, mark.model_dump_json().encode())
 
 
 def forget_mark(directory: WorkspaceDirectory) -> None:
@@ -96,14 +79,12 @@ def finish(directory: WorkspaceDirectory, artoo_home: Path, mark: Mark, record: 
     `record`: the name of its undo record; empty: a discard.
     """
     if mark.told is not None:
-        line = mark.told.settled.model_copy(update={"act": record})
+        line = mark.told.model_copy(update={"act": record})
         if line not in settled_records(artoo_home):
             note_settled(artoo_home, line)
     if mark.whole:
         directory.remove()
         return
-    if mark.told is not None and mark.told.rest is not None:
-        write_pending(directory, mark.told.rest)
     # What was applied may stay in the upper directory: as the task's version equals the new base, it is no change.
     rebase(directory, mark.paths)
     forget_mark(directory)
@@ -115,7 +96,7 @@ def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRec
     On a full disk the workspace goes first, because it may be what fills the disk. Raises OSError when it is gone
     and there is no room for the record.
     """
-    mark = Mark(settlement="", whole=True, told=Told(settled=settled))
+    mark = Mark(settlement="", whole=True, told=settled)
     try:
         write_mark(directory, mark)
     except OSError:
@@ -127,18 +108,8 @@ def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRec
 
 def _read(directory: WorkspaceDirectory) -> Mark | None:
     try:
-        content = directory.settling.read_bytes()
+        return Mark.model_validate_json(directory.settling.read_bytes())
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise _unreadable(directory, error) from error
-    try:
-        return Mark.model_validate_json(content)
-    except ValidationError as error:
-        if content.endswith(_END) and _HOLE not in content:
-            raise _unreadable(directory, error) from error
-        return Mark(settlement="none", whole=False)
-
-
-def _unreadable(directory: WorkspaceDirectory, error: Exception) -> SandboxError:
-    return SandboxError(f"{directory.settling} cannot be read: {error}; keep it and report this")
+    except (OSError, ValidationError) as error:
+        raise SandboxError(f"{directory.settling} cannot be read: {error}; keep it and report this") from error

@@ -20,14 +20,6 @@ from artoo.workspace.directory import WorkspaceDirectory
 DAY = 86_400.0
 
 
-def _none(number: int) -> bool:
-    return number == 0
-
-
-def _unset(time: float | None) -> bool:
-    return time is None
-
-
 class PendingRecord(BaseModel):
     """The content of `pending.json`. Times are seconds since the epoch (UTC).
 
@@ -47,10 +39,10 @@ class PendingRecord(BaseModel):
     digest: str = ""
     counts: tuple[ClassCount, ...] = ()
     reason: str = ""
-    conflicts: int = Field(default=0, ge=0, exclude_if=_none)
+    conflicts: int = Field(default=0, ge=0)
     went_out: tuple[str, ...] = ()
     expires_at: float
-    crowded_until: float | None = Field(default=None, exclude_if=_unset)
+    crowded_until: float | None = None
     warned_at: float | None = None
     cut_off: bool = False
 

@@ -10,19 +10,18 @@ here blocks.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import uuid
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from artoo.contracts.changes import ApplyReport
 from artoo.contracts.errors import SandboxError
-from artoo.ports.workspace import Ended, Files
-from artoo.sandbox.backends.select import open_backend
+from artoo.ports.workspace import Files
 from artoo.sandbox.protocols import Backend
 from artoo.sandbox.reading.mount_table import MountTable
 from artoo.workspace import commit, git
@@ -33,9 +32,9 @@ from artoo.workspace.files.rooted import real_files
 from artoo.workspace.settlement import mark
 from artoo.workspace.settlement.history import SettledRecord
 from artoo.workspace.settlement.inside import run_inside
-from artoo.workspace.settlement.mark import Mark, Told
+from artoo.workspace.settlement.mark import Mark
 from artoo.workspace.settlement.notes import ActNote, Moment
-from artoo.workspace.settlement.parts import named, part_of
+from artoo.workspace.settlement.parts import part_of
 from artoo.workspace.settlement.pending import PendingRecord, forget_pending, read_pending, write_pending
 
 logger = logging.getLogger(__name__)
@@ -85,17 +84,6 @@ class Settlement:
         """Read everything that the task changes against the user's files now. Raises SandboxError."""
         return read_change_set(self.directory, self.artoo_home, judge_git=self._judge_git, after=self.live)
 
-    def named(self, paths: Collection[str]) -> tuple[str, ...]:
-        """Return paths as a change set names them (`parts.named`). Raises SandboxError."""
-        return named(self.directory, paths)
-
-    def chosen(self, change_set: ChangeSet, paths: Collection[str] | None) -> tuple[str, ...]:
-        """Return the printable paths of everything that applying `paths` would apply (None: everything).
-
-        Raises SandboxError for a path that is not in the change set.
-        """
-        return part_of(change_set, paths).paths
-
     def apply(
         self,
         change_set: ChangeSet,
@@ -104,7 +92,7 @@ class Settlement:
         paths: Collection[str] | None = None,
         moment: Moment = "later",
         outcome: str = "",
-        told: Told | None = None,
+        told: SettledRecord | None = None,
     ) -> Applied:
         """Apply the change set, or `paths` of it with what they need: all of that, or nothing.
 
@@ -170,33 +158,10 @@ class Settlement:
         """Delete the workspace, because nothing of it is pending."""
         self.directory.remove()
 
-    def run_inside(
-        self,
-        argv: Sequence[str],
-        cwd: Path,
-        *,
-        stdin: bytes | None = None,
-        env: Mapping[str, str] | None = None,
-        scratch: Path | None = None,
-        seconds: float = 120.0,
-    ) -> Ended:
-        """Run a command in a one-shot sandbox over the workspace (`inside.run_inside`). Raises SandboxError."""
-        return run_inside(
-            self.directory,
-            self.artoo_home,
-            self.backend or asyncio.run(open_backend(self.artoo_home)),
-            argv,
-            cwd,
-            stdin=stdin,
-            env=env,
-            scratch=scratch,
-            seconds=seconds,
-        )
-
     def _judge_git(self, question: GitQuestion) -> GitPart:
         if self.live is not None:  # commits arrive at the end of the task; git may be at work right now
             return GitPart(taken=frozenset(one.path for one in question.effects if b"/.git/" in one.path + b"/"))
-        return git.judge(question, self.run_inside)
+        return git.judge(question, partial(run_inside, self.directory, self.artoo_home, self.backend))
 
     def _end_failed(self) -> None:
         """Delete the mark of a commit that did not take effect; if that fails, the next process does it."""

@@ -8,9 +8,9 @@ base is what the task found, and settlement finds the conflict as with any works
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,11 +20,11 @@ from artoo.contracts.changes import Node, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
 from artoo.workspace.changes.base import Base, append_base
-from artoo.workspace.directory import WorkspaceDirectory
+from artoo.workspace.directory import WorkspaceDirectory, make_upper
 from artoo.workspace.files.beneath import open_parent
 from artoo.workspace.files.rooted import locate_real
 from artoo.workspace.fs.stat import NodeState, digest_file, read_state
-from artoo.workspace.transfer.bundle import MOST_MANIFEST, Item, Known, Manifest, Where
+from artoo.workspace.transfer.bundle import MOST_MANIFEST, Item, Known, Manifest
 
 _CHUNK = 1 << 20
 _DEEPEST = 128
@@ -49,8 +49,8 @@ def unpack(
     """
     manifest = _manifest_of(source)
     _empty(directory)
-    laying = _Laying(directory, roots, covered)
     try:
+        laying = _Laying(directory, roots, covered)
         for item in manifest.items:
             laying.lay(item, source)
         laying.end(source)
@@ -70,8 +70,6 @@ def is_brought(directory: WorkspaceDirectory) -> bool:
 
 def _manifest_of(source: BinaryIO) -> Manifest:
     line = source.readline(MOST_MANIFEST + 1)
-    if not line.endswith(b"\n"):
-        raise SandboxError("the bundle cannot be read: its first line has no end; it was not made by this artoo")
     try:
         return Manifest.model_validate_json(line)
     except ValidationError as error:
@@ -85,206 +83,156 @@ def _empty(directory: WorkspaceDirectory) -> None:
     directory.remove_rest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Top:
-    """One covered directory, and the upper directory over it."""
-
-    root: bytes
-    upper: bytes
-
-
 class _Laying:
-    """The upper directories of one workspace while they are filled. No process but this one is in them."""
+    """The upper directories of one workspace while they are filled. No other process works in them."""
 
     def __init__(self, directory: WorkspaceDirectory, roots: Roots, covered: tuple[Path, ...]) -> None:
         self.bases: list[Base] = []
-        self._undressed: list[tuple[bytes, NodeState]] = []
-        self._places: dict[Where, bytes] = {
-            "project": os.fsencode(roots.project),
-            "workspace": os.fsencode(roots.workspace),
-        }
-        self._tops: list[_Top] = []
-        for number, root in enumerate(map(os.fsencode, covered)):
-            upper = directory.upper(number)
-            upper.mkdir(mode=0o700, parents=True)
-            directory.work(number).mkdir(mode=0o700)
-            # The overlay shows the upper directory's own mode and owner as those of the root.
-            state = _here(root)
-            if state is not None:
-                _dress(os.fsencode(upper), state)
-            self._tops.append(_Top(root, os.fsencode(upper)))
+        self._places = {"project": roots.project, "workspace": roots.workspace}
+        self._tops = {root: directory.upper(number) for number, root in enumerate(covered)}
+        self._undressed: list[tuple[Path, Path | None, int | None, int | None]] = []
+        for root, upper in self._tops.items():
+            make_upper(upper, root)
+            (upper.parent / "work").mkdir(mode=0o700, exist_ok=True)
 
     def lay(self, item: Item, source: BinaryIO) -> None:
         """Lay down one path, in the order of the manifest. `source` is at its content. Raises SandboxError."""
-        top, path, inner = self._find(item)
-        real = _here(path)
-        same = _is(real, item.was, path)
-        base = _base(path, item.was, real, same=same)
-        if base is not None:
-            self.bases.append(base)
+        root, relative = self._find(item)
+        path, inner = root / relative, self._tops[root] / relative
+        real, digest = _here(path)
+        same = _is(real, digest, item.was)
+        if item.was is not None:
+            self.bases.append(_base(path, item.was, real, same=same))
         if item.now is None:
-            if not self._is_gone_already(top, path):
-                self._make_parents(top, path)
+            if not self._is_gone_already(root, relative):
+                self._make_parents(root, relative)
                 os.mknod(inner, stat.S_IFCHR)  # a whiteout
             return
-        self._make_parents(top, path)
+        self._make_parents(root, relative)
         _put(inner, item.now, source)
-        alike = same or item.was is None or _is(real, item.now, path)
-        self._undressed.append((inner, _metadata(item, real if alike else None)))
+        alike = (same or item.was is None or _is(real, digest, item.now)) and real is not None
+        if alike and real is not None and real.node is item.now.node:
+            changed = 0 if item.was is None else item.was.mode ^ item.now.mode
+            mode = (real.mode & ~changed) | (item.now.mode & changed)
+            self._undressed.append((inner, path, mode, item.now.mtime_ns))
+        else:
+            self._undressed.append((inner, None, item.now.mode, item.now.mtime_ns))
 
     def end(self, source: BinaryIO) -> None:
         """Set owners, modes and times, deepest first: a directory may be read-only then. Raises SandboxError."""
         if source.read(1):
             raise SandboxError("the bundle holds more than it says; it was not made by this artoo")
-        for inner, state in reversed(self._undressed):
-            _dress(inner, state)
+        for inner, like, mode, mtime_ns in reversed(self._undressed):
+            if like is not None:
+                _look_like(inner, like)
+            if not inner.is_symlink():
+                if mode is not None:
+                    inner.chmod(mode)
+                if mtime_ns:
+                    os.utime(inner, ns=(mtime_ns, mtime_ns))
 
-    def _find(self, item: Item) -> tuple[_Top, bytes, bytes]:
-        relative = path_bytes(item.path)
-        parts = relative.split(b"/")
-        if any(part in (b"", b".", b"..") or b"\0" in part for part in parts):
+    def _find(self, item: Item) -> tuple[Path, str]:
+        """Return the covered directory that holds an item, and its path below that. Raises SandboxError."""
+        raw = path_bytes(item.path)
+        if any(part in (b"", b".", b"..") or b"\0" in part for part in raw.split(b"/")):
             raise SandboxError(f"the bundle names {item.path!r}, which leads out of its place")
-        if len(parts) > _DEEPEST:
+        if raw.count(b"/") > _DEEPEST:
             raise SandboxError(f"{item.path[:80]}… nests deeper than {_DEEPEST} directories: refused")
-        path = self._places[item.where] + b"/" + relative
-        for top in self._tops:
-            if path.startswith(top.root + b"/"):
-                return top, path, top.upper + path.removeprefix(top.root)
-        raise SandboxError(f"the bundle changes {printable_path(path)}, which no workspace covers here")
+        path = self._places[item.where] / os.fsdecode(raw)
+        for root in self._tops:
+            if path.is_relative_to(root):
+                return root, str(path.relative_to(root))
+        raise SandboxError(f"the bundle changes {_shown(path)}, which no workspace covers here")
 
-    def _is_gone_already(self, top: _Top, path: bytes) -> bool:
+    def _is_gone_already(self, root: Path, relative: str) -> bool:
         """True if a directory above is deleted, replaced or not there: then there is nothing to delete."""
-        for above in _above(top, path):
-            inner = _lstat(top.upper + above.removeprefix(top.root))
-            if inner is not None and not stat.S_ISDIR(inner.st_mode):
+        for above in _above(relative):
+            inner = self._tops[root] / above
+            if os.path.lexists(inner) and not _is_directory(inner):
                 return True
-            state = _here(above)
-            if inner is None and (state is None or not state.is_directory):
-                return state is None
+            if not os.path.lexists(inner) and _here(root / above)[0] is None:
+                return True
         return False
 
-    def _make_parents(self, top: _Top, path: bytes) -> None:
+    def _make_parents(self, root: Path, relative: str) -> None:
         """Make the directories above a path, which get the metadata that they have here. Raises SandboxError."""
-        for above in _above(top, path):
-            inner = top.upper + above.removeprefix(top.root)
-            found = _lstat(inner)
-            if found is None:
-                os.mkdir(inner, 0o755)
-                like = _here(above)
+        for above in _above(relative):
+            inner = self._tops[root] / above
+            if not os.path.lexists(inner):
+                inner.mkdir(mode=0o755)
+                like, _ = _here(root / above)
                 if like is not None and like.is_directory:
-                    self._undressed.append((inner, like))
-            elif not stat.S_ISDIR(found.st_mode):
-                raise SandboxError(f"the bundle puts {printable_path(path)} below a file or a link: refused")
+                    self._undressed.append((inner, root / above, None, None))
+            elif not _is_directory(inner):
+                raise SandboxError(f"the bundle puts {_shown(root / relative)} below a file or a link: refused")
 
 
-def _above(top: _Top, path: bytes) -> list[bytes]:
-    """Return the directories between the root and a path, outermost first."""
-    parts = path.removeprefix(top.root + b"/").split(b"/")[:-1]
-    return [top.root + b"/" + b"/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+def _above(relative: str) -> list[str]:
+    """Return the directories above a path, outermost first."""
+    parts = relative.split("/")[:-1]
+    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
-def _lstat(path: bytes) -> os.stat_result | None:
-    with suppress(FileNotFoundError):
-        return os.lstat(path)
-    return None
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
-def _here(path: bytes) -> NodeState | None:
-    """Return what this machine has at a path."""
+def _shown(path: Path) -> str:
+    return printable_path(os.fsencode(path))
+
+
+def _here(path: Path) -> tuple[NodeState | None, str | None]:
+    """Return what this machine has at a path, through no link, and the sha256 of a file that can be read."""
     try:
-        parent, name = open_parent(*locate_real(os.fsdecode(path)))
+        parent, name = open_parent(*locate_real(str(path)))
     except OSError:
-        return None
+        return None, None
     try:
-        return read_state(parent, name)
+        state, digest = read_state(parent, name), None
+        if state is not None and state.node is Node.FILE:
+            with suppress(OSError):
+                digest = digest_file(parent, name)
+        return state, digest
     finally:
         os.close(parent)
 
 
-def _digest(path: bytes) -> str | None:
-    with suppress(OSError):
-        parent, name = open_parent(*locate_real(os.fsdecode(path)))
-        try:
-            return digest_file(parent, name)
-        finally:
-            os.close(parent)
-    return None
-
-
-def _is(real: NodeState | None, was: Known | None, path: bytes) -> bool:
-    """True if what is here is what the task found."""
-    if real is None or was is None or real.node is not was.node:
+def _is(real: NodeState | None, digest: str | None, known: Known | None) -> bool:
+    """True if what is here is what the bundle speaks of."""
+    if real is None or known is None or real.node is not known.node:
         return False
     if real.node is Node.LINK:
-        return printable_path(real.target) == was.target
-    if real.node is not Node.FILE:
-        return real.is_directory
-    return was.sha256 is not None and _digest(path) == was.sha256
+        return printable_path(real.target) == known.target
+    return real.is_directory or (digest is not None and digest == known.sha256)
 
 
-def _base(path: bytes, was: Known | None, real: NodeState | None, *, same: bool) -> Base | None:
-    if was is None:
-        return None
-    shown = printable_path(path)
-    if same and real is not None:
-        return Base(path=shown, was=real, sha256=was.sha256)
-    found = (real or _ours(was))._replace(node=was.node, size=was.size, target=path_bytes(was.target), inode=0)
-    return Base(path=shown, was=found, sha256=was.sha256)
+def _base(path: Path, was: Known, real: NodeState | None, *, same: bool) -> Base:
+    if not same or real is None:
+        found = real or NodeState(was.node, was.mode, os.geteuid(), os.getegid(), mtime_ns=was.mtime_ns)
+        real = found._replace(node=was.node, size=was.size, target=path_bytes(was.target), inode=0)
+    return Base(path=_shown(path), was=real, sha256=was.sha256)
 
 
-def _ours(known: Known) -> NodeState:
-    """Return a thing of another machine as one of this user's."""
-    return NodeState(
-        known.node,
-        known.mode,
-        os.geteuid(),
-        os.getegid(),
-        size=known.size,
-        mtime_ns=known.mtime_ns,
-        target=path_bytes(known.target),
-    )
-
-
-def _metadata(item: Item, alike: NodeState | None) -> NodeState:
-    """Return the new version's metadata: of what it replaces, with the mode bits that the task changed."""
-    now = item.now
-    assert now is not None
-    if alike is None or alike.node is not now.node:
-        return _ours(now)
-    changed = 0 if item.was is None else item.was.mode ^ now.mode
-    mode = (alike.mode & ~changed) | (now.mode & changed)
-    return alike._replace(mode=mode, mtime_ns=alike.mtime_ns if now.node is Node.DIRECTORY else now.mtime_ns)
-
-
-def _put(inner: bytes, now: Known, source: BinaryIO) -> None:
+def _put(inner: Path, now: Known, source: BinaryIO) -> None:
     if now.node is Node.DIRECTORY:
-        with suppress(FileExistsError):
-            os.mkdir(inner, 0o755)
+        inner.mkdir(mode=0o755, exist_ok=True)
     elif now.node is Node.LINK:
         target = path_bytes(now.target)
         if not target or b"\0" in target:
             raise SandboxError(f"the bundle makes a link to {now.target!r}, which is no path")
-        os.symlink(target, inner)
+        os.symlink(target, os.fsencode(inner))
     else:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(inner, flags, 0o600), "wb") as file:
+        with inner.open("xb") as file:
             left = now.size
             while left and (piece := source.read(min(left, _CHUNK))):
-                file.write(piece)
-                left -= len(piece)
+                left -= file.write(piece)
         if left:
             raise SandboxError("the bundle holds less than it says; it was not sent whole")
 
 
-def _dress(inner: bytes, state: NodeState) -> None:
-    """Set owner, attributes, mode and time. What we may not give to another user stays ours."""
-    if (state.uid, state.gid) != (os.geteuid(), os.getegid()):
-        with suppress(PermissionError):
-            os.chown(inner, state.uid, state.gid, follow_symlinks=False)
-    if state.node is Node.LINK:
-        return
-    for key, value in state.xattrs:
-        with suppress(OSError):  # this file system keeps none, or they are root's
-            os.setxattr(inner, key, value, follow_symlinks=False)
-    os.chmod(inner, state.mode)
-    os.utime(inner, ns=(state.mtime_ns, state.mtime_ns), follow_symlinks=False)
+def _look_like(inner: Path, real: Path) -> None:
+    """Give a path the owner, mode, attributes and time of the user's. What may not be given away stays ours."""
+    seen = real.lstat()
+    with suppress(PermissionError):
+        os.chown(inner, seen.st_uid, seen.st_gid, follow_symlinks=False)
+    shutil.copystat(real, inner, follow_symlinks=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -105,17 +104,9 @@ def _known(state: NodeState, sha256: str | None) -> Known:
 def _copy(effect: Effect, size: int, into: BinaryIO) -> None:
     """Copy the content from the workspace; it must be exactly `size` bytes."""
     try:
-        written = sum(into.write(piece) for piece in _pieces(effect.source))
+        with open(os.open(effect.source, FILE_FLAGS), "rb") as file:
+            written = sum(into.write(piece) for piece in iter(lambda: file.read(_CHUNK), b""))
     except PermissionError as error:
         raise SandboxError(f"{effect.shown} cannot be read: {error.strerror}") from error
     if written != size:
         raise SandboxError(f"{effect.shown} changed while it was packed; try again")
-
-
-def _pieces(path: bytes) -> Iterator[bytes]:
-    descriptor = os.open(path, FILE_FLAGS)
-    try:
-        while piece := os.read(descriptor, _CHUNK):
-            yield piece
-    finally:
-        os.close(descriptor)
