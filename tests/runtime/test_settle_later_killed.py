@@ -104,7 +104,6 @@ async def waits_truly(victim: Victim, applied: bool) -> Pending:
     shown = await waiting.diff()
     names = {Path(one.path).name for one in shown.changes}
     assert names == {"b.txt", "gone.txt"} | (set() if applied else set(PART))
-    assert waiting.counts == shown.counts
     return waiting
 
 
@@ -136,7 +135,8 @@ async def killed_in_a_part(victim: Victim, fuse: int, how: str) -> bool:
     told = [(one.what, one.count, set(one.paths)) for one in victim.lines()]
     assert told[: len(first)] == first, fuse
     ((what, count, _),) = told[len(first) :]
-    assert (what, count) == ("discarded" if how == "discard" else "applied", rest), fuse
+    assert what == ("discarded" if how == "discard" else "applied"), fuse
+    assert count == rest or how == "discard", fuse  # a discard counts what was pending at the last review
     assert victim.part_is_there() == applied if how == "discard" else victim.tree() != before
     take_back(victim, before)
     assert victim.tree() == before, fuse
