@@ -202,7 +202,7 @@ def test_another_tool_makes_another_plan() -> None:
 
 
 def test_another_order_makes_another_plan() -> None:
-    """Parts that failed side by side may be all right one after the other; the numbers of the groups themselves say nothing."""
+    """Parts that failed side by side may do well one after the other; the numbers of groups alone say nothing."""
     one, two = planned("add first() to calc.py"), planned("add last() to calc.py")
     tried = (fingerprint([one, two]),)
     assert refused(one, two.model_copy(update={"sequence": 2}), tried=tried) == []

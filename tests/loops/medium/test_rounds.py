@@ -132,7 +132,7 @@ def test_a_path_that_two_subtasks_changed_is_a_fact_and_no_failure() -> None:
 
 
 def test_only_certain_changes_make_a_shared_path() -> None:
-    """What changed while something else ran may be that other's; a path that one subtask changed twice is its own."""
+    """What changed while something else ran may be that other's; what one subtask changed twice is its own."""
 
     def changing(name: str, *calls: tuple[str, bool]) -> SubTaskOutcome:
         made = (call("shell").model_copy(update={"changes": (path,), "overlapped": over}) for path, over in calls)

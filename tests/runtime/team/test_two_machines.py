@@ -26,8 +26,8 @@ from artoo.runtime.team.office import Office, open_office
 from artoo.store.address import StoreAddress
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
-from artoo.workspace.transfer import bundle_writer
 from artoo.workspace.commit import undo
+from artoo.workspace.transfer import bundle_writer
 
 REVIEW, COMPLETED, PENDING = BoardState.REVIEW, BoardState.COMPLETED, BoardState.PENDING
 ADA = {"ada": TrustLevel.PROBATION}
