@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -63,9 +63,8 @@ class World:
         work = self.upper.with_name("work")
         for place in (self.upper, work, self.task / "tmp"):
             place.mkdir(parents=True, exist_ok=True)
-        return Layout(
-            "t", self.roots, self.artoo_home, self.task / "tmp", layers=(Layer(self.home, self.upper, work),)
-        )
+        layers = tuple(Layer(root, self.upper, work) for root in self.backend.roots_to_cover(self.roots)[:1])
+        return Layout("t", self.roots, self.artoo_home, self.task / "tmp", layers)
 
     @asynccontextmanager
     async def sandbox(self, change: Callable[[Layout], Layout] = lambda one: one) -> AsyncGenerator[Commands]:
@@ -129,6 +128,18 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     home = tmp_path.resolve() / "home"
     (home / "project").mkdir(parents=True)
     return World(home, bool(request.param))
+
+
+@contextmanager
+def mounted_disk(place: Path) -> Generator[None]:
+    """Mount another file system at `place`; skip where that is not allowed."""
+    done = subprocess.run(["mount", "-t", "tmpfs", "none", str(place)], check=False, capture_output=True)
+    if done.returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
 
 
 def as_plain_user(file: Path) -> None:

@@ -16,7 +16,8 @@ import pytest
 from living import World, as_plain_user, until
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.workspace import CommandLimits
+from artoo.contracts.network import NetworkUsed
+from artoo.ports.workspace import CommandLimits, SandboxLimits
 from artoo.sandbox.protocols import Layer
 
 _HERE = Path(__file__).parent
@@ -194,7 +195,7 @@ async def test_the_user_edits_while_a_process_runs(world: World) -> None:
         (world.project / name).write_text("old")
     look = "cat replaced written; ls deleted made 2>&1 | grep -c cannot"
     async with world.sandbox() as commands:
-        server = await commands.start("sleep", "60")
+        server = await commands.start("sleep", "6060")
         await commands.bash("cat replaced deleted written made; ls; echo mine > task-file")
         (world.project / "new").write_text("new")
         (world.project / "new").rename(world.project / "replaced")
@@ -228,9 +229,9 @@ async def test_the_root_descriptor_shows_what_commands_see(world: World) -> None
 async def test_a_closed_sandbox_leaves_nothing(world: World) -> None:
     """No process, no mount point; its running commands say how they ended, and no further one starts."""
     async with world.sandbox() as commands:
-        running = await commands.start("sleep", "60")
-        await commands.bash("setsid sleep 61 >/dev/null 2>&1 & disown")
-        outer = _processes_with("sleep\x0060") + _processes_with("sleep\x0061")
+        running = await commands.start("sleep", "6060")
+        await commands.bash("setsid sleep 6161 >/dev/null 2>&1 & disown")
+        outer = _processes_with("sleep\x006060") + _processes_with("sleep\x006161")
         assert len(outer) == 2
         await commands.sandbox.close()
         assert not any(os.path.exists(f"/proc/{pid}") for pid in outer)
@@ -258,7 +259,7 @@ def _processes_with(words: str) -> list[int]:
 async def test_a_supervisor_that_dies_is_a_clear_error(world: World) -> None:
     """Killed from outside, it takes all processes along; what ran says so, and the next start fails clearly."""
     async with world.sandbox() as commands:
-        running = await commands.start("sleep", "60")
+        running = await commands.start("sleep", "6060")
         await commands.bash("true")
         (supervisor,) = _processes_with(f"writable={world.home}\x00writable=/tmp")[-1:]
         os.kill(supervisor, signal.SIGKILL)
@@ -280,8 +281,8 @@ from living import World
 async def main():
     async with World(Path(sys.argv[2]), sys.argv[3] == "True").sandbox() as commands:
         await commands.sandbox.refresh()
-        await commands.start("sleep", "71")
-        await commands.bash("setsid sleep 71 >/dev/null 2>&1 & disown")
+        await commands.start("sleep", "7171")
+        await commands.bash("setsid sleep 7171 >/dev/null 2>&1 & disown")
         print("up", flush=True)
         await asyncio.sleep(60)
 asyncio.run(main())
@@ -297,10 +298,10 @@ async def test_a_killed_artoo_leaves_no_process(world: World) -> None:
     )
     with victim:
         assert victim.stdout is not None and victim.stdout.readline() == b"up\n"
-        assert len(_processes_with("sleep\x0071")) == 2
+        assert len(_processes_with("sleep\x007171")) == 2
         victim.kill()
     place = str(world.home)
-    await until(lambda: not _processes_with("sleep\x0071") and not _processes_with(place), "a process is left")
+    await until(lambda: not _processes_with("sleep\x007171") and not _processes_with(place), "a process is left")
     async with world.sandbox() as commands:
         assert (await commands.run("true")).status == "ok"
         assert len(list((world.artoo_home / "sandboxes").iterdir())) == 1
@@ -317,14 +318,14 @@ async def test_a_start_that_is_cancelled_leaves_nothing(world: World) -> None:
         assert list((world.artoo_home / "sandboxes").iterdir()) == []
     async with world.sandbox() as commands:
         for _ in range(20):
-            starting = asyncio.ensure_future(commands.start("sleep", "72"))
+            starting = asyncio.ensure_future(commands.start("sleep", "7272"))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             starting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await starting
         assert (await commands.run("true")).status == "ok"
-        await until(lambda: not _processes_with("sleep\x0072"))
+        await until(lambda: not _processes_with("sleep\x007272"))
 
 
 async def test_a_check_runs_over_the_workspace_and_leaves_nothing(world: World) -> None:
@@ -354,6 +355,38 @@ async def test_a_socket_listens_inside(world: World) -> None:
             assert ended is not None and ended.stdout.text == "from outside"
             with pytest.raises(OSError):
                 socket.create_connection(("127.0.0.1", port), 1)
+
+
+async def test_a_command_reaches_the_hosts_it_may(world: World) -> None:
+    """One command reaches an approved port of this machine; another host and other commands reach nothing."""
+    used: list[NetworkUsed] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nserved")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server, world.sandbox() as commands:
+        allowed = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        fetch = f"curl -sS http://{allowed}/; curl -sS http://pypi.org/"
+        ended = await commands.bash(fetch, hosts=(allowed,), on_connection=used.append)
+        assert ended.stdout.text.startswith("served"), ended.stderr.text
+        assert ended.denied_hosts == ("pypi.org:80",)
+        assert [one.host for one in used if not one.refused] == ["127.0.0.1"]
+        ended = await commands.bash(f"curl -sS http://{allowed}/ || curl -sS http://pypi.org/")
+        assert ended.exit_code != 0 and not ended.stdout.text
+        assert "commands-have-no-network" in ended.stderr.text
+
+
+async def test_the_command_that_takes_too_much_is_ended(world: World) -> None:
+    """The sandbox's limit ends the largest command with the reason, and leaves the others and the sandbox alone."""
+    limits = SandboxLimits(memory_bytes=128 << 20)
+    async with world.sandbox(lambda layout: replace(layout, limits=limits)) as commands:
+        other = await commands.start("sleep", "6060")
+        ended = await commands.run("/usr/bin/python3", "-c", "x = bytearray(300 << 20); input()", interactive=True)
+        assert (ended.status, ended.exit_code) == ("memory_limit", None)
+        assert other.ended is None
+        assert (await commands.run("true")).status == "ok"
 
 
 async def test_commands_find_each_others_limits(world: World) -> None:

@@ -102,6 +102,19 @@ async def test_signals_do_not_reach_the_supervisor(world: World) -> None:
             assert (await other.stop()).exit_code is None or number == "KILL"
 
 
+async def test_a_command_that_forks_without_end_is_stopped(world: World) -> None:
+    """Each of its processes starts the next and ends, so none is there for long; other commands go on."""
+    relay = "import os\nfor _ in range(20_000):\n    if os.fork(): os._exit(0)\n"
+    async with world.sandbox() as commands:
+        other = await commands.start("sleep", "60")
+        process = await commands.start("/usr/bin/python3", "-I", "-S", "-c", relay)
+        ended = await process.wait()
+        assert ended is not None and ended.notes
+        await process.stop(grace_seconds=0)
+        assert await commands.says("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 2[0]_000 || true") == "0\n"
+        assert other.ended is None
+
+
 async def test_a_command_inherits_nothing(world: World) -> None:
     """It has three descriptors, a session of its own, no capability, and default signal dispositions."""
     async with world.sandbox() as commands:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.changes import Node, printable_path
 from artoo.ports.workspace import MIB
-from artoo.workspace.changes.manifest import Manifest, stamp_of
+from artoo.workspace.changes.manifest import Entry, Manifest, stamp_of
 from artoo.workspace.commit.dirfd_ops import copy, set_metadata
 from artoo.workspace.directory import Covered
 from artoo.workspace.files.beneath import open_beneath
@@ -80,7 +80,7 @@ class Copier:
             os.fchmod(place, state.mode | 0o700)
             made = read_state(place, ".")
             assert made is not None
-            self.manifest.put(number, b"", state, made)
+            self.manifest.put(number, b"", Entry(stamp_of(state), stamp_of(made)))
         waiting = deque([b""])  # breadth first: what the bounds leave out is deep
         while waiting:
             relative = waiting.popleft()
@@ -133,7 +133,7 @@ class Copier:
         set_metadata((target, name), _as_ours(state)._replace(mode=state.mode | 0o700), times=False)
         made = glance(target, name)
         assert made is not None
-        self.manifest.put(number, relative, state, made)
+        self.manifest.put(number, relative, Entry(stamp_of(state), stamp_of(made)))
         return True
 
     def _follow_leaf(
@@ -158,7 +158,7 @@ class Copier:
         os.rename(_TEMPORARY, name, src_dir_fd=target, dst_dir_fd=target)
         made = glance(target, name)
         assert made is not None
-        self.manifest.put(number, relative, state, made)
+        self.manifest.put(number, relative, Entry(stamp_of(state), stamp_of(made)))
 
     def _remove(self, number: int, directory: bytes, target: int, name: str) -> None:
         """Delete from the copy what the user deleted, where the task has not changed it."""

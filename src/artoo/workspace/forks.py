@@ -2,70 +2,85 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import subprocess
 from contextlib import suppress
+from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
+from artoo.ports.workspace import MIB
+from artoo.sandbox.limits.disk_watch import disk_usage
+from artoo.sandbox.reading.programs import find_program
 from artoo.workspace.changes.manifest import Entry, Manifest, stamp_of
 from artoo.workspace.directory import Covered, WorkspaceDirectory
-from artoo.workspace.fs.copy_tree import CopyBound, copy_tree
 from artoo.workspace.fs.remove_tree import remove_tree
-from artoo.workspace.fs.stat import NodeState
+from artoo.workspace.fs.stat import NodeState, state_of
 
-_NEVER = Entry((), ())
-"""A path that was copied and that the task has changed: no state has this stamp."""
+MOST_BYTES, MOST_PATHS = 1_024 * MIB, 50_000
+"""How large a workspace may be that is copied."""
+
+_CHANGED = Entry((), ())
+"""The entry of a copied path that the task has changed or deleted: no state has this stamp."""
 
 
 def copy_workspace(source: WorkspaceDirectory, target: WorkspaceDirectory) -> None:
     """Copy a workspace; what is at `target` is replaced. Blocking; the record comes last.
 
-    Raises SandboxError when it is too large or the disk is full; then nothing is left at `target`.
+    Raises SandboxError when it is too large or cannot be copied; then nothing is left at `target`.
     """
     remove_tree(target.base)
     try:
         _copy(source, target)
     except OSError as error:
-        with suppress(OSError):
-            remove_tree(target.base)
         raise SandboxError(f"the workspace cannot be copied: {error.strerror}; free space") from error
-    except BaseException:
-        with suppress(OSError):
-            remove_tree(target.base)
-        raise
+    finally:
+        if not target.exists:
+            with suppress(OSError):
+                remove_tree(target.base)
 
 
 def _copy(source: WorkspaceDirectory, target: WorkspaceDirectory) -> None:
-    target.base.mkdir(mode=0o700, parents=True)
-    bound = CopyBound()
-    manifest = Manifest.read(source.manifest) if source.manifest.exists() else None
-    new = Manifest(target.manifest)
-    for one in source.covered():
-        if one.place == source.copy(one.number):
-            target.copy(one.number).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _copy_one(one, target, bound, manifest, new)
-        else:
-            target.work(one.number).mkdir(mode=0o700, parents=True)
-            copy_tree(one.place, target.upper(one.number), bound)
-    copy_tree(source.scratch, target.scratch, bound)
-    target.output.mkdir(mode=0o700)
+    covered = source.covered()
+    size, paths = disk_usage((*(one.place for one in covered), source.scratch), MOST_BYTES, MOST_PATHS)
+    if size > MOST_BYTES or paths > MOST_PATHS:
+        raise SandboxError("the workspace is too large to be copied, so there is no second solution of it")
+    target.output.mkdir(mode=0o700, parents=True)
+    for one in covered:
+        place = target.base / one.place.relative_to(source.base)
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _copy_tree(one.place, place)
+        if one.place == source.upper(one.number):
+            target.work(one.number).mkdir(mode=0o700)
+    _copy_tree(source.scratch, target.scratch)
     if source.base_file.exists():
-        shutil.copyfile(source.base_file, target.base_file)
-    new.save()
+        target.base_file.write_bytes(source.base_file.read_bytes())
+    if source.manifest.exists():
+        _copy_manifest(covered, source, target)
     target.write_record(source.record().model_copy(update={"task_id": target.task_id}))
 
 
-def _copy_one(
-    one: Covered, target: WorkspaceDirectory, bound: CopyBound, manifest: Manifest | None, new: Manifest
-) -> None:
-    """Copy a copy, with a manifest of which the new copy's unchanged paths have the new stamps."""
+def _copy_tree(source: Path, target: Path) -> None:
+    """Copy a tree with everything that an overlay reads in it: whiteouts and all attributes."""
+    command = (find_program("cp") or "cp", "-a", "--", source, target)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env={"LC_ALL": "C"})
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise SandboxError(f"the workspace cannot be copied: {said[-1] if said else 'cp failed'}")
 
-    def copied(path: bytes, was: NodeState, made: NodeState) -> None:
-        entry = None if manifest is None else manifest.get(one.number, path)
-        if entry is not None:
-            same = entry.copy == stamp_of(was)
-            new.put_entry(one.number, path, Entry(entry.source, stamp_of(made)) if same else _NEVER)
 
-    copy_tree(one.place, target.copy(one.number), bound, copied)
-    for number, path, _ in manifest.items() if manifest is not None else ():
-        if number == one.number and new.get(number, path) is None:
-            new.put_entry(number, path, _NEVER)  # the task deleted it
+def _copy_manifest(covered: tuple[Covered, ...], source: WorkspaceDirectory, target: WorkspaceDirectory) -> None:
+    """Write the new copies' manifest: paths that the task has not changed have the stamps of the new copies."""
+    old, new = Manifest.read(source.manifest), Manifest(target.manifest)
+    places = {one.number: (one.place, target.copy(one.number)) for one in covered}
+    for number, path, entry in old.items():
+        was, now = (_state(place, path) for place in places[number])
+        same = was is not None and now is not None and not old.is_changed(number, path, was)
+        new.put(number, path, Entry(entry.source, stamp_of(now)) if same and now is not None else _CHANGED)
+    new.save()
+
+
+def _state(place: Path, path: bytes) -> NodeState | None:
+    try:
+        return state_of(os.lstat(os.path.join(os.fsencode(place), path)))
+    except OSError:  # the task deleted it, or replaced a directory above it
+        return None

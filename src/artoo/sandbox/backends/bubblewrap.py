@@ -236,9 +236,8 @@ class BubblewrapSandbox:
         leader = None if self._pidfd is None else pid_of(self._pidfd)
         if leader is None:
             raise SandboxError("the kernel is too old for this sandbox: Linux 5.11 or newer is needed")
-        self._monitor = SandboxMonitor(
-            leader, self._launched.written, self._layout.limits, self._end_at_limit, self._group
-        )
+        limits, written = self._layout.limits, self._launched.written
+        self._monitor = SandboxMonitor(leader, written, limits, self._end_at_limit)
         # Kept in an attribute, because the event loop itself holds tasks only weakly.
         self._watching = asyncio.get_running_loop().create_task(self._monitor.run())
 

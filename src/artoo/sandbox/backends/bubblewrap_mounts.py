@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import stat
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import MIB, Roots
 from artoo.sandbox.protocols import Layer, Layout
 from artoo.sandbox.reading.hidden_paths import hidden_paths
@@ -22,6 +24,7 @@ from artoo.sandbox.reading.wanted_paths import wanted_paths
 
 PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run", "/dev/shm")
 """Directories of which a sandbox has its own."""
+_TEMPORARY = ("/tmp", "/var/tmp")
 _PRIVATE = PathSet(PRIVATE_PLACES)
 _SHARED_MEMORY = 512 * MIB
 _OPAQUE = "user.overlay.opaque"
@@ -92,17 +95,21 @@ class MountPlan:
         memory = min(_SHARED_MEMORY, layout.limits.memory_bytes)
         yield from ("--perms", "1777", "--size", str(memory), "--tmpfs", "/dev/shm")
         yield from ("--remount-ro", "/dev", "--remount-ro", "/proc", "--tmpfs", "/run")
-        for private in ("/tmp", "/var/tmp"):
+        for private in _TEMPORARY:
             if os.path.isdir(private):
                 yield from ("--bind", str(layout.scratch), private)
         roots = PathSet(str(layer.root) for layer in layout.layers)
         for path in self.bound:
             if not roots.cover(path):
+                self._make_way(path)
                 yield from ("--ro-bind-try", path, path)
         for number, layer in enumerate(layout.layers):
+            self._make_way(str(layer.root))
+            if self._kind_inside(str(layer.root)) != "directory":
+                raise SandboxError(f"{layer.root} cannot be shown to commands: the task replaced what leads to it")
             yield from self._overlay(number, layer)
         for path in self.bound:
-            if roots.cover(path):
+            if roots.cover(path) and self._kind_inside(path):
                 yield from ("--ro-bind-try", path, path)
         yield from self._covers()
         yield from ("--remount-ro", "/run")
@@ -171,10 +178,37 @@ class MountPlan:
                 return _merged_kind(uppers, str(layer.root), path[len(str(layer.root)) + 1 :].split("/"))
         return _kind(path)
 
+    def _make_way(self, path: str) -> None:
+        """Make the mount point for a path in the private /tmp.
+
+        The task may have put a link in the way, by which bubblewrap would make directories outside the sandbox.
+        """
+        private = next((place for place in _TEMPORARY if path.startswith(f"{place}/")), None)
+        if private is None:
+            return
+        place = str(self.layout.scratch)
+        *parents, last = path[len(private) + 1 :].split("/")
+        for name in parents:
+            place = f"{place}/{name}"
+            _require(place, "directory")
+        _require(f"{place}/{last}", "directory" if os.path.isdir(path) else "file")
+
     def _make(self, name: str, mode: int = 0o700) -> str:
         made = self.place / name
         made.mkdir(mode=mode)
         return str(made)
+
+
+def _require(place: str, kind: str) -> None:
+    """Make an empty directory or file, unless there is one."""
+    if _kind(place) == kind:
+        return
+    if os.path.lexists(place):
+        os.rename(place, f"{place}.moved-{uuid.uuid4().hex}")
+    if kind == "directory":
+        os.mkdir(place)
+    else:
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
 
 
 def _merged_kind(uppers: Iterable[str], root: str, names: list[str]) -> str:

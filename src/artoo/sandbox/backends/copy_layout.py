@@ -40,6 +40,8 @@ class PathMap:
     def translate(self, text: str) -> str:
         """Return a text of a command, such as a script, with the copies' paths in place of the real ones."""
         names = (*(real for real, _ in self.copies), *_SHARED_TEMPORARY)
+        if not any(name in text for name in names):
+            return text
         tree = b"|".join(re.escape(os.fsencode(name)) for name in names)
         path = re.compile(_NO_START + b"(?:" + tree + b")" + _NO_END + rb"(?:/[^\s'\"`;&|<>()$*?\[\]{}:,]*)?")
         moved = path.sub(lambda found: os.fsencode(self._moved(os.fsdecode(found[0]))), os.fsencode(text))

@@ -87,11 +87,14 @@ class Closed:
     aliases: Aliases
 
     @classmethod
-    def of(cls, roots: Roots, mounts: MountTable | None = None) -> Closed:
-        """By the machine's mounts (default: as they are now)."""
+    def of(cls, roots: Roots, mounts: MountTable | None = None, visible: Iterable[Path] = ()) -> Closed:
+        """Return the rule for one task, by the machine's mounts (default: as they are now).
+
+        `visible` are directories that stay visible wherever they are.
+        """
         own = os.path.realpath(roots.home)
         known = aliases_in(mounts or MountTable.read())
-        chosen = (own, *map(os.path.realpath, (roots.project, roots.workspace, *roots.opened.paths)))
+        chosen = (own, *map(os.path.realpath, (roots.project, roots.workspace, *roots.opened.paths, *visible)))
         opened = tuple(_by_every_name((*chosen, *(program_places() if known else ())), known))
         homes = tuple(ClosedHome.of(home, opened, roots) for home in (own, *_other_homes(own)))
         return cls(roots, homes, Aliases.of(_that_close(known, homes, roots)))
@@ -169,7 +172,7 @@ def hidden_paths(
     own = tuple(_existing((*_beside(artoo_home.resolve(), visible), *hide)))
     mounts = mounts or MountTable.read()
     too = (place for place, _ in Aliases.of(aliases_in(mounts)).elsewhere(own))
-    return tuple(dict.fromkeys((*own, *too, *Closed.of(roots, mounts).paths())))
+    return tuple(dict.fromkeys((*own, *too, *Closed.of(roots, mounts, visible).paths())))
 
 
 def _around(path: str, ways: PathSet) -> Iterator[str]:

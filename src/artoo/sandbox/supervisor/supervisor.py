@@ -55,7 +55,7 @@ _NOT_FOUND = (errno.ENOENT, errno.ENOTDIR)
 _MOST_OPEN_FILES, _MOST_TIMERS = 65_536, 8_192
 """Kernel objects are memory that no process seems to have. Queued signals and POSIX timers count together."""
 _KILL_ROUNDS = 20
-"""How often it looks for new processes of a command that is being killed, which may be forking meanwhile."""
+"""How often it looks for new processes of a command that is being killed, where it cannot stop them all first."""
 _MARK = b"ARTOO_PROCESS"
 """A variable by which processes of a command are known that left its session. It is a convenience, not a boundary:
 a process can remove it, and then it ends with the sandbox at the latest."""
@@ -180,15 +180,24 @@ class Supervisor:
         return _members(pid, process_id)
 
     def _signal(self, process_id: bytes, signal: int) -> None:
-        """Send a signal to all processes of a command."""
+        """Send a signal to all processes of a command.
+
+        Before a SIGKILL everything in the sandbox is stopped, because a command that forks without end would be
+        faster than this. The kernel stops all processes in one step, and those that are being made with them.
+        """
+        freeze = signal == _signal.SIGKILL and os.getpid() == 1  # -1 would mean the user's processes elsewhere
+        if freeze:
+            _kill(-1, _signal.SIGSTOP)
         reached: set[int] = set()
         for _ in range(_KILL_ROUNDS):
             new = self._members(process_id) - reached
             for member in new:
                 _kill(member, signal)
             reached |= new
-            if not new or signal != _signal.SIGKILL:
-                return
+            if freeze or not new or signal != _signal.SIGKILL:
+                break
+        if freeze:
+            _kill(-1, _signal.SIGCONT)
 
     def _reap(self) -> None:
         """Take every process that ended off the kernel's table, and report those that artoo started."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -176,22 +176,6 @@ def rebase(directory: WorkspaceDirectory, paths: Collection[str]) -> None:
     lines = [base.model_dump_json().encode() for base in bases.values()]
     lines.append(json.dumps({"looked_ns": Moment.now().wall_ns if looked is None else looked}).encode())
     write_whole(directory.base_file, b"\n".join(lines) + b"\n")
-
-
-def unchanged_since(bases: Mapping[str, Base]) -> Callable[[str, NodeState], tuple[NodeState, str] | None]:
-    """Return what is known of user's files that are as the task found them, for `scan`.
-
-    Inode, size and both times say so, to the nanosecond. A clock that was set back to exactly that time is left to
-    the commit, which reads what it replaces.
-    """
-
-    def known(path: str, now: NodeState) -> tuple[NodeState, str] | None:
-        base = bases.get(path)
-        if base is None or base.sha256 is None or not same_version(base.was, now):
-            return None
-        return now._replace(xattrs=base.was.xattrs), base.sha256
-
-    return known
 
 
 def same_version(was: NodeState, now: NodeState) -> bool:

@@ -18,7 +18,7 @@ from artoo.contracts.changes import Change, Conflict, Node, PathClass, Trait, di
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.workspace import MIB, Files
-from artoo.workspace.changes.base import Base, read_base, unchanged_since
+from artoo.workspace.changes.base import Base, read_base
 from artoo.workspace.changes.describe import describe
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.manifest import Manifest
@@ -162,7 +162,7 @@ def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) 
     bases = read_base(directory.base_file)
     manifest = Manifest.read(directory.manifest) if record.kind is WorkspaceKind.COPY else None
     try:
-        scanned, _ = split_caches(scan(directory.covered(), manifest, unchanged_since(bases)))
+        scanned, _ = split_caches(scan(directory.covered(), manifest))
         compared = compare([effect for effect in scanned if not _is_bookkeeping(effect.path)], bases)
     except OSError as error:
         raise SandboxError(f"the changes of task {directory.task_id} cannot be read: {error}") from error
@@ -193,7 +193,7 @@ def _read(
     places = Places.of(record.roots, artoo_home)
     bases = read_base(directory.base_file)
     manifest = Manifest.read(directory.manifest) if record.kind is WorkspaceKind.COPY else None
-    scanned, left_out = split_caches(scan(covered, manifest, unchanged_since(bases)))
+    scanned, left_out = split_caches(scan(covered, manifest))
     compared = compare(scanned, bases)
     git = judge_git(
         GitQuestion(

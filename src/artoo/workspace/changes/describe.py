@@ -10,7 +10,6 @@ from artoo.ports.workspace import Files
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.links import leads_out
 from artoo.workspace.changes.path_class import Places
-from artoo.workspace.changes.pycache import is_cached
 from artoo.workspace.fs.stat import NodeState
 
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
@@ -49,8 +48,6 @@ def _change(effect: Effect, places: Places, files: Files, going: Mapping[tuple[i
 def _kind(effect: Effect) -> ChangeKind:
     if effect.after is None:
         return ChangeKind.DELETED
-    if effect.replaced_directory:
-        return ChangeKind.DIRECTORY_REPLACED
     if effect.in_place:
         return ChangeKind.METADATA
     if effect.after.node in _SPECIAL:
@@ -62,18 +59,12 @@ def _kind(effect: Effect) -> ChangeKind:
 
 def _traits(effect: Effect, places: Places, files: Files) -> Iterable[Trait]:
     before, after = effect.before, effect.after
-    if effect.appended:
-        yield Trait.APPENDED
-    if is_cached(effect):
-        yield Trait.DERIVED
     if before is not None and before.node is not Node.DIRECTORY and before.links > 1:
         yield Trait.HARD_LINKED
     if after is None:
         return
-    if effect.in_place and before is not None and before.same_metadata(after) and not effect.replaced_directory:
+    if effect.in_place and before is not None and before.same_metadata(after):
         yield Trait.TIMES_ONLY
-    if after.node is Node.FILE and after.mode & 0o111:
-        yield Trait.EXECUTABLE
     if after.node is not Node.LINK and _grants_privilege(before, after):
         yield Trait.PRIVILEGED
     if before is not None and before.node is after.node is Node.FILE and _is_widened(before, after):

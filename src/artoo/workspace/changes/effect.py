@@ -12,9 +12,8 @@ class Effect(NamedTuple):
 
     `root` is the covered real directory, `path` the absolute path, `shown` its printable form. `source` is the
     absolute path at which the new version lies (in the upper directory or in the copy); empty for a deletion.
-    `in_place`: the thing stays, and only its mode, owner, attributes or times change. `replaced_directory`: a new
-    directory stands where another one was, and nothing of the old one is below it. `appended`: the old content is
-    the start of the new one. `digest` and `before_digest`: sha256 (hex) of a file's contents, if they were read.
+    `in_place`: the thing stays, and only its mode, owner, attributes or times change. `digest` and `before_digest`:
+    sha256 (hex) of a file's contents, if they were read.
     """
 
     root: bytes
@@ -24,8 +23,6 @@ class Effect(NamedTuple):
     after: NodeState | None
     source: bytes = b""
     in_place: bool = False
-    replaced_directory: bool = False
-    appended: bool = False
     digest: str | None = None
     before_digest: str | None = None
 

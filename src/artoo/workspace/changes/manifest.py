@@ -81,14 +81,8 @@ class Manifest:
             yield from self.below(number, inner)
             yield inner
 
-    def put(self, number: int, relative: bytes, source: NodeState, copy: NodeState) -> None:
+    def put(self, number: int, relative: bytes, entry: Entry) -> None:
         """Remember a copied path; `save` writes it."""
-        entry = Entry(stamp_of(source), stamp_of(copy))
-        self._put(number, relative, entry)
-        self._note(number, relative, entry)
-
-    def put_entry(self, number: int, relative: bytes, entry: Entry) -> None:
-        """Remember a path whose stamps are known; `save` writes it."""
         self._put(number, relative, entry)
         self._note(number, relative, entry)
 
@@ -98,8 +92,8 @@ class Manifest:
         self._note(number, relative, None)
 
     def items(self) -> Iterator[tuple[int, bytes, Entry]]:
-        for (number, relative), entry in self._entries.items():
-            yield number, relative, entry
+        """Yield covered directory, path and entry of everything that was copied."""
+        return ((number, relative, entry) for (number, relative), entry in self._entries.items())
 
     def save(self) -> None:
         """Append what is new. Raises OSError (full disk)."""

@@ -46,11 +46,6 @@ def split_caches(effects: Sequence[Effect]) -> tuple[tuple[Effect, ...], tuple[E
     return tuple(counted), tuple(left_out)
 
 
-def is_cached(effect: Effect) -> bool:
-    """True if the path is, or lies in, a directory of compiled Python or of a tool's cache."""
-    return _cache_of(effect) is not None
-
-
 def _cache_of(effect: Effect) -> bytes | None:
     """Return the path of the outermost cache directory that holds an effect."""
     parts = effect.relative.split(b"/")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
@@ -19,17 +19,15 @@ from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.directory import Covered
 from artoo.workspace.fs.stat import (
     DIRECTORY_FLAGS,
-    Content,
     NodeState,
+    digest_file,
     glance,
     is_opaque,
     is_whiteout,
     open_directory,
     opened_directory,
-    overlay_marks,
     read_state,
-    with_attributes,
-    with_content,
+    read_xattrs,
     with_rights,
 )
 
@@ -39,27 +37,15 @@ DEEPEST = 200
 MOST_PATHS = 500_000
 """More paths than this are refused: a review of them would be meaningless, and reading them takes minutes."""
 
-_UNREADABLE_KINDS = frozenset({"redirect", "metacopy"})
-"""Marks that some kernels make by default: the upper directory then holds less than it shows."""
 
-Known = Callable[[str, NodeState], tuple[NodeState, str] | None]
-"""Given a user's file (printable path) as `glance` sees it, return its state with attributes and its sha256 if they
-were read before and it is the same since."""
-
-
-def scan(
-    covered: tuple[Covered, ...],
-    manifest: Manifest | None = None,
-    known: Known | None = None,
-    limit: int = MOST_PATHS,
-) -> list[Effect]:
+def scan(covered: tuple[Covered, ...], manifest: Manifest | None = None) -> list[Effect]:
     """Return all effects in path order. `manifest`: the covered directories are copies.
 
     Raises SandboxError when they cannot be read completely.
     """
     found: list[Effect] = []
     for one in covered:
-        found += _Scanner(one, manifest, known, limit - len(found)).effects()
+        found += _Scanner(one, manifest, MOST_PATHS - len(found)).effects()
     return sorted(found, key=lambda effect: effect.path)
 
 
@@ -74,12 +60,11 @@ class _Entry(NamedTuple):
 class _Scanner:
     """One walk over one covered directory."""
 
-    def __init__(self, covered: Covered, manifest: Manifest | None, known: Known | None, limit: int) -> None:
+    def __init__(self, covered: Covered, manifest: Manifest | None, limit: int) -> None:
         self._root = os.fsencode(covered.root)
         self._place = os.fsencode(covered.place)
         self._number = covered.number
         self._manifest = manifest
-        self._known = known
         self._limit = limit
         self._found: list[Effect] = []
 
@@ -127,7 +112,7 @@ class _Scanner:
         deleted = self._manifest.names_in(self._number, relative).difference(names) if self._manifest else ()
         for name in sorted((*names, *deleted), key=os.fsencode):
             state = glance(upper, name)
-            if state is None or (self._manifest is None and is_whiteout(upper, name, state)):
+            if state is None or (self._manifest is None and is_whiteout(state)):
                 yield _Entry(name, None)
                 continue
             changed = self._is_changed(_join(relative, name), state)
@@ -161,54 +146,31 @@ class _Scanner:
         name = entry.name
         with self._opened(upper, name, after, relative) as inside:
             after = (read_state(upper, name) or after)._replace(mode=after.mode)
-            self._require_whole(upper, name, relative)
             if lower is None or before is None or not before.is_directory:
                 self._add(self._effect(relative, before, after))
                 self._directory(inside, None, relative, opaque=False)
                 return
             opaque = hidden or (self._manifest is None and is_opaque(upper, name))
             with self._entered(lower, name, relative) as inner:
-                if opaque and os.listdir(inner):
-                    self._add(self._effect(relative, before, after, in_place=True, replaced_directory=True))
-                elif entry.changed:
+                if entry.changed:
                     self._metadata(relative, before, after)
                 self._directory(inside, inner, relative, opaque=opaque)
 
     def _leaf(self, upper: int, lower: int | None, name: str, relative: bytes, after: NodeState) -> None:
-        before, old = (None, None) if lower is None else self._before(lower, name, relative, after)
-        start = None if old is None or before is None else before.size
-        digest, started = None, None
+        before = None if lower is None else read_state(lower, name)
+        after = after._replace(xattrs=read_xattrs(upper, name))
+        digest = old = None
         if after.node is Node.FILE:
-            after, digest, started = self._content(upper, name, relative, after, start)
-            self._require_whole(upper, name, relative)
-        else:
-            after = with_attributes(upper, name, after)
+            digest = self._digest(upper, name, relative, after)
+            if lower is not None and before is not None and before.node is Node.FILE and before.size == after.size:
+                with suppress(OSError):  # unreadable: then nobody can tell that it is the same
+                    old = digest_file(lower, name, before.size)
         if before is not None and _same_content(before, after, old, digest):
             self._metadata(relative, before, after, digest)
             return
         if before is not None and before.is_directory and lower is not None:
             self._children_gone(lower, name, relative)
-        grown = old is not None and old == started
-        self._add(self._effect(relative, before, after, appended=grown, digest=digest, before_digest=old))
-
-    def _before(
-        self, lower: int, name: str, relative: bytes, after: NodeState
-    ) -> tuple[NodeState | None, str | None]:
-        """Return the user's version, and its sha256 if the new version may be equal to it or longer.
-
-        No digest when it cannot be read: then nobody can tell that it is the same, or an addition.
-        """
-        was = glance(lower, name)
-        if was is None:
-            return None, None
-        if was.node is after.node is Node.FILE and after.size >= was.size:
-            known = self._known(self._shown(relative), was) if self._known is not None else None
-            if known is not None:
-                return known
-            with suppress(OSError):
-                read = with_content(lower, name, was)
-                return read.state, read.digest
-        return with_attributes(lower, name, was), None
+        self._add(self._effect(relative, before, after, digest=digest, before_digest=old))
 
     def _metadata(self, relative: bytes, before: NodeState, after: NodeState, digest: str | None = None) -> None:
         """Add a thing with the same content only if its metadata differ: it was copied up for some reason."""
@@ -237,8 +199,6 @@ class _Scanner:
         after: NodeState | None,
         *,
         in_place: bool = False,
-        replaced_directory: bool = False,
-        appended: bool = False,
         digest: str | None = None,
         before_digest: str | None = None,
     ) -> Effect:
@@ -249,11 +209,9 @@ class _Scanner:
             before,
             after,
             b"" if after is None else self._place + b"/" + relative if relative else self._place,
-            in_place,
-            replaced_directory,
-            appended,
-            digest,
-            before_digest,
+            in_place=in_place,
+            digest=digest,
+            before_digest=before_digest,
         )
 
     def _shown(self, relative: bytes) -> str:
@@ -277,23 +235,10 @@ class _Scanner:
         finally:
             os.close(descriptor)
 
-    def _content(self, upper: int, name: str, relative: bytes, state: NodeState, start: int | None) -> Content:
-        """Read a file of the workspace, and how its first `start` bytes are."""
-        with self._readable(relative):
-            try:
-                return with_content(upper, name, state, start)
-            except PermissionError:  # a command made it unreadable; it is artoo's own and gets its mode back
-                with with_rights(upper, name, state.mode, stat.S_IRUSR):
-                    return with_content(upper, name, state, start)
-
-    def _require_whole(self, upper: int, name: str, relative: bytes) -> None:
-        if self._manifest is not None:
-            return
-        for kind in _UNREADABLE_KINDS & overlay_marks(upper, name):
-            raise SandboxError(
-                f"the kernel's overlay stores {self._shown(relative)} in a form that artoo cannot read ({kind}); "
-                f"set /sys/module/overlay/parameters/{kind}* to N; nothing was applied"
-            )
+    def _digest(self, upper: int, name: str, relative: bytes, state: NodeState) -> str:
+        """Read a file of the workspace, even if a command made it unreadable."""
+        with self._readable(relative), with_rights(upper, name, state.mode, stat.S_IRUSR):
+            return digest_file(upper, name, state.size)
 
     def _bound(self, relative: bytes) -> None:
         if relative.count(b"/") > DEEPEST:

@@ -133,7 +133,7 @@ def _above(path: bytes) -> Iterator[bytes]:
 def _bound_to(effect: Effect, base: Base | None) -> Effect:
     """Return the effect with the sha256 of what it replaces: an approval is for replacing exactly that."""
     digest = None if base is None or effect.before is None else base.sha256
-    return effect._replace(replaced_directory=False, before_digest=digest)
+    return effect._replace(before_digest=digest)
 
 
 def _unchanged_by_task(effect: Effect, base: Base | None, homeless: bool) -> bool:

@@ -28,7 +28,6 @@ from artoo.workspace.fs.stat import (
     chmod_at,
     digest_file,
     is_opaque,
-    overlay_xattr,
     read_state,
     state_of,
 )
@@ -111,7 +110,7 @@ class _Reader:
             if known is not None and known.stamp == seen.stamp:
                 return seen._replace(opaque=known.opaque)
             return seen._replace(opaque=is_opaque(directory, name))
-        return seen._replace(deleted=True) if _is_deleted(directory, name, result) else seen
+        return seen._replace(deleted=True) if stat.S_ISCHR(result.st_mode) and result.st_rdev == 0 else seen
 
 
 def _open_closed(directory: int, name: str, mode: int) -> int | None:
@@ -123,13 +122,6 @@ def _open_closed(directory: int, name: str, mode: int) -> int | None:
         finally:
             chmod_at(directory, name, mode)
     return None
-
-
-def _is_deleted(directory: int, name: str, result: os.stat_result) -> bool:
-    if stat.S_ISCHR(result.st_mode):
-        return result.st_rdev == 0
-    empty = stat.S_ISREG(result.st_mode) and result.st_size == 0
-    return empty and overlay_xattr(directory, name, "whiteout") is not None
 
 
 def _seen(result: os.stat_result) -> Seen:

@@ -60,7 +60,7 @@ class LayeredFiles(LocatedFiles):
             marked = dict[str, bool]()
             for name in os.listdir(here):
                 state = glance(here, name)
-                marked[name] = state is not None and is_whiteout(here, name, state)
+                marked[name] = state is not None and is_whiteout(state)
             lower = [] if hidden or is_opaque(here, ".") else _real_names(directory)
         finally:
             os.close(here)
@@ -105,7 +105,7 @@ def _look(upper: int, below: str) -> tuple[bool, bool]:
         state = glance(here, last)
         if state is None:
             return False, hidden
-        if is_whiteout(here, last, state):
+        if is_whiteout(state):
             return False, True
         return True, hidden or not state.is_directory
     finally:

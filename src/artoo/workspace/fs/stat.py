@@ -6,21 +6,19 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from artoo.contracts.changes import Node
 
-_CHUNK = 1 << 20
-_ZEROS = bytes(_CHUNK)
-OVERLAY_PREFIXES = ("user.overlay.", "trusted.overlay.")
-"""How the names of overlayfs's own attributes begin: a user's may hold the same word further on."""
-_HAS_XATTRS = hasattr(os, "listxattr")
-_FREE = ("user.", "trusted.")
+_OVERLAY = "user.overlay."
+"""How the names of overlayfs's own attributes begin: bubblewrap mounts with `userxattr`, for root too."""
 _KNOWN = ("security.capability", "system.posix_acl_access", "system.posix_acl_default")
-"""All other attributes are a security module's or a file system's own, and mean nothing elsewhere."""
+"""All other system attributes are a security module's or a file system's own, and mean nothing elsewhere."""
+_HAS_XATTRS = hasattr(os, "listxattr")
+_CHUNK = 1 << 20
 
 _O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -62,32 +60,10 @@ class NodeState(NamedTuple):
 def read_state(directory: int, name: str) -> NodeState | None:
     """Return the state of `name` in an open directory; None when nothing is there."""
     state = glance(directory, name)
-    return None if state is None else with_attributes(directory, name, state)
-
-
-def with_attributes(directory: int, name: str, state: NodeState) -> NodeState:
-    """Add the extended attributes to what `glance` returned."""
+    if state is None:
+        return None
     xattrs = read_xattrs(directory, name)
     return state._replace(xattrs=xattrs) if xattrs else state
-
-
-class Content(NamedTuple):
-    """A regular file that was read: its state with attributes, its sha256, and the sha256 of its first bytes."""
-
-    state: NodeState
-    digest: str
-    start: str | None
-
-
-def with_content(directory: int, name: str, state: NodeState, length: int | None = None) -> Content:
-    """Read a regular file that `glance` returned. `length`: how many first bytes `start` covers. Raises OSError."""
-    descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
-    try:
-        kept = _kept(_all_xattrs(descriptor))
-        digest, start = _digests_of(descriptor, state.size, length)
-    finally:
-        os.close(descriptor)
-    return Content(state._replace(xattrs=kept) if kept else state, digest, start)
 
 
 def glance(directory: int, name: str) -> NodeState | None:
@@ -96,12 +72,11 @@ def glance(directory: int, name: str) -> NodeState | None:
         seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    target = os.fsencode(os.readlink(name, dir_fd=directory)) if stat.S_ISLNK(seen.st_mode) else b""
-    return state_of(seen, target)
+    return state_of(seen, os.fsencode(os.readlink(name, dir_fd=directory)) if stat.S_ISLNK(seen.st_mode) else b"")
 
 
-def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str, bytes], ...] = ()) -> NodeState:
-    """Build a state from a stat result and what it does not tell: a link's target, and attributes."""
+def state_of(seen: os.stat_result, target: bytes = b"") -> NodeState:
+    """Build a state from a stat result and a link's target."""
     node = _KINDS.get(stat.S_IFMT(seen.st_mode), _DEVICE)
     return NodeState(  # positional: keywords would take half of the time
         node,
@@ -116,7 +91,6 @@ def state_of(seen: os.stat_result, target: bytes = b"", xattrs: tuple[tuple[str,
         seen.st_nlink,
         seen.st_rdev,
         target,
-        xattrs,
     )
 
 
@@ -137,62 +111,34 @@ def at(directory: int, name: str) -> str:
 
 def read_xattrs(directory: int, name: str) -> tuple[tuple[str, bytes], ...]:
     """Return extended attributes, without those of overlayfs, of a security module or of a file system."""
-    return _kept(_all_xattrs(at(directory, name)))
+    return tuple(one for one in _all_xattrs(at(directory, name)) if _is_kept(one[0]))
 
 
 def attributes_of(directory: Path) -> tuple[tuple[str, bytes], ...]:
     """Return the attributes of a directory by its path."""
-    return _kept(_all_xattrs(os.fspath(directory)))
+    return tuple(one for one in _all_xattrs(str(directory)) if _is_kept(one[0]))
 
 
-def _kept(xattrs: Iterable[tuple[str, bytes]]) -> tuple[tuple[str, bytes], ...]:
-    return tuple((key, value) for key, value in xattrs if is_kept(key))
-
-
-def is_kept(key: str) -> bool:
-    """True if an attribute is part of a state."""
-    return key in _KNOWN or (key.startswith(_FREE) and not key.startswith(OVERLAY_PREFIXES))
-
-
-def overlay_xattr(directory: int, name: str, key: str) -> bytes | None:
-    """Return one of overlayfs's own attributes (`opaque`, `whiteout`), from whichever namespace has it."""
-    for full, value in _all_xattrs(at(directory, name)):
-        if full in (f"user.overlay.{key}", f"trusted.overlay.{key}"):
-            return value
-    return None
-
-
-def overlay_marks(directory: int, name: str) -> frozenset[str]:
-    """Return the names of overlayfs's own attributes of a path, without their namespace."""
-    found = (
-        full.split(".", 2) for full, _ in _all_xattrs(at(directory, name)) if full.startswith(OVERLAY_PREFIXES)
-    )
-    return frozenset(parts[2] for parts in found)
+def _is_kept(key: str) -> bool:
+    return key in _KNOWN or (key.startswith(("user.", "trusted.")) and not key.startswith(_OVERLAY))
 
 
 def is_opaque(directory: int, name: str) -> bool:
     """True if a directory of an upper directory hides what is below it."""
-    return overlay_xattr(directory, name, "opaque") == b"y"
+    return (f"{_OVERLAY}opaque", b"y") in _all_xattrs(at(directory, name))
 
 
-def is_whiteout(directory: int, name: str, state: NodeState) -> bool:
+def is_whiteout(state: NodeState) -> bool:
     """True if an entry of an upper directory says that this name is deleted."""
-    if state.node is Node.DEVICE:
-        return state.rdev == 0
-    return state.node is Node.FILE and state.size == 0 and overlay_xattr(directory, name, "whiteout") is not None
+    return state.node is Node.DEVICE and state.rdev == 0
 
 
-def _all_xattrs(place: int | str) -> list[tuple[str, bytes]]:
-    """Return all attributes of an open file, or of what is at a path."""
+def _all_xattrs(path: str) -> list[tuple[str, bytes]]:
     if not _HAS_XATTRS:
         return []
-    follow = isinstance(place, int)
     try:
-        names = os.listxattr(place, follow_symlinks=follow)
-        if not names:
-            return []
-        names.sort()
-        return [(key, os.getxattr(place, key, follow_symlinks=follow)) for key in names]
+        names = sorted(os.listxattr(path, follow_symlinks=False))
+        return [(key, os.getxattr(path, key, follow_symlinks=False)) for key in names]
     except OSError:  # the file system has none, or the file is not readable: then nothing was set on it
         return []
 
@@ -227,9 +173,9 @@ def with_rights(directory: int, name: str, mode: int, rights: int) -> Generator[
 
 
 @contextmanager
-def opened_directory(directory: int, name: str, mode: int, rights: int = 0o500) -> Generator[int]:
+def opened_directory(directory: int, name: str, mode: int) -> Generator[int]:
     """Open a subdirectory of artoo's own, even if a command took its owner's rights away. Raises OSError."""
-    with with_rights(directory, name, mode, rights):
+    with with_rights(directory, name, mode, stat.S_IRUSR | stat.S_IXUSR):
         descriptor = open_directory(directory, name)
         try:
             yield descriptor
@@ -246,48 +192,14 @@ def digest_file(directory: int, name: str, size: int = _CHUNK) -> str:
     """Return the sha256 (hex) of a regular file of about `size` bytes, faster if that is right. Raises OSError."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
-        return _digests_of(descriptor, size, None)[0]
+        first = os.read(descriptor, min(size, _CHUNK) + 1)
+        total = hashlib.sha256(first)
+        if len(first) != size:  # one byte more was asked for
+            while data := os.read(descriptor, _CHUNK):
+                total.update(data)
+        return total.hexdigest()
     finally:
         os.close(descriptor)
-
-
-def _digests_of(descriptor: int, size: int, length: int | None) -> tuple[str, str | None]:
-    """Return the sha256 of the whole file, and of its first `length` bytes (or of all if there are fewer)."""
-    first = os.read(descriptor, min(size, _CHUNK) + 1)
-    whole = len(first) == size < _CHUNK  # one byte more was asked for
-    total, start, left = hashlib.sha256(), None, length
-    for data in (first,) if whole else _first_and_rest(descriptor, first):
-        if left is not None and len(data) >= left:
-            until = total.copy()
-            until.update(data[:left])
-            start, left = until.hexdigest(), None
-        elif left is not None:
-            left -= len(data)
-        total.update(data)
-    digest = total.hexdigest()
-    return digest, digest if length is not None and start is None else start
-
-
-def _first_and_rest(descriptor: int, first: bytes) -> Iterator[bytes]:
-    """Yield the content. Holes are not read: the kernel takes three times as long for that as to hash them."""
-    yield first
-    position = len(first)
-    end = os.fstat(descriptor).st_size
-    for start, stop in data_ranges(descriptor, position, end):
-        yield from _zeros(start - position)
-        position = os.lseek(descriptor, start, os.SEEK_SET)
-        while position < stop and (data := os.read(descriptor, min(stop - position, _CHUNK))):
-            position += len(data)
-            yield data
-    yield from _zeros(end - position)
-    os.lseek(descriptor, max(position, end), os.SEEK_SET)
-    while data := os.read(descriptor, _CHUNK):  # what it has grown by
-        yield data
-
-
-def _zeros(count: int) -> Iterator[bytes]:
-    for left in range(count, 0, -_CHUNK):
-        yield _ZEROS[: min(left, _CHUNK)]
 
 
 def data_ranges(descriptor: int, position: int, size: int) -> Iterator[tuple[int, int]]:
