@@ -84,15 +84,18 @@ class Record:
     def same(self, key: Key) -> int | None:
         """The number of the same call, if nothing has changed since it was made: it would put out the same.
 
-        Where a process ran on after a call, or something else happened since, it may put out something else.
+        Where a process ran on after a call, a call was cut off, or something else happened since, it may put out
+        something else.
         """
         last = max((after for after, _ in self.remarks), default=0)
         for number in range(len(self.calls), last, -1):
-            if self.calls[number - 1].process:
+            call = self.calls[number - 1]
+            cut_off = call.status is CallStatus.INTERRUPTED and call.withheld_by is None
+            if call.process or cut_off:
                 return None
             if self._keys[number - 1] == key:
                 return number
-            if self.calls[number - 1].changed_something:
+            if call.changed_something:
                 return None
         return None
 
