@@ -199,6 +199,16 @@ async def test_without_confinement_each_command_is_asked_about(home: Home) -> No
     assert (home.copy / "made").exists() and not (home.project / "made").exists()
 
 
+async def test_tasks_do_not_end_each_others_commands(tmp_path: Path) -> None:
+    """Their processes have the same ids and share the machine's process table."""
+    one, two = Home.made(tmp_path / "one"), Home.made(tmp_path / "two")
+    sleep = Command(("bash", "-c", "sleep 600 & sleep 600"), unconfined=True)
+    async with opened(CopyBackend("none"), one) as here, opened(CopyBackend("none"), two) as there:
+        mine, theirs = await here.start(sleep), await there.start(sleep)
+        assert mine.id == theirs.id and (await mine.stop(0.0)).status == "stopped"
+        assert await theirs.wait(0.2) is None
+
+
 async def test_a_terminal_is_given(landlock: Backend, home: Home) -> None:
     """A program that needs a terminal gets one, waits for input there, and reads it."""
     async with opened(landlock, home) as commands:

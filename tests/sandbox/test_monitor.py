@@ -272,11 +272,11 @@ def test_a_tree_is_told_by_parents(tmp_path: Path) -> None:
     """Every process below the leader, whatever it is called, with its threads; no other process."""
     for pid, parent, name in ((5, 1, "a"), (6, 5, "b) S 1"), (7, 6, "c"), (8, 1, "other")):
         (tmp_path / str(pid)).mkdir()
-        (tmp_path / str(pid) / "stat").write_text(f"{pid} ({name}) S {parent} 0 4 " + "0 " * 13 + "2 0\n")
-    assert sorted(members_below(5, str(tmp_path))) == [Member(6, 5, 4, 2), Member(7, 6, 4, 2)]
+        (tmp_path / str(pid) / "stat").write_text(f"{pid} ({name}) S {parent} 3 4 " + "0 " * 13 + "2 0\n")
+    assert sorted(members_below(5, str(tmp_path))) == [Member(6, 5, 3, 4, 2), Member(7, 6, 3, 4, 2)]
 
 
 def test_inherited_inotify_instances_count_once() -> None:
     """A server with many children has the instances of the server."""
     held = Held(watchers={1: 3, 2: 3, 3: 4})
-    assert held.inotify_instances([Member(1, 0, 1, 1), Member(2, 1, 1, 1), Member(3, 1, 1, 1)]) == 4
+    assert held.inotify_instances([Member(pid, parent, 1, 1, 1) for pid, parent in ((1, 0), (2, 1), (3, 1))]) == 4

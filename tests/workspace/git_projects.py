@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -75,9 +77,26 @@ class Task:
         self.look()
 
     def _work(self, home: Path) -> None:
-        run(home / "project", self.script)
+        with self._in_place(home):
+            run(self.world.project, self.script)
         shutil.rmtree(self.inside, ignore_errors=True)
         shutil.copytree(home, self.inside, symlinks=True)
+
+    @contextmanager
+    def _in_place(self, home: Path) -> Generator[None]:
+        """Put another home in place of the user's, as a sandbox would: git writes down absolute paths."""
+        real, aside = self.world.home, self.world.home.with_name("aside")
+        real.rename(aside)
+        home.rename(real)
+        if (aside / ".artoo").exists():
+            (aside / ".artoo").rename(real / ".artoo")
+        try:
+            yield
+        finally:
+            if (real / ".artoo").exists():
+                (real / ".artoo").rename(aside / ".artoo")
+            real.rename(home)
+            aside.rename(real)
 
     def look(self) -> ChangeSet:
         """Read the change set again."""
@@ -89,9 +108,9 @@ class Task:
         self, argv: Sequence[str], cwd: Path, *, stdin: bytes | None = None, scratch: Path | None = None
     ) -> Ended:
         """Run a command where the task's files are; `/tmp` of scripts is the scratch directory."""
-        place = self.inside / cwd.relative_to(self.world.home)
-        words = [word.replace("/tmp/", f"{scratch}/") for word in argv]
-        done = subprocess.run(words, cwd=place, input=stdin, capture_output=True, check=False)
+        words = [re.sub(r"(?<=[<>])/tmp/", f"{scratch}/", word) for word in argv]
+        with self._in_place(self.inside):
+            done = subprocess.run(words, cwd=cwd, input=stdin, capture_output=True, check=False)
         err = Captured(done.stderr, b"", len(done.stderr))
         return Ended("ok" if done.returncode == 0 else "error", done.returncode, Captured(), err, 0.0)
 
@@ -121,6 +140,10 @@ class Task:
     def apply(self) -> None:
         """Bring git's part over, and the files as a plain copy would."""
         self.apply_files()
+        self.apply_git()
+
+    def apply_git(self) -> None:
+        """Bring over only git's part."""
         for act in self.acts:
             move(act)
 
@@ -138,6 +161,3 @@ class Task:
 
     def undo(self) -> tuple[Conflict, ...]:
         return tuple(conflict for act in reversed(self.acts) for conflict in move_back(act))
-
-
-Prepare = Callable[[Path], object]

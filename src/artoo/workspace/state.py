@@ -25,7 +25,7 @@ from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.changes.pycache import split_caches
 from artoo.workspace.changes.time_window import Moment
-from artoo.workspace.changes.upper_index import Difference, Index, changed_paths, read_index
+from artoo.workspace.changes.upper_index import Difference, Index, Key, changed_keys, read_index
 from artoo.workspace.copies import Copier, CopyLimits
 from artoo.workspace.directory import PATIENCE_SECONDS, Covered, WorkspaceDirectory, WorkspaceKind, Workspaces
 from artoo.workspace.files.rooted import real_files
@@ -55,8 +55,9 @@ class WorkspaceState:
         self._book: BaseBook | None = None
         self._copier: Copier | None = None
         self._places: Places | None = None
-        self._first: Index = {}
-        self._last: Index = {}
+        self._first = Index()
+        self._last = Index()
+        self._looked: set[Key] = set()
         self._reported: dict[str, tuple[int, int]] = {}
 
     @property
@@ -110,8 +111,7 @@ class WorkspaceState:
         covered = record.covered_roots
         if record.kind is WorkspaceKind.COPY:
             self._copier = self._follow(covered)
-        if not fresh:
-            self._book.resume()
+        self._book.load()
         self._covered = self.directory.covered()
         first = self.look()
         if self._copier is not None:  # an overlay begins empty
@@ -178,24 +178,28 @@ class WorkspaceState:
 
     def index(self) -> Index:
         """Read the index as it is now."""
-        found = read_index(self.covered, copies=self._copier is not None, before=self._last)
+        found = read_index(self.covered, self._last)
         self._last = found
         return found
 
     def look(self) -> Index:
         """Read the index, and record the user's versions of what newly changed. Raises SandboxError (full disk)."""
         if self._book is None:
-            return {}
+            return Index()
         now = Moment.now()
         index = self.index()
         manifest = None if self._copier is None else self._copier.manifest
-        shown = {one.number: one.root for one in self.covered}
-        paths = (
-            (_printable(shown[number], path), None if manifest is None else manifest.get(number, path))
-            for number, path in changed_paths(index, manifest)
-        )
+        roots = {one.number: str(one.root) for one in self.covered}
+        new = [key for key in changed_keys(index, manifest) if key not in self._looked]
         try:
-            self._book.look(paths, now)
+            self._book.look(
+                (
+                    (_printable(roots[number], path), manifest and manifest.get(number, os.fsencode(path)))
+                    for number, path in new
+                ),
+                now,
+            )
+            self._looked.update(new)
         except OSError as error:
             raise SandboxError(
                 f"{self.directory.base_file} cannot be written: {error.strerror}; free space"
@@ -259,6 +263,5 @@ def _settled_moment() -> Moment:
     return now
 
 
-def _printable(root: Path, path: bytes) -> str:
-    raw = os.fsencode(root)
-    return printable_path(raw + b"/" + path if path else raw)
+def _printable(root: str, path: str) -> str:
+    return printable_path(os.fsencode(f"{root}/{path}".rstrip("/")))

@@ -240,7 +240,7 @@ class LiveWorkspace:
         trial = self._directory.trial(uuid.uuid4().hex)
         try:
             layout, covered = await in_thread(lambda: self._trial_layout(trial))
-            before = await in_thread(lambda: read_index(covered, copies=bool(layout.copies)))
+            before = await in_thread(lambda: read_index(covered))
             sandbox = await self._services.backend.open(layout)
             try:
                 process = await sandbox.start(command, "trial", trial.output / "trial")
@@ -271,10 +271,9 @@ class LiveWorkspace:
         return replace(layout, layers=tuple(layers)), covered
 
     def _tried(self, covered: tuple[Covered, ...], before: Index) -> tuple[Change, ...]:
-        copies = bool(self._state.copies())
-        after = read_index(covered, copies=copies, before=before)
         files = self._located()
-        effects = Difference(covered, before, after, None if copies else files).effects()
+        lower = None if self._state.copies() else files
+        effects = Difference(covered, before, read_index(covered, before), lower).effects()
         return self._state.described(effects, files)
 
     async def changes(self) -> tuple[Change, ...]:
@@ -361,7 +360,7 @@ def _missing(files: LocatedFiles, one: Covered, path: Path) -> tuple[Path, ...]:
 
 
 def _state(files: LocatedFiles, one: Covered, path: Path) -> NodeState | None:
-    return state_below(files, one, os.fsencode(path.relative_to(one.root)))
+    return state_below(files, one, str(path.relative_to(one.root)))
 
 
 def _effect(one: Covered, path: Path, before: NodeState | None, after: NodeState | None) -> Effect | None:

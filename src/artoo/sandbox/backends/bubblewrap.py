@@ -45,6 +45,7 @@ from artoo.sandbox.supervisor.mounter_client import Mounter
 from artoo.sandbox.supervisor.process import SandboxProcess, pid_of
 from artoo.sandbox.supervisor.script import script_descriptor
 
+_MORE_PROCESSES = 64
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _WRITABLE = ("/tmp", "/var/tmp", "/dev")
 _TO_START = ("LD_LIBRARY_PATH",)
@@ -132,7 +133,8 @@ class BubblewrapBackend:
             writable = (*(str(layer.root) for layer in layout.layers), *_WRITABLE)
             options = ["descriptors=yes", *(f"writable={path}" for path in writable)]
             if self.user_namespace:
-                options.append(f"process-limit={layout.limits.processes}")
+                # More than the limit, at which the monitor ends a command: here every command would fail to fork.
+                options.append(f"process-limit={layout.limits.processes + _MORE_PROCESSES}")
             argv = (
                 *(str(self.program), *self._isolation(), "--seccomp", str(program)),
                 *plan.arguments(),
@@ -231,8 +233,6 @@ class BubblewrapSandbox:
         self._root, mounts, network, *others = ready.descriptors
         self._namespaces = (mounts, network)
         self._pidfd = others[0] if others else None
-        if self._backend.user_namespace:
-            self._helper()  # it limits kernel objects, which takes it some milliseconds
         leader = None if self._pidfd is None else pid_of(self._pidfd)
         if leader is None:
             raise SandboxError("the kernel is too old for this sandbox: Linux 5.11 or newer is needed")
@@ -275,6 +275,8 @@ class BubblewrapSandbox:
             del self._processes[process_id]
             raise
         self._monitor.wake()
+        if self._backend.user_namespace:
+            self._helper()  # it limits kernel objects; to start it earlier would delay the first command
         return process
 
     async def refresh(self) -> None:

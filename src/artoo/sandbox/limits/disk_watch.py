@@ -69,7 +69,8 @@ class DiskWatch:
         most = _Extent(*(used + limit // _GRACE_PART for used, limit in zip(self._used, self._limits, strict=True)))
         ceiling = self._ceiling or most.larger(self._limits)
         exceeded = any(used > allowed for used, allowed in zip(self._used, ceiling, strict=True))
-        self._ceiling = most.larger(self._limits) if exceeded else most.smaller(ceiling).larger(self._limits)
+        # After an excess the next look finds out what the command has left, which writes until it is dead.
+        self._ceiling = None if exceeded else most.smaller(ceiling).larger(self._limits)
         if not exceeded or not members:
             return None
         note = (

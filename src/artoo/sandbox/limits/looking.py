@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
 _PAUSE_PER_LOOK, _HURRIED_PAUSE_PER_LOOK = 30, 4
 """How many times its own duration a look is followed by a pause: at most 3 % of a processor, and 20 % while the
 machine's counters move towards a limit."""
+_MOST_SUSPECTS = 200
+"""Of thousands of processes it would take long to find out the command."""
 _AFTER_EXCESS_SECONDS = 0.5
 """How long the kernel may take to free what a killed command held, before the next command would be blamed."""
 
@@ -46,15 +49,13 @@ class Counters(NamedTuple):
     @classmethod
     def read(cls, directories: Iterable[Path]) -> Counters:
         """Read the counters, of the file systems of `directories`. Takes microseconds."""
-        words = read_file("/proc/loadavg").split()
-        tasks = int(words[3].partition(b"/")[2]) if len(words) > 3 else 0
         systems: dict[int, os.statvfs_result] = {}
         for place in directories:
             with suppress(OSError):
                 systems[os.stat(place).st_dev] = os.statvfs(place)
         free_bytes = sum(one.f_bfree * one.f_frsize for one in systems.values())
         free_paths = sum(one.f_ffree for one in systems.values())
-        return cls(available_memory(), tasks, free_bytes, free_paths)
+        return cls(available_memory(), machine_tasks(), free_bytes, free_paths)
 
 
 class Pace:
@@ -93,15 +94,14 @@ def blame(status: EndStatus, note: str, members: list[Member], shares: Mapping[i
     A command is known by the mark of its processes, and by their session where they hide it: a fork bomb may give
     each process a session of its own, and a server may have more threads than each of these.
     """
-    commands = {one.pid: command_of(one.pid) for one in members}
-    totals: dict[str | int, int] = {}
-    for one in members:
-        key = commands[one.pid] or one.session
-        totals[key] = totals.get(key, 0) + shares.get(one.pid, 0)
-    worst = max(totals, key=totals.__getitem__)
-    suspects = [one.pid for one in members if (commands[one.pid] or one.session) == worst]
-    largest = max(suspects, key=lambda pid: shares.get(pid, 0))
-    return Excess(status, commands[largest], largest, note)
+    largest = sorted(members, key=lambda one: shares.get(one.pid, 0), reverse=True)[:_MOST_SUSPECTS]
+    commands = {one.pid: command_of(one.pid) for one in largest}
+    totals = Counter[str | int]()
+    for one in largest:
+        totals[commands[one.pid] or one.session] += shares.get(one.pid, 0)
+    ((worst, _),) = totals.most_common(1)
+    pid = next(one.pid for one in largest if worst in (commands[one.pid], one.session))
+    return Excess(status, commands[pid], pid, note)
 
 
 def changed(before: tuple[int, int], now: tuple[int, int]) -> bool:
@@ -114,6 +114,12 @@ def available_memory() -> int:
     text = read_file("/proc/meminfo")
     at = text.find(b"MemAvailable:")
     return int(text[at:].split(None, 2)[1]) * 1024 if at >= 0 else 0
+
+
+def machine_tasks() -> int:
+    """Return how many processes and threads the machine has."""
+    words = read_file("/proc/loadavg").split()
+    return int(words[3].partition(b"/")[2]) if len(words) > 3 else 0
 
 
 def mib(size: int) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from artoo.ports.workspace import SandboxLimits
 from artoo.sandbox.limits.disk_watch import DiskWatch
+from artoo.sandbox.limits.fork_bomb import ForkBombWatch
 from artoo.sandbox.limits.looking import Counters, Excess
 from artoo.sandbox.limits.process_tree import read_file
 from artoo.sandbox.limits.process_watch import ProcessWatch
@@ -43,6 +44,7 @@ class SandboxMonitor:
         self._awake = asyncio.Event()
         self._starts = 0
         self._kills = _kills_by_kernel()
+        self._bombs = ForkBombWatch(leader, limits.processes)
         self._processes = ProcessWatch(leader, limits)
         self._disk = DiskWatch(leader, limits, directories)
 
@@ -61,6 +63,17 @@ class SandboxMonitor:
 
     async def run(self) -> None:
         """Watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch_for_bombs())
+            group.create_task(self._look_when_due())
+
+    async def _watch_for_bombs(self) -> None:
+        while True:
+            await self._awake.wait()
+            self._report(self._bombs.look())
+            await asyncio.sleep(_TICK_SECONDS)
+
+    async def _look_when_due(self) -> None:
         while True:
             if not self._awake.is_set():
                 await self._awake.wait()
@@ -71,13 +84,15 @@ class SandboxMonitor:
             starts = self._starts
             for watch in (self._processes, self._disk):
                 if watch.is_due(time.monotonic(), counters):
-                    excess = await asyncio.to_thread(watch.look, counters)
-                    if excess is not None:
-                        self._on_excess(excess)
+                    self._report(await asyncio.to_thread(watch.look, counters))
             if self._processes.is_idle and starts == self._starts:
                 self._awake.clear()
             else:
                 await asyncio.sleep(_TICK_SECONDS)
+
+    def _report(self, excess: Excess | None) -> None:
+        if excess is not None:
+            self._on_excess(excess)
 
 
 def _kills_by_kernel() -> int:

@@ -16,6 +16,7 @@ class Member(NamedTuple):
 
     pid: int
     parent: int
+    group: int
     session: int
     threads: int
 
@@ -32,17 +33,21 @@ def members_below(leader: int, proc: str = _PROC) -> list[Member]:
     """Return the processes below `leader`, without it."""
     children: dict[int, list[Member]] = defaultdict(list)
     for entry in os.listdir(proc):
-        fields = read_file(f"{proc}/{entry}/stat").rpartition(b")")[2].split() if entry.isdigit() else []
-        if fields:
-            found = Member(int(entry), int(fields[1]), int(fields[3]), int(fields[17]))
+        found = member(int(entry), proc) if entry.isdigit() else None
+        if found is not None:
             children[found.parent].append(found)
     members: list[Member] = []
     todo = children.pop(leader, [])
     while todo:
-        member = todo.pop()
-        members.append(member)
-        todo.extend(children.pop(member.pid, ()))
+        members.append(todo.pop())
+        todo.extend(children.pop(members[-1].pid, ()))
     return members
+
+
+def member(pid: int, proc: str = _PROC) -> Member | None:
+    """Return a process; None when it is gone."""
+    fields = read_file(f"{proc}/{pid}/stat").rpartition(b")")[2].split()
+    return Member(pid, *map(int, (*fields[1:4], fields[17]))) if fields else None
 
 
 def memory_of(pid: int) -> Memory:

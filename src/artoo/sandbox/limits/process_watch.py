@@ -10,7 +10,14 @@ from pathlib import Path
 from artoo.ports.workspace import SandboxLimits
 from artoo.sandbox.limits.hidden_memory import Held, held_by
 from artoo.sandbox.limits.looking import Counters, Excess, Pace, blame, changed, mib
-from artoo.sandbox.limits.process_tree import Member, Memory, fair_memory_of, members_below, memory_of, read_file
+from artoo.sandbox.limits.process_tree import (
+    Member,
+    Memory,
+    fair_memory_of,
+    members_below,
+    memory_of,
+    read_file,
+)
 
 _LEAST_MEMORY, _LEAST_TASKS = 32 << 20, 16
 """Smaller movements of the machine's counters are no reason to look."""

@@ -27,6 +27,7 @@ _UNREAD_SECONDS = 10.0
 _KILLED_SECONDS = 10.0
 """How long the kernel may take to end a process after SIGKILL: longer only if it is stuck in a system call."""
 _LOOK_SECONDS = 0.05
+_MOST_NAMED = 5
 
 
 class SandboxProcess:
@@ -300,8 +301,10 @@ class SandboxProcess:
             self._output.close()
             self._close_input()
         status, exit_code = self._how()
-        if self._left:
-            self._notes.append(f"left running in the background: {'; '.join(self._left)}")
+        if self._left and self._reason is None:
+            more = f"; and {len(self._left) - _MOST_NAMED} more" if len(self._left) > _MOST_NAMED else ""
+            named = "; ".join(self._left[:_MOST_NAMED])
+            self._notes.append(f"left running in the background: {named}{more}")
         notes = (*self._notes, *self._output.notes)
         self._ended = Ended(status, exit_code, *self._output.printed, duration, notes, self._denied)
         self._finished.set()

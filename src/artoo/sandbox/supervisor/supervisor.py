@@ -207,7 +207,8 @@ class Supervisor:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                alone = os.getpid() == 1  # orphans become children of process 1: nothing else runs in the sandbox
+                # Orphans become children of process 1, or of a subreaper (as its keeper makes it on Linux).
+                alone = sys.platform == "linux"
                 break
             if pid == 0:
                 break
@@ -353,24 +354,32 @@ def _described() -> list[int]:
 
 
 def _members(leader: int, mark: bytes) -> set[int]:
-    """Return the processes of a command: its session, what descends from that, and what carries its mark."""
+    """Return the processes of a command: its session, what descends from that, and what carries its mark.
+
+    Only descendants of this process count: without a process namespace, another task's commands carry marks too.
+    """
     parents: dict[int, int] = {}
-    members: set[int] = set()
-    wanted = _MARK + b"=" + mark
+    sessions: dict[int, int] = {}
     for entry in _listed("/proc"):
         pid = int(entry) if entry.isdigit() else 0
         fields = _read(f"/proc/{entry}/stat").rpartition(b")")[2].split() if pid > 1 else []
-        if not fields or fields[0] in (b"Z", b"X") or pid == os.getpid():
-            continue
-        parents[pid] = int(fields[1])
-        if (leader and int(fields[3]) == leader) or wanted in _read(f"/proc/{entry}/environ").split(b"\0"):
-            members.add(pid)
-    grown = True
-    while grown:
-        below = {pid for pid, parent in parents.items() if parent in members} - members
-        members |= below
-        grown = bool(below)
-    return members
+        if fields and fields[0] not in (b"Z", b"X"):
+            parents[pid], sessions[pid] = int(fields[1]), int(fields[3])
+    wanted = _MARK + b"=" + mark
+    members = {
+        pid
+        for pid in _below({os.getpid()}, parents)
+        if (leader and sessions[pid] == leader) or wanted in _read(f"/proc/{pid}/environ").split(b"\0")
+    }
+    return members | _below(members, parents)
+
+
+def _below(above: set[int], parents: dict[int, int]) -> set[int]:
+    """Return the descendants of some processes."""
+    found = set(above)
+    while new := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= new
+    return found - above
 
 
 def _listed(directory: str) -> list[str]:

@@ -1,16 +1,16 @@
 """What the user's files were when a task first changed them: the base against which conflicts are found.
 
 `base.jsonl` has one JSON object a line. A line of a path is the user's version as the task found it; the first line
-of a path counts. A line with `looked_ns` says when the user's files were last compared: what the user changed after
-that, in a path that the task had changed by the next look, may be the version that the task saw or not
-(`overtaken`). A path without a line was not there. A last line that a crash cut is ignored.
+of a path counts. `absent` lists paths that were not there; such a path has no base. `looked_ns` says when the
+user's files were last compared: what the user changed after that, in a path that the task had changed by the next
+look, may be the version that the task saw or not (`overtaken`). A last line that a crash cut is ignored.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,9 +21,9 @@ from artoo.disk.whole import write_whole
 from artoo.workspace.changes.manifest import Entry, stamp_of
 from artoo.workspace.changes.time_window import Moment, TimeWindow
 from artoo.workspace.directory import WorkspaceDirectory
-from artoo.workspace.files.beneath import open_parent
+from artoo.workspace.files.beneath import open_beneath
 from artoo.workspace.files.rooted import locate_real
-from artoo.workspace.fs.stat import NodeState, digest_file, read_state
+from artoo.workspace.fs.stat import PASS_FLAGS, NodeState, digest_file, read_state
 
 
 class Base(BaseModel):
@@ -43,46 +43,46 @@ class Base(BaseModel):
     overtaken: bool = False
 
 
+class _Look(BaseModel):
+    """What one look noted besides bases."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+    looked_ns: int = 0
+    absent: tuple[str, ...] = ()
+
+
 class BaseBook:
     """The bases of one workspace, and the time of the last look. Blocking; used by one thread at a time."""
 
     def __init__(self, file: Path, began: Moment) -> None:
         self._file = file
-        self._inode: int | None = None
+        self._inode = 0
         self._looked = began
+        self._absent: set[str] = set()
         self.bases: dict[str, Base] = {}
 
     def load(self) -> None:
-        """Read the file if another process replaced it, or if it was not read yet. Raises SandboxError."""
+        """Read the file if it was not read yet, or was replaced meanwhile (`rebase`). Raises SandboxError."""
         try:
             inode = self._file.stat().st_ino
         except FileNotFoundError:
-            inode = None
-        if inode is None or inode == self._inode:
             return
-        bases, looked_ns = _read(self._file)
-        self.bases, self._inode = bases, inode
-        if looked_ns is not None and self._looked.wall_ns < looked_ns:
-            self._looked = Moment(looked_ns, None)
-
-    def resume(self) -> None:
-        """Continue after a restart: the last look is the one on disk. Raises SandboxError."""
-        self.load()
-        _, looked_ns = _read(self._file)
-        if looked_ns is not None:
-            self._looked = Moment(looked_ns, None)
+        if inode != self._inode:
+            self.bases, look = _read(self._file)
+            self._absent = set(look.absent)
+            if not self._inode and look.looked_ns:  # after a restart
+                self._looked = Moment(look.looked_ns, None)
+            self._inode = inode
 
     def look(self, paths: Iterable[tuple[str, Entry | None]], now: Moment) -> None:
-        """Record the user's version of each path that the task changed and that has no base yet.
+        """Record the user's version of each path that the task changed, and that was not recorded before.
 
         `paths` are printable; of copies each comes with its manifest entry: the version that was copied. `now`: the
         time before the list of paths was read. Raises OSError (full disk); then nothing is recorded.
         """
         self.load()
-        window = self._looked.until(Moment.now())
-        new = ((path, copied) for path, copied in paths if path not in self.bases)
-        found = [base for path, copied in new if (base := _base_of(path, copied, window)) is not None]
-        self._add(found, json.dumps({"looked_ns": now.wall_ns}).encode())
+        self._record(paths, self._looked.until(Moment.now()), now)
         self._looked = now
 
     def record(self, paths: Iterable[str]) -> None:
@@ -91,43 +91,82 @@ class BaseBook:
         Raises OSError (full disk); then nothing is recorded.
         """
         self.load()
-        new = (path for path in paths if path not in self.bases)
-        found = [base for path in new if (base := _base_of(path, None, TimeWindow(0, 0))) is not None]
-        if found:
-            self._add(found)
+        self._record(((path, None) for path in paths), TimeWindow(0, 0), None)
 
-    def _add(self, bases: Sequence[Base], *lines: bytes) -> None:
+    def _record(self, paths: Iterable[tuple[str, Entry | None]], window: TimeWindow, now: Moment | None) -> None:
+        bases: list[Base] = []
+        absent: list[str] = []
+        with UserFiles() as files:
+            for path, copied in paths:
+                if path not in self.bases and path not in self._absent:
+                    base = _base_of(files, path, copied, window)
+                    absent.append(path) if base is None else bases.append(base)
         told = [base.model_dump_json().encode() for base in bases]
-        _append(self._file, b"\n".join((*told, *lines)) + b"\n")
+        if absent or now is not None:
+            told.append(json.dumps({"looked_ns": now.wall_ns if now is not None else 0, "absent": absent}).encode())
+        if told:
+            append_lines(self._file, told)
         self.bases.update((base.path, base) for base in bases)
+        self._absent.update(absent)
         self._inode = self._file.stat().st_ino
 
 
-def _base_of(path: str, copied: Entry | None, window: TimeWindow) -> Base | None:
-    state, digest = _user_version(path, digest=True)
+class UserFiles:
+    """Reads the user's files one after the other, and keeps the last one's directory open for the next."""
+
+    def __init__(self) -> None:
+        self._at: str | None = None
+        self._descriptor = -1
+
+    def read(self, path: str) -> NodeState | None:
+        """Return the state of a printable path; None where nothing is."""
+        name = self._go(path)
+        return None if name is None else read_state(self._descriptor, name)
+
+    def digest(self, path: str, state: NodeState) -> str | None:
+        """Return the sha256 of a file; None for what is none, or cannot be read: then inode and times must do."""
+        name = self._go(path)
+        if name is None or state.node is not Node.FILE:
+            return None
+        try:
+            return digest_file(self._descriptor, name, state.size)
+        except OSError:
+            return None
+
+    def _go(self, path: str) -> str | None:
+        """Open the directory that holds a path; return the path's name, or None if there is no such directory."""
+        above, _, name = os.fsdecode(path_bytes(path)).rpartition("/")
+        if above != self._at:
+            self.close()
+            self._at = above
+            try:
+                self._descriptor = open_beneath(*locate_real(above or "/"), PASS_FLAGS)
+            except OSError:
+                self._descriptor = -1
+        return name if self._descriptor >= 0 else None
+
+    def close(self) -> None:
+        """Close the directory."""
+        descriptor, self._descriptor, self._at = self._descriptor, -1, None
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __enter__(self) -> UserFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _base_of(files: UserFiles, path: str, copied: Entry | None, window: TimeWindow) -> Base | None:
+    state = files.read(path)
     if state is None:
         return None
     if copied is not None:
         same = copied.source == stamp_of(state)
-        return Base(path=path, was=state, sha256=digest if same else None, overtaken=not same)
-    return Base(path=path, was=state, sha256=digest, overtaken=not state.is_directory and state.ctime_ns in window)
-
-
-def _user_version(path: str, *, digest: bool) -> tuple[NodeState | None, str | None]:
-    try:
-        parent, name = open_parent(*locate_real(os.fsdecode(path_bytes(path))))
-    except OSError:
-        return None, None
-    try:
-        state = read_state(parent, name)
-        if state is None or state.node is not Node.FILE or not digest:
-            return state, None
-        try:
-            return state, digest_file(parent, name, state.size)
-        except OSError:  # unreadable, or gone meanwhile: then its inode and times must do
-            return state, None
-    finally:
-        os.close(parent)
+        return Base(path=path, was=state, sha256=files.digest(path, state) if same else None, overtaken=not same)
+    overtaken = not state.is_directory and state.ctime_ns in window
+    return Base(path=path, was=state, sha256=files.digest(path, state), overtaken=overtaken)
 
 
 def read_base(file: Path) -> dict[str, Base]:
@@ -135,30 +174,50 @@ def read_base(file: Path) -> dict[str, Base]:
     return _read(file)[0]
 
 
-def _read(file: Path) -> tuple[dict[str, Base], int | None]:
+def _read(file: Path) -> tuple[dict[str, Base], _Look]:
     try:
         lines = file.read_bytes().split(b"\n")
     except FileNotFoundError:
-        return {}, None
+        return {}, _Look()
     except OSError as error:
         raise SandboxError(f"{file} cannot be read: {error.strerror}") from error
     found: dict[str, Base] = {}
-    looked: int | None = None
+    looked, absent = 0, list[str]()
     for number, line in enumerate(lines[:-1]):  # a crash cut what comes after the last line end
         try:
-            if line.startswith(b'{"looked_ns"'):
-                looked = int(json.loads(line)["looked_ns"])
-            elif line:
+            if line.startswith(b'{"path"'):
                 base = Base.model_validate_json(line)
                 found.setdefault(base.path, base)
-        except (ValidationError, ValueError, KeyError) as error:
+            else:
+                look = _Look.model_validate_json(line)
+                looked, absent = max(looked, look.looked_ns), [*absent, *look.absent]
+        except ValidationError as error:
             raise SandboxError(f"{file}, line {number + 1} is damaged: {error}; keep it and report this") from error
-    return found, looked
+    return found, _Look(looked_ns=looked, absent=tuple(absent))
 
 
 def append_base(file: Path, bases: Iterable[Base]) -> None:
-    """Add lines in one write. Raises OSError (full disk); then nothing was added."""
-    _append(file, b"".join(base.model_dump_json().encode() + b"\n" for base in bases))
+    """Add bases in one write. Raises OSError (full disk); then nothing was added."""
+    append_lines(file, [base.model_dump_json().encode() for base in bases])
+
+
+def append_lines(file: Path, lines: Collection[bytes]) -> None:
+    """Add lines in one write, after a line that a crash cut. Raises OSError (full disk); then nothing was added."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            size = os.pread(descriptor, size, 0).rfind(b"\n") + 1
+            os.ftruncate(descriptor, size)
+        left = memoryview(b"".join(line + b"\n" for line in lines))
+        try:
+            while left:
+                left = left[os.write(descriptor, left) :]
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def rebase(directory: WorkspaceDirectory, paths: Collection[str]) -> None:
@@ -166,15 +225,18 @@ def rebase(directory: WorkspaceDirectory, paths: Collection[str]) -> None:
 
     The task's version, which may stay in the workspace, is then no change. Raises OSError, SandboxError.
     """
-    bases, looked = _read(directory.base_file)
-    for path in paths:
-        state, digest = _user_version(path, digest=True)
-        if state is None:
-            bases.pop(path, None)
-        else:
-            bases[path] = Base(path=path, was=state, sha256=digest)
+    bases, look = _read(directory.base_file)
+    absent = set(look.absent).difference(paths)
+    with UserFiles() as files:
+        for path in paths:
+            state = files.read(path)
+            if state is None:
+                bases.pop(path, None)
+                absent.add(path)
+            else:
+                bases[path] = Base(path=path, was=state, sha256=files.digest(path, state))
     lines = [base.model_dump_json().encode() for base in bases.values()]
-    lines.append(json.dumps({"looked_ns": Moment.now().wall_ns if looked is None else looked}).encode())
+    lines.append(json.dumps({"looked_ns": look.looked_ns, "absent": sorted(absent)}).encode())
     write_whole(directory.base_file, b"\n".join(lines) + b"\n")
 
 
@@ -191,44 +253,16 @@ def same_version(was: NodeState, now: NodeState) -> bool:
 
 def user_changes(bases: Iterable[Base]) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield printable paths of files whose user's version is not the base, with its inode and time of change."""
-    for base in bases:
-        if base.was.is_directory:
-            continue
-        state, _ = _user_version(base.path, digest=False)
-        if state is None or base.overtaken or _is_changed(base, state):
-            yield base.path, (0, 0) if state is None else (state.inode, state.ctime_ns)
+    with UserFiles() as files:
+        for base in bases:
+            if base.was.is_directory:
+                continue
+            state = files.read(base.path)
+            if state is None:
+                yield base.path, (0, 0)
+            elif base.overtaken or not (same_version(base.was, state) or _is_equal(files, base, state)):
+                yield base.path, (state.inode, state.ctime_ns)
 
 
-def _is_changed(base: Base, state: NodeState) -> bool:
-    if same_version(base.was, state):
-        return False
-    _, digest = _user_version(base.path, digest=True)
-    return digest != base.sha256 or not state.same_metadata(base.was) or state.node is not base.was.node
-
-
-def _append(file: Path, data: bytes) -> None:
-    if not data:
-        return
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        whole = _cut_to_whole_lines(descriptor)
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
-        except OSError:
-            os.ftruncate(descriptor, whole)
-            raise
-    finally:
-        os.close(descriptor)
-
-
-def _cut_to_whole_lines(descriptor: int) -> int:
-    """Cut off the part of a line that a crash left; return the length."""
-    size = os.fstat(descriptor).st_size
-    if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
-        return size
-    content = os.pread(descriptor, size, 0)
-    whole = content.rfind(b"\n") + 1
-    os.ftruncate(descriptor, whole)
-    return whole
+def _is_equal(files: UserFiles, base: Base, state: NodeState) -> bool:
+    return state.same_metadata(base.was) and files.digest(base.path, state) == base.sha256

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -154,7 +153,7 @@ def read_change_set(
 
 
 def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) -> tuple[Change, ...]:
-    """Return what a workspace changes, conflicts included and marked, without git's bookkeeping. Blocking.
+    """Return what a workspace changes, conflicts included and marked. Blocking.
 
     For a report while the task works. Raises SandboxError.
     """
@@ -163,7 +162,7 @@ def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) 
     manifest = Manifest.read(directory.manifest) if record.kind is WorkspaceKind.COPY else None
     try:
         scanned, _ = split_caches(scan(directory.covered(), manifest))
-        compared = compare([effect for effect in scanned if not _is_bookkeeping(effect.path)], bases)
+        compared = compare(scanned, bases)
     except OSError as error:
         raise SandboxError(f"the changes of task {directory.task_id} cannot be read: {error}") from error
     both = frozenset(effect.shown for effect, _ in compared.conflicts if not _is_directory(effect))
@@ -172,14 +171,6 @@ def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) 
         one.model_copy(update={"traits": (*one.traits, Trait.CHANGED_MEANWHILE)}) if one.path in both else one
         for one in describe(effects, Places.of(record.roots, artoo_home), after)
     )
-
-
-_BOOKKEEPING = re.compile(rb"/\.git/(objects|logs|index|ORIG_HEAD|FETCH_HEAD|COMMIT_EDITMSG|gc\.log)(/|$)")
-
-
-def _is_bookkeeping(path: bytes) -> bool:
-    """True for files of git that say nothing which its refs and the working files do not say."""
-    return _BOOKKEEPING.search(path) is not None
 
 
 def _is_directory(effect: Effect) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -12,6 +13,8 @@ from artoo.workspace.changes.links import leads_out
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.fs.stat import NodeState
 
+_BOOKKEEPING = re.compile(rb"/\.git/(?!(hooks|config|config\.worktree|info|modules)(/|$))")
+"""What git writes by itself in a repository: no reader wants a line for each object."""
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
 
 
@@ -59,6 +62,8 @@ def _kind(effect: Effect) -> ChangeKind:
 
 def _traits(effect: Effect, places: Places, files: Files) -> Iterable[Trait]:
     before, after = effect.before, effect.after
+    if _BOOKKEEPING.search(effect.path):
+        yield Trait.GIT_BOOKKEEPING
     if before is not None and before.node is not Node.DIRECTORY and before.links > 1:
         yield Trait.HARD_LINKED
     if after is None:

@@ -31,6 +31,7 @@ class Places:
     artoo: bytes
     hidden: Closed = field(compare=False)
     started: PathSet = field(default=PathSet(()), compare=False)
+    _secrets: dict[str, bool] = field(default_factory=dict[str, bool], compare=False)
 
     @classmethod
     def of(cls, roots: Roots, artoo_home: Path) -> Places:
@@ -50,7 +51,7 @@ class Places:
         if _below(path, self.artoo) is not None:
             return PathClass.ARTOO
         bounds, name = self._bounds(path), os.fsdecode(path)
-        if self.hidden.covers(name):
+        if self._is_secret(name):
             return PathClass.SECRET
         if self.started.cover(name):
             return PathClass.PERSISTENCE
@@ -61,6 +62,13 @@ class Places:
             return PathClass.OUTSIDE
         unusual = bool(below_home) and why_not_ordinary(below_home.split(b"/")) is not None
         return PathClass.PERSISTENCE if unusual else PathClass.HOME
+
+    def _is_secret(self, path: str) -> bool:
+        """Ask once for each directory, and for hidden names in it: a hidden directory hides all that it holds."""
+        directory, _, name = path.rpartition("/")
+        if directory not in self._secrets:
+            self._secrets[directory] = self.hidden.covers(directory or "/")
+        return self._secrets[directory] or (name.startswith(".") and self.hidden.covers(path))
 
     def is_hidden(self, path: bytes) -> bool:
         """True if commands and tools may not read a real absolute path (`sandbox.reading.hidden_paths`)."""

@@ -17,16 +17,13 @@ both of its times is not read again (`base.unchanged_since`).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from artoo.contracts.changes import Conflict, Node
-from artoo.workspace.changes.base import Base, same_version
+from artoo.workspace.changes.base import Base, UserFiles, same_version
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.files.beneath import open_parent
-from artoo.workspace.files.rooted import locate_real
-from artoo.workspace.fs.stat import NodeState, digest_file
+from artoo.workspace.fs.stat import NodeState
 
 _APPEARED = "it appeared since the task began"
 _GONE = "it was removed since the task began"
@@ -193,21 +190,8 @@ def _same_content(effect: Effect, real: NodeState, base: Base) -> bool:
         return True
     if base.sha256 is None or real.size != base.was.size:  # None: it can be read neither then nor now
         return False
-    return (effect.before_digest or _digest(effect.path)) == base.sha256
-
-
-def _digest(path: bytes) -> str | None:
-    """Return the sha256 of the user's file; None when it cannot be read."""
-    try:
-        parent, name = open_parent(*locate_real(os.fsdecode(path)))
-    except OSError:
-        return None
-    try:
-        return digest_file(parent, name)
-    except OSError:
-        return None
-    finally:
-        os.close(parent)
+    with UserFiles() as files:
+        return (effect.before_digest or files.digest(effect.shown, real)) == base.sha256
 
 
 def _same_thing(state: NodeState, was: NodeState) -> bool:

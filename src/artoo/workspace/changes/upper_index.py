@@ -2,8 +2,9 @@
 
     mark() ── index ──► call ──► index ── difference ──► effects against the state at the mark
 
-Only names and stat results are kept, so an index of 10,000 files takes some 40 ms and no content is read. Processes
-may go on writing meanwhile: directories are opened without following links, and what disappears is not there.
+Only names and stat results are kept, so that an index of 10,000 files takes some 40 ms and no content is read.
+Processes may go on writing meanwhile: directories are opened without following links, and what disappears is not
+there.
 """
 
 from __future__ import annotations
@@ -12,139 +13,90 @@ import os
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from artoo.contracts.changes import Node, printable_path
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.scan import DEEPEST
 from artoo.workspace.directory import Covered
-from artoo.workspace.files.beneath import open_parent
+from artoo.workspace.files.beneath import digest_beneath, open_parent, readlink_beneath
 from artoo.workspace.files.rooted import LocatedFiles
-from artoo.workspace.fs.stat import (
-    DIRECTORY_FLAGS,
-    NodeState,
-    chmod_at,
-    digest_file,
-    is_opaque,
-    read_state,
-    state_of,
-)
+from artoo.workspace.fs.stat import DIRECTORY_FLAGS, NodeState, is_opaque, opened_directory, read_state, state_of
 
-_DIGESTED_BYTES = 64 << 20
+_DIGESTED_BYTES, _DIGESTED_FILES = 64 << 20, 1_000
 """How much content is read for the digests of one call's changes; further files have none."""
 
-
-class Seen(NamedTuple):
-    """One path of an index. `deleted`: a whiteout. `opaque`: a directory that hides what the user has below it."""
-
-    stamp: tuple[int, ...]
-    result: os.stat_result
-    deleted: bool = False
-    opaque: bool = False
+Key = tuple[int, str]
+"""The number of a covered directory, and a path below it; empty for the covered directory itself."""
 
 
-Index = dict[tuple[int, bytes], Seen]
-"""By covered directory and path below it; the covered directory itself is the empty path."""
+@dataclass(slots=True)
+class Index:
+    """What was seen at each path. `opaque`: directories that hide what the user has below them."""
+
+    seen: dict[Key, os.stat_result] = field(default_factory=dict[Key, os.stat_result])
+    opaque: set[Key] = field(default_factory=set[Key])
 
 
-def read_index(covered: tuple[Covered, ...], *, copies: bool, before: Index | None = None) -> Index:
+def read_index(covered: tuple[Covered, ...], before: Index | None = None) -> Index:
     """Read the index of all covered directories. `before`: an earlier one, which saves looking at attributes."""
-    found: Index = {}
+    found, known = Index(), before or Index()
     for one in covered:
-        with suppress(FileNotFoundError):
-            descriptor = os.open(one.place, DIRECTORY_FLAGS)
-            try:
-                found[one.number, b""] = _seen(os.fstat(descriptor))
-                _Reader(found, one.number, copies, before or {}).directory(descriptor, b"", 0)
-            finally:
-                os.close(descriptor)
+        with suppress(FileNotFoundError), opened(one.place) as descriptor:
+            found.seen[one.number, ""] = os.fstat(descriptor)
+            _read_directory(found, known, one.number, descriptor, "")
     return found
 
 
-class _Reader:
-    def __init__(self, found: Index, number: int, copies: bool, before: Index) -> None:
-        self._found = found
-        self._number = number
-        self._copies = copies
-        self._before = before
-
-    def directory(self, descriptor: int, relative: bytes, depth: int) -> None:
-        prefix = relative + b"/" if relative else b""
-        inner: list[tuple[str, bytes, int]] = []
-        with os.scandir(descriptor) as entries:
-            for entry in entries:
-                try:
-                    result = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-                path = prefix + os.fsencode(entry.name)
-                self._found[self._number, path] = self._entry(descriptor, entry.name, path, result)
-                if stat.S_ISDIR(result.st_mode):
-                    inner.append((entry.name, path, result.st_mode))
-        if depth < DEEPEST:
-            for name, path, mode in inner:
-                self._enter(descriptor, name, path, mode, depth)
-
-    def _enter(self, above: int, name: str, path: bytes, mode: int, depth: int) -> None:
-        try:
-            descriptor = os.open(name, DIRECTORY_FLAGS, dir_fd=above)
-        except PermissionError:
-            descriptor = _open_closed(above, name, stat.S_IMODE(mode))
-        except OSError:  # it is gone, or was replaced meanwhile
-            return
-        if descriptor is None:
-            return
-        try:
-            self.directory(descriptor, path, depth + 1)
-        finally:
-            os.close(descriptor)
-
-    def _entry(self, directory: int, name: str, path: bytes, result: os.stat_result) -> Seen:
-        seen = _seen(result)
-        if self._copies:
-            return seen
-        if stat.S_ISDIR(result.st_mode):
-            known = self._before.get((self._number, path))
-            if known is not None and known.stamp == seen.stamp:
-                return seen._replace(opaque=known.opaque)
-            return seen._replace(opaque=is_opaque(directory, name))
-        return seen._replace(deleted=True) if stat.S_ISCHR(result.st_mode) and result.st_rdev == 0 else seen
-
-
-def _open_closed(directory: int, name: str, mode: int) -> int | None:
-    """Open a directory whose rights a command took from its owner; it gets its mode back at once."""
-    with suppress(OSError):
-        chmod_at(directory, name, mode | stat.S_IRWXU)
-        try:
-            return os.open(name, DIRECTORY_FLAGS, dir_fd=directory)
-        finally:
-            chmod_at(directory, name, mode)
-    return None
-
-
-def _seen(result: os.stat_result) -> Seen:
-    return Seen((result.st_ino, result.st_ctime_ns, result.st_mode, result.st_size, result.st_mtime_ns), result)
-
-
-def changed_paths(index: Index, copied: Manifest | None) -> Iterator[tuple[int, bytes]]:
-    """Yield the paths that the task changed; of copies those that are not as they were copied."""
-    if copied is None:
-        yield from index
+def _read_directory(found: Index, known: Index, number: int, descriptor: int, prefix: str) -> None:
+    inner: list[tuple[str, os.stat_result]] = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                seen = entry.stat(follow_symlinks=False)
+                found.seen[number, prefix + entry.name] = seen
+                if entry.is_dir(follow_symlinks=False):
+                    inner.append((entry.name, seen))
+    if prefix.count("/") >= DEEPEST:
         return
-    for (number, path), seen in index.items():
-        if copied.is_changed(number, path, state_of(seen.result)):
+    for name, seen in inner:
+        key = (number, prefix + name)
+        old = known.seen.get(key)
+        if key in known.opaque if old is not None and _stamp(old) == _stamp(seen) else is_opaque(descriptor, name):
+            found.opaque.add(key)
+        # It may be gone, replaced, or closed to its owner.
+        with suppress(OSError), opened_directory(descriptor, name, stat.S_IMODE(seen.st_mode)) as here:
+            _read_directory(found, known, number, here, f"{key[1]}/")
+
+
+def _stamp(seen: os.stat_result) -> tuple[int, ...]:
+    return (seen.st_ino, seen.st_ctime_ns, seen.st_mode, seen.st_size)
+
+
+def _is_deleted(seen: os.stat_result) -> bool:
+    """True for a whiteout."""
+    return stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0
+
+
+def changed_keys(index: Index, copied: Manifest | None) -> Iterator[Key]:
+    """Yield what the task has changed since it began; of copies what is not as it was copied."""
+    if copied is None:
+        yield from index.seen
+        return
+    for (number, path), seen in index.seen.items():
+        if copied.is_changed(number, os.fsencode(path), state_of(seen)):
             yield number, path
-    for number, path, _ in copied.items():
-        if (number, path) not in index:
-            yield number, path
+    for number, raw, _ in copied.items():
+        if (number, os.fsdecode(raw)) not in index.seen:
+            yield number, os.fsdecode(raw)
 
 
 class Difference:
     """The difference of two indexes of one workspace as effects, each against the state at the first one.
 
-    `lower`: what the covered directories show where the index has nothing: the user's files, for copies nothing.
+    `lower`: what the covered directories show where an index has nothing: the user's files, for copies nothing.
     """
 
     def __init__(self, covered: tuple[Covered, ...], old: Index, new: Index, lower: LocatedFiles | None) -> None:
@@ -152,153 +104,144 @@ class Difference:
         self._old = old
         self._new = new
         self._lower = lower
-        self._budget = _DIGESTED_BYTES
+        self._left = _DIGESTED_BYTES
+        self._digests = 0
         self._found: dict[bytes, Effect] = {}
 
     def effects(self) -> list[Effect]:
         """Return the effects in path order. Blocking."""
-        for (number, path), seen in self._new.items():
-            was = self._old.get((number, path))
-            if was is None or (was.stamp, was.opaque, was.deleted) != (seen.stamp, seen.opaque, seen.deleted):
-                self._changed(number, path, was, seen)
-        for (number, path), was in self._old.items():
-            if (number, path) not in self._new and not was.deleted:
-                self._add(number, path, state_of(was.result), None)
+        old, new = self._old, self._new
+        for key, seen in new.seen.items():
+            was = old.seen.get(key)
+            if was is None or _stamp(was) != _stamp(seen):
+                self._changed(key, was, seen)
+        for key, was in old.seen.items():
+            if key not in new.seen and not _is_deleted(was):
+                self._add(key, state_of(was), None)
         return [self._found[path] for path in sorted(self._found)]
 
-    def _changed(self, number: int, path: bytes, was: Seen | None, seen: Seen) -> None:
-        before = self._before(number, path, was)
-        if seen.deleted:
+    def _changed(self, key: Key, was: os.stat_result | None, seen: os.stat_result) -> None:
+        before = self._before(key, was)
+        if _is_deleted(seen) and self._lower is not None:
             if before is not None:
-                self._gone(number, path, before)
+                self._gone(key, before)
             return
-        after = state_of(seen.result, self._target(number, path, seen))
-        if after.is_directory and seen.opaque and not (was is not None and was.opaque):
-            self._children_gone(number, path)
-        if before is not None and before.is_directory and after.is_directory:
-            if path and not before._replace(xattrs=()).same_metadata(after):
-                self._add(number, path, before, after, in_place=True)
-        elif path:
-            if before is not None and before.is_directory:
-                self._children_gone(number, path)
-            self._leaf(number, path, before, after)
+        after = state_of(seen, self._target(key, seen))
+        both = before is not None and before.is_directory and after.is_directory
+        if (key in self._new.opaque and key not in self._old.opaque) or (
+            before is not None and before.is_directory and not both
+        ):
+            self._children_gone(key)
+        if before is None or not both:
+            self._leaf(key, before, after, was)
+        elif key[1] and not before._replace(xattrs=()).same_metadata(after):
+            self._add(key, before, after, in_place=True)
 
-    def _leaf(self, number: int, path: bytes, before: NodeState | None, after: NodeState) -> None:
-        digest = self._digest(self._covered[number].place, path, after)
-        was = self._old.get((number, path))
+    def _leaf(self, key: Key, before: NodeState | None, after: NodeState, was: os.stat_result | None) -> None:
+        one = self._covered[key[0]]
+        digest = self._digest(one.place, key[1], after)
+        same = False
         if before is not None and before.node is after.node is Node.FILE and before.size == after.size:
-            if was is not None and _only_metadata(was, self._new[number, path]):
-                self._add(number, path, before, after, in_place=True, digest=digest)
-                return
-            # A copy of the user's file with equal content was made for its metadata, or for nothing.
-            if was is None and digest == self._digest(self._covered[number].root, path, before) is not None:
-                if before._replace(xattrs=()).same_metadata(after) and before.mtime_ns == after.mtime_ns:
+            if was is not None:  # what was there cannot be read any more
+                same = (before.inode, before.mtime_ns) == (after.inode, after.mtime_ns)
+            else:  # an equal copy of the user's file was made for its metadata, or for nothing
+                same = digest is not None and digest == self._digest(one.root, key[1], before)
+                if same and before._replace(xattrs=()).same_metadata(after) and before.mtime_ns == after.mtime_ns:
                     return
-                self._add(number, path, before, after, in_place=True, digest=digest)
-                return
-        self._add(number, path, before, after, digest=digest)
+        self._add(key, before, after, in_place=same, digest=digest)
 
-    def _before(self, number: int, path: bytes, was: Seen | None) -> NodeState | None:
+    def _before(self, key: Key, was: os.stat_result | None) -> NodeState | None:
         """Return what was there at the mark: the workspace's own version, else the user's if nothing hid it."""
         if was is not None:
-            return None if was.deleted else state_of(was.result)
-        if self._lower is None or self._was_hidden(number, path):
+            return None if self._lower is not None and _is_deleted(was) else state_of(was)
+        if self._lower is None or self._was_hidden(key):
             return None
-        return state_below(self._lower, self._covered[number], path)
+        return state_below(self._lower, self._covered[key[0]], key[1])
 
-    def _was_hidden(self, number: int, path: bytes) -> bool:
+    def _was_hidden(self, key: Key) -> bool:
         """True if at the mark a directory above was opaque, deleted, or no directory."""
+        number, path = key
         while path:
-            path = path.rpartition(b"/")[0]
-            above = self._old.get((number, path))
-            if above is not None and (above.opaque or above.deleted or not stat.S_ISDIR(above.result.st_mode)):
+            path = path.rpartition("/")[0]
+            above = self._old.seen.get((number, path))
+            if above is not None and ((number, path) in self._old.opaque or not stat.S_ISDIR(above.st_mode)):
                 return True
         return False
 
-    def _target(self, number: int, path: bytes, seen: Seen) -> bytes:
-        if not stat.S_ISLNK(seen.result.st_mode):
-            return b""
-        with suppress(OSError), _parent(self._covered[number].place, path) as (parent, name):
-            return os.fsencode(os.readlink(name, dir_fd=parent))
+    def _gone(self, key: Key, before: NodeState) -> None:
+        self._add(key, before, None)
+        if before.is_directory:
+            self._children_gone(key)
+
+    def _children_gone(self, key: Key) -> None:
+        """Add what the user has below a directory that is deleted or hidden now and was not at the mark."""
+        one, (number, path) = self._covered[key[0]], key
+        if self._lower is None or self._was_hidden((number, f"{path}/any")):
+            return
+        with suppress(OSError):
+            for name in self._lower.names(one.root / path):
+                child = (number, f"{path}/{name}".lstrip("/"))
+                if child not in self._old.seen and child not in self._new.seen:
+                    state = state_below(self._lower, one, child[1])
+                    if state is not None:
+                        self._gone(child, state)
+
+    def _target(self, key: Key, seen: os.stat_result) -> bytes:
+        if stat.S_ISLNK(seen.st_mode):
+            with suppress(OSError), opened(self._covered[key[0]].place) as root:
+                return os.fsencode(readlink_beneath(root, key[1]))
         return b""
 
-    def _gone(self, number: int, path: bytes, before: NodeState) -> None:
-        self._add(number, path, before, None)
-        if before.is_directory:
-            self._children_gone(number, path)
-
-    def _children_gone(self, number: int, path: bytes) -> None:
-        """Add what the user has below a directory that is deleted or hidden now and was not at the mark."""
-        if self._lower is None or self._was_hidden(number, path + b"/any"):
-            return
-        for name in _names_below(self._lower, self._covered[number], path):
-            child = path + b"/" + os.fsencode(name) if path else os.fsencode(name)
-            if (number, child) not in self._old and (number, child) not in self._new:
-                state = state_below(self._lower, self._covered[number], child)
-                if state is not None:
-                    self._gone(number, child, state)
-
-    def _digest(self, place: Path, path: bytes, state: NodeState) -> str | None:
-        if state.node is not Node.FILE or state.size > self._budget:
+    def _digest(self, place: Path, path: str, state: NodeState) -> str | None:
+        if state.node is not Node.FILE or state.size > self._left or self._digests >= _DIGESTED_FILES:
             return None
-        self._budget -= state.size
-        with suppress(OSError), _parent(place, path) as (parent, name):
-            return digest_file(parent, name, state.size)
+        self._left -= state.size
+        self._digests += 1
+        with suppress(OSError), opened(place) as root:
+            return digest_beneath(root, path, state.size)
         return None
 
     def _add(
         self,
-        number: int,
-        path: bytes,
+        key: Key,
         before: NodeState | None,
         after: NodeState | None,
         *,
         in_place: bool = False,
         digest: str | None = None,
     ) -> None:
-        one = self._covered[number]
-        root = os.fsencode(one.root)
-        whole = root + b"/" + path if path else root
-        source = b"" if after is None else os.fsencode(one.place) + b"/" + path
-        self._found[whole] = Effect(
-            root, whole, printable_path(whole), before, after, source, in_place=in_place, digest=digest
+        one = self._covered[key[0]]
+        path = os.fsencode(f"{one.root}/{key[1]}".rstrip("/"))
+        source = b"" if after is None else os.fsencode(f"{one.place}/{key[1]}")
+        self._found[path] = Effect(
+            os.fsencode(one.root),
+            path,
+            printable_path(path),
+            before,
+            after,
+            source,
+            in_place=in_place,
+            digest=digest,
         )
 
 
-def _only_metadata(was: Seen, seen: Seen) -> bool:
-    """True if the same file still has its size and time of writing: only its mode, owner or names changed."""
-    old, new = was.result, seen.result
-    return (old.st_ino, old.st_size, old.st_mtime_ns) == (new.st_ino, new.st_size, new.st_mtime_ns)
-
-
 @contextmanager
-def _parent(root: Path, path: bytes) -> Generator[tuple[int, str]]:
-    """Open the directory that holds a path below a root, without following links. Raises OSError."""
-    descriptor = os.open(root, DIRECTORY_FLAGS)
+def opened(place: Path) -> Generator[int]:
+    """Open a directory while the context lasts. Raises OSError."""
+    descriptor = os.open(place, DIRECTORY_FLAGS)
     try:
-        parent, name = open_parent(descriptor, os.fsdecode(path))
+        yield descriptor
     finally:
         os.close(descriptor)
-    try:
-        yield parent, name
-    finally:
-        os.close(parent)
 
 
-def state_below(files: LocatedFiles, one: Covered, path: bytes) -> NodeState | None:
+def state_below(files: LocatedFiles, one: Covered, path: str) -> NodeState | None:
     """Return the state of a path below a covered directory, as some files show it; None where nothing is."""
     try:
-        parent, name = open_parent(*files.locate(os.fsdecode(os.fsencode(one.root) + b"/" + path)))
+        parent, name = open_parent(*files.locate(f"{one.root}/{path}"))
     except OSError:
         return None
     try:
         return read_state(parent, name)
     finally:
         os.close(parent)
-
-
-def _names_below(files: LocatedFiles, one: Covered, path: bytes) -> tuple[str, ...]:
-    try:
-        return files.names(Path(os.fsdecode(os.fsencode(one.root) + b"/" + path)))
-    except OSError:
-        return ()

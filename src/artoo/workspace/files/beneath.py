@@ -15,7 +15,7 @@ import stat
 import sys
 from functools import cache
 
-from artoo.workspace.fs.stat import PASS_FLAGS
+from artoo.workspace.fs.stat import PASS_FLAGS, digest_file
 
 O_PATH = getattr(os, "O_PATH", 0)
 """0 where there is none (macOS): then a link cannot be opened, only looked at from its directory."""
@@ -71,6 +71,15 @@ def readlink_beneath(root: int, path: str) -> str:
     parent, name = open_parent(root, path)
     try:
         return os.readlink(name, dir_fd=parent)
+    finally:
+        os.close(parent)
+
+
+def digest_beneath(root: int, path: str, size: int) -> str:
+    """Return the sha256 (hex) of the regular file at `path`, of about `size` bytes. Raises OSError."""
+    parent, name = open_parent(root, path)
+    try:
+        return digest_file(parent, name, size)
     finally:
         os.close(parent)
 

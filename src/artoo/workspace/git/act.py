@@ -33,13 +33,14 @@ def move(act: GitAct) -> None:
         if act.created:
             create(act, git)
             return
-        if moved := _moved(act, state_outside(git)):
+        now = state_outside(git)
+        if moved := _moved(act, now):
             raise SandboxError(f"{act.git_dir}: {'; '.join(moved)}: nothing of the task was applied there")
         bring_objects(git, act.pack)
         _keep(git, act, "lost", act.lost)
-        set_refs(git, act.refs, "artoo: apply task " + act.task_id)
+        set_refs(git, act.refs, now, "artoo: apply task " + act.task_id)
         set_index(git, {one.path: one.new for one in act.index}, act.object_format)
-        set_stash(git, act.stash_new, changed=act.stash_old != act.stash_new)
+        _set_stash(git, act, now)
     except (GitFailed, OSError) as error:
         raise SandboxError(f"git could not change {act.git_dir}: {error}") from error
 
@@ -59,14 +60,15 @@ def move_back(act: GitAct) -> tuple[Conflict, ...]:
             take_away(git)
             return ()
         back = _reversed(act)
-        if moved := _moved(back, state_outside(git)) + _busy(git, back):
+        now = state_outside(git)
+        if moved := _moved(back, now) + _busy(git, back):
             said = f"{'; '.join(moved)}: refs and index stay as they are{_advice(act)}"
             return (Conflict(path=act.git_dir, reason=said),)
         _keep(git, act, "undone", objects_named(one.old for one in back.refs))
-        set_refs(git, back.refs, "artoo: undo task " + act.task_id)
+        set_refs(git, back.refs, now, "artoo: undo task " + act.task_id)
         restore_logs(git, back.refs)
         set_index(git, {one.path: one.new for one in back.index}, act.object_format)
-        set_stash(git, back.stash_new, changed=back.stash_old != back.stash_new)
+        _set_stash(git, back, now)
     except (GitFailed, OSError) as error:
         raise SandboxError(f"git could not restore {act.git_dir}: {error}") from error
     return ()
@@ -84,6 +86,11 @@ def forget(act: GitAct) -> None:
             git.run("update-ref", "--stdin", stdin="".join(f"delete {name}\n" for name in names).encode())
     except (GitFailed, OSError):
         return
+
+
+def _set_stash(git: Git, act: GitAct, now: State) -> None:
+    if act.stash_old != act.stash_new:
+        set_stash(git, act.stash_new, now.stash)
 
 
 def _git_of(act: GitAct) -> Git:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -101,7 +102,7 @@ class _Changed:
 
     def _log(self, name: str) -> str:
         """Return the reflog of a ref that is removed: git removes it too."""
-        log = self.user.directory / "logs" / name
+        log = self.user.directory / "logs" / os.fsdecode(path_bytes(name))
         if log.is_symlink() or not log.is_file() or log.stat().st_size > _LONGEST_LOG:
             return ""
         return log.read_bytes().decode("latin-1")
@@ -157,12 +158,15 @@ class _Changed:
 
     def _clashes(self, *inner: str) -> bool:
         start = self.repository.directory + b"/"
-        return any(start + os.fsencode(one) in self.context.clashing for one in inner)
+        return any(start + path_bytes(one) in self.context.clashing for one in inner)
 
     def _moved_by_user(self, one: RefChange) -> bool:
         if self._clashes(one.name):
-            return True
-        return one.name != "HEAD" and self._clashes("packed-refs") and one.name not in self.repository.effects
+            base = self.context.bases.get(f"{printable_path(self.repository.directory)}/{one.name}")
+            # The user's git may only have packed the ref: then its value is still the one that the task found.
+            found = None if base is None or base.overtaken else base.sha256
+            return found != hashlib.sha256(f"{one.old}\n".encode()).hexdigest()
+        return self._clashes("packed-refs") and os.fsdecode(path_bytes(one.name)) not in self.repository.effects
 
     def _flags(self, *, new: bool = False) -> dict[bytes, int]:
         state = self.new if new else self.old

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, printable_path
 from artoo.contracts.settling import ClassifiedChange
+from artoo.workspace.changes.base import Base
 from artoo.workspace.changes.change_set import GitQuestion
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.verdict import Verdict
@@ -47,7 +48,7 @@ class Context:
     """One change set, and the means to ask git about it.
 
     `every`: all effects, conflicting ones included. `clashing`: the paths of those. `moving`: directories of
-    repositories whose index the task changed.
+    repositories whose index the task changed. `bases`: the user's versions that the task found.
     """
 
     question: GitQuestion
@@ -56,6 +57,7 @@ class Context:
     every: Sequence[Effect]
     clashing: Collection[bytes]
     moving: Collection[bytes]
+    bases: Mapping[str, Base]
 
     def pack(
         self,

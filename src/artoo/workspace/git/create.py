@@ -38,9 +38,9 @@ def create(act: GitAct, git: Git) -> None:
     if act.shallow:
         _write(temporary / "shallow", "".join(f"{one}\n" for one in act.shallow).encode(), 0o644)
     bring_objects(made, act.pack)
-    set_refs(made, act.refs, "artoo: apply task " + act.task_id)
+    set_refs(made, act.refs, state_outside(made), "artoo: apply task " + act.task_id)
     set_index(made, {one.path: one.new for one in act.index}, act.object_format)
-    set_stash(made, act.stash_new, changed=bool(act.stash_new))
+    set_stash(made, act.stash_new, ())
     for extra in act.extras:
         _write(temporary / extra.inner, extra.content.encode("latin-1"), extra.mode)
     temporary.rename(place)
@@ -87,11 +87,8 @@ def _extras(act: GitAct, git: Git) -> bool:
             for file in files:
                 path = Path(directory, file)
                 inner = str(path.relative_to(git.directory))
-                if (
-                    (inner not in known
-                    and inner != "info/refs")
-                    or (inner in known
-                    and path.read_bytes() != known[inner])
+                if (inner not in known and inner != "info/refs") or (
+                    inner in known and path.read_bytes() != known[inner]
                 ):
                     return False
     return True

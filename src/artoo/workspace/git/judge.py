@@ -13,6 +13,7 @@ from pathlib import Path
 from artoo.contracts.changes import Conflict, printable_path
 from artoo.contracts.settling import ChangeClass
 from artoo.sandbox.reading.programs import find_program, worked_in
+from artoo.workspace.changes.base import read_base
 from artoo.workspace.changes.change_set import GitPart, GitQuestion
 from artoo.workspace.changes.verdict import Verdict
 from artoo.workspace.git import files, started
@@ -46,7 +47,9 @@ def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
     else:
         clashing = frozenset(one.path for one in question.conflicting)
         moving = frozenset(one.directory for one in touched if "index" in one.effects)
-        context = Context(question, run_inside, program, every, clashing, moving)
+        context = Context(
+            question, run_inside, program, every, clashing, moving, read_base(question.directory.base_file)
+        )
         for repository in touched:
             found.add(_judge(context, repository))
         found.says = started.judge_started(question.effects, roots.home, program) | found.says

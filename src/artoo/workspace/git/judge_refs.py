@@ -116,7 +116,7 @@ class RefJudge:
 
     def _label(self, one: RefChange, loss: str) -> str:
         short = _short(one.name)
-        name = f"tag {short}" if one.name.startswith(TAGS) else short if one.name.startswith(HEADS) else one.name
+        name = f"tag {short}" if one.name.startswith(TAGS) else short
         if not one.new:
             return f"{name} removed"
         if SYMBOLIC in one.new:
@@ -140,7 +140,7 @@ class RefJudge:
         fresh = [Entry(each.path, each.mode, each.object, False) for each in brought if each.mode != ABSENT]
         if not one.old or one.old.startswith(SYMBOLIC) or not one.name.startswith((HEADS, "HEAD")):
             return fresh
-        return (*fresh, *self.quarantine.difference(one.old, one.new))
+        return (*fresh, *(each for each in self.quarantine.difference(one.old, one.new) if each.existed))
 
     def content(self, entries: Iterable[Entry] | None) -> tuple[ChangeClass, str]:
         """Return the most dangerous class among entries, and which ones have it."""
@@ -182,7 +182,7 @@ class RefJudge:
 
 def _short(name: str) -> str:
     bare = name.removeprefix(SYMBOLIC)
-    return next((bare.removeprefix(kind) for kind in _SHORTENED if bare.startswith(kind)), bare[:60])
+    return next((bare.removeprefix(kind) for kind in _SHORTENED if bare.startswith(kind)), bare)
 
 
 def _listed(paths: Collection[bytes]) -> str:

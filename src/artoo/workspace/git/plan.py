@@ -21,7 +21,7 @@ class _Frozen(BaseModel):
 
 
 class RefChange(_Frozen):
-    """One ref, `HEAD` included. `log`: the reflog that git drops with a deleted ref, as latin-1."""
+    """One ref, `HEAD` included, by its printable name. `log`: the reflog that git drops with a deleted ref, as latin-1."""
 
     name: str
     old: str

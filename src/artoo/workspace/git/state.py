@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import Ended
 from artoo.workspace.git.plan import STASH, SYMBOLIC, StashEntry
@@ -46,7 +47,7 @@ QUESTIONS: Mapping[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     ),
 }
 INSIDE_ONLY: Mapping[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
-    "settings": (("config", "--file", "./config", "--no-includes", "--list", "-z"), (0, 1)),
+    "settings": (("config", "--file", "./config", "--no-includes", "--list", "-z"), (0, 1, _MISSING)),
     "shallow": (("rev-parse", "--is-shallow-repository"), (0,)),
 }
 _OWN = "refs/artoo/"
@@ -56,7 +57,7 @@ _ORDINARY_FLAGS = frozenset(b"HM")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One repository at one moment. `refs` maps full names to values (`plan.SYMBOLIC`), HEAD left out.
+    """One repository at one moment. `refs` maps full printable names to values (`plan.SYMBOLIC`), HEAD left out.
 
     `index` maps paths to entries `MODE OBJECT STAGE`; `flags` are letters of entries that git does not look at, for
     example of a sparse checkout. `commit` is where HEAD leads, empty before the first commit.
@@ -172,7 +173,7 @@ def _inside(program: str, *arguments: str) -> str:
 
 
 def _state(answers: Mapping[str, bytes]) -> State:
-    head = _line(answers["head"])
+    head = printable_path(answers["head"].strip())
     commit = _line(answers["commit"])
     return State(
         object_format=_line(answers["format"]),
@@ -198,7 +199,7 @@ def _zeros(answer: bytes) -> list[bytes]:
 def _refs(answer: bytes) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for line in answer.splitlines():
-        name, value, target = (line.decode("utf-8", "surrogateescape").split(" ") + ["", ""])[:3]
+        name, value, target = [*map(printable_path, line.split(b" ")), "", ""][:3]
         if name == STASH or name.startswith((_OWN, *_PER_WORKTREE)):
             continue  # the stash is a list, not a name; the others belong to artoo or to what is under way
         found.append((name, f"{SYMBOLIC}{target}" if target else value))
@@ -224,5 +225,8 @@ def _stash_entry(line: bytes) -> StashEntry:
 
 
 def _settings(answer: bytes) -> list[tuple[str, str]]:
-    pairs = (os.fsdecode(one).partition("\n") for one in _zeros(answer))
-    return [(key, value) for key, _, value in pairs]
+    try:
+        pairs = (one.decode().partition("\n") for one in _zeros(answer))
+        return [(key, value) for key, _, value in pairs]
+    except UnicodeDecodeError as error:
+        raise GitFailed("its settings are no text") from error

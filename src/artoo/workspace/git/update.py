@@ -11,7 +11,7 @@ from pathlib import Path
 from artoo.contracts.changes import path_bytes
 from artoo.workspace.git.plan import STASH, SYMBOLIC, RefChange, StashEntry
 from artoo.workspace.git.run import Git, GitFailed
-from artoo.workspace.git.state import state_outside
+from artoo.workspace.git.state import State
 
 _LOCK_OF_ARTOO = b"artoo\n"
 
@@ -23,9 +23,8 @@ def bring_objects(git: Git, pack: str) -> None:
             git.run("index-pack", "--stdin", "--strict", source=source)
 
 
-def set_refs(git: Git, refs: Sequence[RefChange], message: str) -> None:
+def set_refs(git: Git, refs: Sequence[RefChange], now: State, message: str) -> None:
     """Move all refs in one transaction with their old values, then those that stand for others."""
-    now = state_outside(git)
     left = [one for one in refs if (now.head if one.name == "HEAD" else now.refs.get(one.name, "")) != one.new]
     plain = [one for one in left if not (one.new.startswith(SYMBOLIC) or one.old.startswith(SYMBOLIC))]
     gone = [one for one in plain if not one.new]
@@ -35,9 +34,9 @@ def set_refs(git: Git, refs: Sequence[RefChange], message: str) -> None:
     _transaction(git, plain, message)
     for one in left:
         if one.new.startswith(SYMBOLIC):
-            git.run("symbolic-ref", "-m", message, one.name, one.new.removeprefix(SYMBOLIC))
+            git.run("symbolic-ref", "-m", message, _raw(one.name), _raw(one.new.removeprefix(SYMBOLIC)))
         elif one.old.startswith(SYMBOLIC):
-            target = [one.name, one.new] if one.new else ["-d", one.name]
+            target = [_raw(one.name), one.new] if one.new else ["-d", _raw(one.name)]
             git.run("update-ref", "--no-deref", "-m", message, *target)
 
 
@@ -53,23 +52,24 @@ def _transaction(git: Git, refs: Sequence[RefChange], message: str) -> None:
     for one in refs:
         lines.append("option no-deref")
         if not one.new:
-            lines.append(f"delete {one.name} {one.old}")
+            lines.append(f"delete {_raw(one.name)} {one.old}")
         elif not one.old:
-            lines.append(f"create {one.name} {one.new}")
+            lines.append(f"create {_raw(one.name)} {one.new}")
         else:
-            lines.append(f"update {one.name} {one.new} {one.old}")
+            lines.append(f"update {_raw(one.name)} {one.new} {one.old}")
     lines += ["prepare", "commit"]
-    git.run("update-ref", "-m", message, "--stdin", stdin=_encoded("\n".join(lines) + "\n"))
+    git.run("update-ref", "-m", message, "--stdin", stdin=os.fsencode("\n".join(lines) + "\n"))
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+def _raw(name: str) -> str:
+    """Return a printable name as git has it."""
+    return os.fsdecode(path_bytes(name))
 
 
 def restore_logs(git: Git, refs: Iterable[RefChange]) -> None:
     """Put the reflogs of branches back that came with their deletion: git has no command for it."""
     for one in refs:
-        log = git.directory / "logs" / one.name
+        log = git.directory / "logs" / _raw(one.name)
         if one.log and log.is_file() and not log.is_symlink():
             old = one.log.encode("latin-1")
             if not (now := log.read_bytes()).startswith(old):
@@ -141,11 +141,8 @@ def owned_as(path: Path, other: Path) -> None:
         os.chown(path, found.st_uid, found.st_gid)
 
 
-def set_stash(git: Git, entries: Sequence[StashEntry], *, changed: bool) -> None:
+def set_stash(git: Git, entries: Sequence[StashEntry], now: Sequence[StashEntry]) -> None:
     """Make the stash this list, newest first: drop down to what both have in common, then push the rest."""
-    if not changed:
-        return
-    now = list(state_outside(git).stash)
     common = 0
     while common < min(len(now), len(entries)) and now[-1 - common] == entries[-1 - common]:
         common += 1
