@@ -46,6 +46,11 @@ class LookedAt:
     def __init__(self) -> None:
         self._seen = OrderedDict[Path, _Seen]()
 
+    @property
+    def empty(self) -> bool:
+        """True if no file was shown."""
+        return not self._seen
+
     def showing(self, real: Path, found: FileStat) -> Callable[[bool], None]:
         """Return what notes that the file at a resolved path was shown, given whether all that was wanted was shown.
 

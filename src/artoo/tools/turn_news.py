@@ -59,6 +59,8 @@ class TurnNews:
         for note in self.workspace.notes:
             if note not in self._facts:
                 self._facts.append(note)
+        if self.looked.empty:
+            return
         saved = await in_thread(self.looked.saved_since, self.workspace.files)
         if saved:
             paths = [shown(path, self.workspace.roots) for path in saved]
