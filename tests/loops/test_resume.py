@@ -30,7 +30,7 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError, TaskRunning
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import SubTaskOutcome, ToolCalled
+from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import Joined, SubTask
 from artoo.contracts.recording import Observed, TaskResumed
 from artoo.contracts.request import Interrupt
@@ -357,7 +357,8 @@ async def test_a_cut_log_goes_on_from_every_message(world: World) -> None:
         ended = await go_on(world, model, clock=FastClock())
         assert ended.directives == first.directives, cut
         assert ended.result.output == first.result.output, cut
-        assert answered + len(ended.requests) <= len(first.requests), cut
+        cut_off = any(call.status is CallStatus.INTERRUPTED for call in ended.calls)  # the model decides about it
+        assert answered + len(ended.requests) <= len(first.requests) + cut_off, cut
 
 
 async def test_nothing_is_done_when_the_log_leads_elsewhere(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
