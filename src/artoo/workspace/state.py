@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from artoo.contracts.changes import Change, printable_path
+from artoo.contracts.changes import Change
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Files, SandboxLimits
@@ -25,7 +25,7 @@ from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.changes.pycache import split_caches
 from artoo.workspace.changes.time_window import Moment
-from artoo.workspace.changes.upper_index import Difference, Index, Key, changed_keys, read_index
+from artoo.workspace.changes.upper_index import Difference, Index, Key, look, read_index
 from artoo.workspace.copies import Copier, CopyLimits
 from artoo.workspace.directory import PATIENCE_SECONDS, Covered, WorkspaceDirectory, WorkspaceKind, Workspaces
 from artoo.workspace.files.rooted import real_files
@@ -186,25 +186,9 @@ class WorkspaceState:
         """Read the index, and record the user's versions of what newly changed. Raises SandboxError (full disk)."""
         if self._book is None:
             return Index()
-        now = Moment.now()
-        index = self.index()
         manifest = None if self._copier is None else self._copier.manifest
-        roots = {one.number: str(one.root) for one in self.covered}
-        new = [key for key in changed_keys(index, manifest) if key not in self._looked]
-        try:
-            self._book.look(
-                (
-                    (_printable(roots[number], path), manifest and manifest.get(number, os.fsencode(path)))
-                    for number, path in new
-                ),
-                now,
-            )
-            self._looked.update(new)
-        except OSError as error:
-            raise SandboxError(
-                f"{self.directory.base_file} cannot be written: {error.strerror}; free space"
-            ) from error
-        return index
+        self._last = look(self._book, self.covered, manifest, self._last, self._looked)
+        return self._last
 
     def record_before_write(self, paths: Iterable[str]) -> None:
         """Record the user's versions of printable paths that are about to be written. Raises OSError."""
@@ -238,7 +222,13 @@ class WorkspaceState:
         return tuple(found)
 
     def close(self) -> None:
-        """Release the lock."""
+        """Look a last time, and release the lock. Raises SandboxError (full disk)."""
+        try:
+            self.look()
+        finally:
+            self._forget()
+
+    def _forget(self) -> None:
         self._covered = self._book = self._copier = None
         self._release()
 
@@ -261,7 +251,3 @@ def _settled_moment() -> Moment:
     while (now := Moment.now()).wall_ns < until and until - now.wall_ns < 50_000_000:
         time.sleep(0.001)
     return now
-
-
-def _printable(root: str, path: str) -> str:
-    return printable_path(os.fsencode(f"{root}/{path}".rstrip("/")))

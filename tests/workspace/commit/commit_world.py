@@ -9,7 +9,7 @@ import stat
 import tempfile
 import traceback
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from artoo.contracts.changes import ApplyReport, Node, printable_path
@@ -71,8 +71,17 @@ def copy_tree(source: Path, target: Path) -> None:
         if seen.st_nlink > 1 and not stat.S_ISLNK(seen.st_mode) and seen.st_ino in links:
             os.link(links[seen.st_ino], other)
             return
+        if stat.S_ISFIFO(seen.st_mode) or stat.S_ISSOCK(seen.st_mode):
+            os.mknod(other, seen.st_mode)
+            os.utime(other, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+            return
+        if locked := not stat.S_ISLNK(seen.st_mode) and not os.access(one, os.R_OK):
+            os.chmod(one, 0o600)
         shutil.copy2(one, other, follow_symlinks=False)
-        os.chown(other, seen.st_uid, seen.st_gid, follow_symlinks=False)
+        for path in (one, other) if locked else ():
+            os.chmod(path, stat.S_IMODE(seen.st_mode))
+        with suppress(PermissionError):
+            os.chown(other, seen.st_uid, seen.st_gid, follow_symlinks=False)
         links[seen.st_ino] = other
 
     shutil.copytree(source, target, symlinks=True, copy_function=copy_one)
@@ -140,7 +149,15 @@ def tree(root: Path, *, times: bool = False, inodes: bool = False) -> Tree:
     """Return every path with kind, mode, owner, content and attributes; for files times and inodes if asked."""
     found: Tree = {}
     for relative, (state, digest) in _states(root).items():
-        entry: tuple[object, ...] = (state.node, state.mode, state.uid, state.gid, state.target, digest, state.xattrs)
+        entry: tuple[object, ...] = (
+            state.node,
+            state.mode,
+            state.uid,
+            state.gid,
+            state.target,
+            digest,
+            state.xattrs,
+        )
         if not state.is_directory and times:
             entry += (state.mtime_ns,)
         if not state.is_directory and inodes:

@@ -136,7 +136,9 @@ def test_apply_killed_with_two_file_systems(two_disks: Scene, stride: int) -> No
 
 @pytest.mark.parametrize("again", [undo_again, start])
 @pytest.mark.parametrize("stride", [17, pytest.param(1, marks=pytest.mark.torture)])
-def test_undo_killed_anywhere_is_completed(scene: Scene, again: Callable[[CommitWorld], object], stride: int) -> None:
+def test_undo_killed_anywhere_is_completed(
+    scene: Scene, again: Callable[[CommitWorld], object], stride: int
+) -> None:
     """By a start, or by a second undo."""
     matrix(lambda fuse: one_death_of_undo(scene, fuse, again), stride)
 
@@ -147,7 +149,7 @@ def test_undo_killed_with_two_file_systems(two_disks: Scene, stride: int) -> Non
     matrix(lambda fuse: one_death_of_undo(two_disks, fuse, start), stride)
 
 
-@pytest.mark.parametrize("pairs", [25, pytest.param(1_500, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("pairs", [25, pytest.param(400, marks=pytest.mark.torture)])
 def test_recovery_killed_anywhere_can_be_repeated(scene: Scene, pairs: int) -> None:
     """An apply is killed, then the recovery too."""
     chance = random.Random(_SEED)
@@ -155,7 +157,7 @@ def test_recovery_killed_anywhere_can_be_repeated(scene: Scene, pairs: int) -> N
         one_death_of_apply(scene, chance.randrange(100, 320), second=chance.randrange(1, 220))
 
 
-@pytest.mark.parametrize("pairs", [10, pytest.param(600, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("pairs", [10, pytest.param(200, marks=pytest.mark.torture)])
 def test_recovery_killed_with_two_file_systems(two_disks: Scene, pairs: int) -> None:
     """The same, where contents are copied."""
     chance = random.Random(_SEED)

@@ -7,7 +7,7 @@ import itertools
 import os
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,17 +17,20 @@ from artoo.workspace.commit import execute
 
 _OPERATIONS = (
     *("rename", "replace", "link", "symlink", "unlink", "mkdir", "rmdir", "chmod", "chown", "fsync", "utime"),
-    *("write", "setxattr", "removexattr", "open"),
+    *("write", "setxattr", "removexattr", "fchmod", "ftruncate", "open"),
 )
 _RENAMES = ("exchange", "put_new")
 
 
-def killed(act: Callable[[], object], fuse: int) -> bool:
-    """Do something in a process that is killed right before its n-th change on disk; True if it came to its end."""
+def killed(act: Callable[[], object], fuse: int, *, renames: bool = False) -> bool:
+    """Do something in a process that is killed right before its n-th change on disk; True if it came to its end.
+
+    `renames`: only the renames that replace the user's paths are counted.
+    """
     child = os.fork()
     if child == 0:
         try:
-            burn(fuse)
+            burn(fuse, renames=renames)
             act()
         except BaseException:  # noqa: BLE001 - the child must end here, whatever happens in it
             traceback.print_exc()
@@ -39,13 +42,13 @@ def killed(act: Callable[[], object], fuse: int) -> bool:
     return code == 0
 
 
-def burn(fuse: int) -> None:
+def burn(fuse: int, *, renames: bool = False) -> None:
     """Kill this process right before its n-th change on disk from now on."""
-    _watch(setattr, fuse, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    _watch(setattr, fuse, lambda: os.kill(os.getpid(), signal.SIGKILL), renames=renames)
 
 
 @contextmanager
-def failing(fuse: int, error: int = errno.ENOSPC, *, for_good: bool = False) -> Iterator[list[str]]:
+def failing(fuse: int, error: int = errno.ENOSPC, *, for_good: bool = False) -> Generator[list[str]]:
     """Let the n-th change on disk fail (`for_good`: all later ones too); yields the names of failed operations."""
     failed: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
@@ -58,7 +61,14 @@ def failing(fuse: int, error: int = errno.ENOSPC, *, for_good: bool = False) -> 
         yield failed
 
 
-def _watch(replace: Callable[..., None], fuse: int, act: Callable[[], object], *, for_good: bool = False) -> None:
+def _watch(
+    replace: Callable[..., None],
+    fuse: int,
+    act: Callable[[], object],
+    *,
+    for_good: bool = False,
+    renames: bool = False,
+) -> None:
     count = itertools.count(1)
 
     def watched(name: str, real: Any) -> Any:
@@ -71,7 +81,7 @@ def _watch(replace: Callable[..., None], fuse: int, act: Callable[[], object], *
 
         return call
 
-    for name in _OPERATIONS:
+    for name in () if renames else _OPERATIONS:
         replace(os, name, watched(name, getattr(os, name)))
     for name in _RENAMES:
         replace(execute, name, watched(name, getattr(execute, name)))

@@ -211,6 +211,7 @@ class BubblewrapSandbox:
         self._backend = backend
         self._layout = layout
         self._launched = launched
+        self._outer = dict(os.environ)  # os.environ decodes each variable anew
         self._group = group
         self._monitor: SandboxMonitor | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -259,7 +260,7 @@ class BubblewrapSandbox:
             raise SandboxError("the sandbox has ended; the next command starts a new one")
         roots = self._layout.roots
         cwd = command.cwd or roots.project
-        env = {**cleaned(os.environ, roots, command), **self._launched.env, **command.env, "PWD": str(cwd)}
+        env = {**cleaned(self._outer, roots, command), **self._launched.env, **command.env, "PWD": str(cwd)}
         process = SandboxProcess(
             self._client,
             process_id,

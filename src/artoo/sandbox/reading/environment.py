@@ -106,8 +106,12 @@ def _where_git_looks(user: Mapping[str, str], project: Path) -> dict[str, str]:
     return {_ACROSS: "1", **({_CEILINGS: ceilings} if ceilings else {})}
 
 
+@lru_cache(maxsize=16)
 def _above_its_file_system(path: Path) -> Path | None:
-    """Return the lowest directory above `path` that is on another file system; None when there is none."""
+    """Return the lowest directory above `path` that is on another file system; None when there is none.
+
+    Looked up once in a process: every command asks, and the answer changes only with a mount above the project.
+    """
     try:
         device = path.stat().st_dev
         return next((above for above in path.parents if above.stat().st_dev != device), None)

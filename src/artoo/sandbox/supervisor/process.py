@@ -193,8 +193,10 @@ class SandboxProcess:
                 give(reads)
                 if self._command.stdin:
                     os.write(self._input, self._command.stdin)
+            elif self._command.stdin is None:
+                give(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
             else:
-                give(os.dup(opened.enter_context(file_of(self._command.stdin or b"")).fileno()))
+                give(os.dup(opened.enter_context(file_of(self._command.stdin)).fileno()))
             for stream in ("stdout", "stderr"):
                 reads, writes = os.pipe()
                 give(writes)

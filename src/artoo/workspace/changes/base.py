@@ -75,15 +75,16 @@ class BaseBook:
                 self._looked = Moment(look.looked_ns, None)
             self._inode = inode
 
-    def look(self, paths: Iterable[tuple[str, Entry | None]], now: Moment) -> None:
+    def look(self, paths: Iterable[tuple[str, Entry | None]], now: Moment | None) -> None:
         """Record the user's version of each path that the task changed, and that was not recorded before.
 
         `paths` are printable; of copies each comes with its manifest entry: the version that was copied. `now`: the
-        time before the list of paths was read. Raises OSError (full disk); then nothing is recorded.
+        time before the paths were listed; None: the look is not at its end. Raises OSError (full disk); then
+        nothing is recorded.
         """
         self.load()
         self._record(paths, self._looked.until(Moment.now()), now)
-        self._looked = now
+        self._looked = now or self._looked
 
     def record(self, paths: Iterable[str]) -> None:
         """Record the user's versions of printable paths that artoo is about to write itself: nothing overtakes it.

@@ -17,7 +17,7 @@ from artoo.contracts.changes import Change, Conflict, Node, PathClass, Trait, di
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.workspace import MIB, Files
-from artoo.workspace.changes.base import Base, read_base
+from artoo.workspace.changes.base import Base, BaseBook, read_base
 from artoo.workspace.changes.describe import describe
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.manifest import Manifest
@@ -28,6 +28,8 @@ from artoo.workspace.changes.risk_table import BOUNDS, classified
 from artoo.workspace.changes.scan import scan
 from artoo.workspace.changes.silent_rule import SilentRule
 from artoo.workspace.changes.three_way import Compared, compare, with_dependents
+from artoo.workspace.changes.time_window import Moment
+from artoo.workspace.changes.upper_index import Index, look
 from artoo.workspace.changes.verdict import Verdict
 from artoo.workspace.directory import Covered, WorkspaceDirectory, WorkspaceKind, WorkspaceRecord
 from artoo.workspace.files.layered import offline_files
@@ -182,8 +184,8 @@ def _read(
 ) -> ChangeSet:
     record = directory.record()
     places = Places.of(record.roots, artoo_home)
-    bases = read_base(directory.base_file)
     manifest = Manifest.read(directory.manifest) if record.kind is WorkspaceKind.COPY else None
+    bases = _bases(directory, covered, manifest)
     scanned, left_out = split_caches(scan(covered, manifest))
     compared = compare(scanned, bases)
     git = judge_git(
@@ -201,6 +203,16 @@ def _read(
     found = _meant(compared, places, bases, git, after)
     notes = (f"{len(left_out):,} compiled files and tool caches stay in the workspace",) if left_out else ()
     return replace(found, digest=_digest(found), flood=flood_of(found.changes), notes=notes)
+
+
+def _bases(
+    directory: WorkspaceDirectory, covered: tuple[Covered, ...], manifest: Manifest | None
+) -> dict[str, Base]:
+    """Return the bases, also of what a call changed that a crash interrupted."""
+    book = BaseBook(directory.base_file, Moment.now())
+    book.load()
+    look(book, covered, manifest, Index(), set())
+    return book.bases
 
 
 def _without(compared: Compared, taken: frozenset[bytes]) -> Compared:

@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo.contracts.changes import Node, printable_path
+from artoo.contracts.errors import SandboxError
+from artoo.workspace.changes.base import BaseBook
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.scan import DEEPEST
+from artoo.workspace.changes.time_window import Moment
 from artoo.workspace.directory import Covered
 from artoo.workspace.files.beneath import digest_beneath, open_parent, readlink_beneath
 from artoo.workspace.files.rooted import LocatedFiles
@@ -91,6 +94,47 @@ def changed_keys(index: Index, copied: Manifest | None) -> Iterator[Key]:
     for number, raw, _ in copied.items():
         if (number, os.fsdecode(raw)) not in index.seen:
             yield number, os.fsdecode(raw)
+
+
+def look(
+    book: BaseBook, covered: tuple[Covered, ...], copied: Manifest | None, before: Index, known: set[Key]
+) -> Index:
+    """Read the index, and record the user's version of each path that the task has changed since it is `known`.
+
+    Raises SandboxError (full disk).
+    """
+    now = Moment.now()
+    index = read_index(covered, before)
+    roots = {one.number: f"{one.root}/" for one in covered}
+    new = {key: _printable(roots, key) for key in changed_keys(index, copied) if key not in known}
+    try:
+        book.look(
+            ((path, copied and copied.get(key[0], os.fsencode(key[1]))) for key, path in new.items()),
+            None if copied is None else now,
+        )
+        if copied is None:
+            book.look(((path, None) for path in _hidden_paths(book, index, roots, known)), now)
+    except OSError as error:
+        raise SandboxError(f"the workspace cannot be written: {error.strerror}; free space") from error
+    known.update(new)
+    return index
+
+
+def _hidden_paths(book: BaseBook, index: Index, roots: Mapping[int, str], known: set[Key]) -> Iterator[str]:
+    """Yield what the user has below directories that were deleted, replaced or made anew since it is `known`."""
+    for key, seen in index.seen.items():
+        mark = (key[0], f"{key[1]}/")  # no key of an index ends so
+        if mark in known or (stat.S_ISDIR(seen.st_mode) and key not in index.opaque):
+            continue
+        known.add(mark)
+        base = book.bases.get(_printable(roots, key))
+        if base is not None and base.was.is_directory:
+            for directory, directories, files in os.walk(f"{roots[key[0]]}{key[1]}"):
+                yield from (printable_path(os.fsencode(f"{directory}/{name}")) for name in (*directories, *files))
+
+
+def _printable(roots: Mapping[int, str], key: Key) -> str:
+    return printable_path(os.fsencode(f"{roots[key[0]]}{key[1]}".rstrip("/")))
 
 
 class Difference:

@@ -18,7 +18,7 @@ from artoo.workspace.commit.prepare import check, location_of, prepare, prepared
 from artoo.workspace.commit.recovery import recover_record
 from artoo.workspace.commit.restore import directories_of, roll_back, settle_record, slots_needed
 from artoo.workspace.commit.slots import Slots
-from artoo.workspace.commit.temporary_modes import Modes, unlocked
+from artoo.workspace.commit.temporary_modes import Modes, lock_again, unlocked
 from artoo.workspace.git.act import GitAct, move
 
 
@@ -87,6 +87,7 @@ def _apply(
 def _forget(record: Record) -> None:
     """Delete a record with which nothing was replaced; on a disk that fails the next start does it."""
     with suppress(OSError, SandboxError):
+        lock_again(record)
         Slots(record).clean()
         record.forget()
 

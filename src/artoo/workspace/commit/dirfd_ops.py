@@ -193,18 +193,27 @@ def copy(source: Place | None, state: NodeState, target: Place) -> int:
     directory, name = target
     if state.node is Node.LINK:
         os.symlink(os.fsdecode(state.target), name, dir_fd=directory)
-    elif state.node is Node.FILE and source is not None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with _opened(os.open(source[1], FILE_FLAGS, dir_fd=source[0])) as old:
-            with _opened(os.open(name, flags, 0o600, dir_fd=directory)) as new:
-                _copy_content(old, new, state.size)
-            seen = os.fstat(old)
-            if (seen.st_size, seen.st_mtime_ns) != (state.size, state.mtime_ns):
-                raise OSError(errno.ESTALE, "it was changed while it was copied")
-    else:
+        set_metadata(target, state, times=True)
+        return os.stat(name, dir_fd=directory, follow_symlinks=False).st_ino
+    if state.node is not Node.FILE or source is None:
         raise OSError(errno.EINVAL, "neither a regular file nor a link")
-    set_metadata(target, state, times=True)
-    return os.stat(name, dir_fd=directory, follow_symlinks=False).st_ino
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with (
+        _opened(os.open(source[1], FILE_FLAGS, dir_fd=source[0])) as old,
+        _opened(os.open(name, flags, 0o600, dir_fd=directory)) as new,
+    ):
+        _copy_content(old, new, state.size)
+        seen = os.fstat(old)
+        if (seen.st_size, seen.st_mtime_ns) != (state.size, state.mtime_ns):
+            raise OSError(errno.ESTALE, "it was changed while it was copied")
+        made = os.fstat(new)
+        inherits = _HAS_XATTRS and os.listxattr(new)  # an access list of the directory, for instance
+        if state.xattrs or inherits or (made.st_uid, made.st_gid) != (state.uid, state.gid):
+            set_metadata(target, state, times=True)
+        else:
+            os.fchmod(new, state.mode)
+            os.utime(new, ns=(made.st_atime_ns, state.mtime_ns))
+        return made.st_ino
 
 
 @contextmanager
@@ -240,8 +249,8 @@ def _write_all(target: int, data: bytes) -> None:
 def mount_of(descriptor: int) -> tuple[int, int]:
     """Return the file system and the mount of an open file: a rename works only within one mount."""
     device = os.fstat(descriptor).st_dev
-    with suppress(OSError), open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as told:
-        return device, next((int(line.split()[1]) for line in told if line.startswith("mnt_id:")), 0)
+    with suppress(OSError), open(f"/proc/self/fdinfo/{descriptor}", "rb") as told:
+        return device, next((int(line.split()[1]) for line in told if line.startswith(b"mnt_id:")), 0)
     return device, 0
 
 

@@ -11,6 +11,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
 from artoo.contracts.changes import printable_path
@@ -181,12 +182,16 @@ def blocked(moves: Sequence[Move], there: Callable[[Location], NodeState | None]
     found: dict[str, str] = {}
     made: set[Location] = set()
     gone = {move.where for move in moves if move.takes_away and _is_directory(move.start)}
+
+    @cache
+    def stays(where: Location) -> bool:
+        return where not in gone and _is_directory(there(where))
+
     for move in sorted(moves, key=lambda one: one.where.depth):
         if move.end is None:
             continue
         above = move.where.above
-        is_there = above not in gone and _is_directory(there(above))
-        if move.where.relative and above not in made and not is_there:
+        if move.where.relative and above not in made and not stays(above):
             found[move.shown] = "the directory that held it is not there"
         elif move.makes_directory:
             made.add(move.where)

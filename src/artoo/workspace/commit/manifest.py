@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -27,7 +28,6 @@ from artoo.contracts.changes import path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import sync_directory, write_durably
 from artoo.workspace.commit.dirfd_ops import Location
-from artoo.workspace.fs.remove_tree import remove_tree
 from artoo.workspace.fs.stat import NodeState
 from artoo.workspace.git.act import GitAct
 
@@ -185,6 +185,12 @@ class Record:
         os.close(os.open(self.place / _DONE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         sync_directory(self.place)
 
+    def unmark_done(self) -> None:
+        """Note durably that the apply is being taken back: `done` may be there although syncing it failed."""
+        if self.done:
+            (self.place / _DONE).unlink()
+            sync_directory(self.place)
+
     def keep_only(self, manifest: Manifest) -> None:
         """Keep only these parts of the apply on record, for a later undo. Raises OSError."""
         write_durably(self.place / MANIFEST, manifest.model_dump_json().encode("utf-8"))
@@ -195,7 +201,7 @@ class Record:
         """Delete the record; what a crash leaves of it is never restored. Raises OSError."""
         (self.place / MANIFEST).unlink(missing_ok=True)
         sync_directory(self.place)
-        remove_tree(self.place)
+        shutil.rmtree(self.place)  # no chmod: before-images are hard links of the user's files
 
     def begin_undo(self, paths: Iterable[str]) -> None:
         """Note durably which paths an undo restores: half-restored ones are its own from here on."""

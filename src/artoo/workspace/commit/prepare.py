@@ -16,7 +16,16 @@ from artoo.contracts.changes import Conflict, Node
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit.atomic_rename import Place
-from artoo.workspace.commit.dirfd_ops import SYNC_ONE_BY_ONE, Location, Walker, copy, digest_at, link, open_to_sync
+from artoo.workspace.commit.dirfd_ops import (
+    SYNC_ONE_BY_ONE,
+    Location,
+    Walker,
+    copy,
+    digest_at,
+    link,
+    open_to_sync,
+    same_version,
+)
 from artoo.workspace.commit.execute import Move, blocked
 from artoo.workspace.commit.manifest import Manifest, Record, Step, printable
 from artoo.workspace.commit.slots import Slots
@@ -107,10 +116,9 @@ def _conflict(effect: Effect, where: Location, now: NodeState | None, walker: Wa
         return "its mode, owner or attributes were changed meanwhile"
     if now.is_directory or (now.node is Node.LINK and now.target == before.target):
         return None
-    same = now.size == before.size and effect.before_digest is not None
-    if same and digest_at(walker, where, now.size) == effect.before_digest:
-        return None
-    return "it was changed meanwhile"
+    digest = None if effect.before_digest is None else digest_at(walker, where, now.size)
+    same = same_version(now, before) if digest is None else digest == effect.before_digest
+    return None if same else "it was changed meanwhile"
 
 
 class _Sources(Walker):

@@ -69,7 +69,7 @@ def recover_record(record: Record) -> Recovered:
         return Recovered(finished=True, conflicts=refused)
     if record.has_leftovers:
         manifest = record.manifest()
-        lock_again(record, {step.where for step in manifest.steps if step.in_place})
+        lock_again(record, {one.where: one.after.mode for one in manifest.steps if one.in_place and one.after})
         if not manifest.rest:
             _clean(record)
     return Recovered()

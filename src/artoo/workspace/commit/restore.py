@@ -26,7 +26,7 @@ from artoo.workspace.commit.dirfd_ops import (
 from artoo.workspace.commit.execute import ChangedMeanwhile, Move, blocked, execute, to_sync
 from artoo.workspace.commit.manifest import Manifest, Record, Step
 from artoo.workspace.commit.slots import PART, Slots
-from artoo.workspace.commit.temporary_modes import Modes
+from artoo.workspace.commit.temporary_modes import Modes, lock_again
 from artoo.workspace.fs.stat import NodeState, glance, with_rights
 from artoo.workspace.git.act import move_back
 
@@ -78,6 +78,7 @@ def roll_back(record: Record, manifest: Manifest, modes: Modes) -> tuple[list[Co
     SandboxError if the system refuses; the next start tries again.
     """
     try:
+        record.unmark_done()
         conflicts = [one for act in reversed(manifest.git) for one in move_back(act)]
         slots = Slots(record, beside=manifest.beside)
         plan = _restore_all(record, manifest, slots, modes, _TRIES)
@@ -105,8 +106,9 @@ def _restore_all(record: Record, manifest: Manifest, slots: Slots, modes: Modes,
 def settle_record(record: Record, manifest: Manifest, left: Sequence[Step]) -> None:
     """Forget a record whose paths were restored, or keep what is `left` of it, and `manifest.git`.
 
-    Called when no directory is open any more, as the record knows which are. Raises OSError.
+    Called when no directory is open any more, as the record knows which are. Raises OSError, SandboxError.
     """
+    lock_again(record)
     if left or manifest.git:
         record.keep_only(manifest.model_copy(update={"steps": tuple(left)}))
     else:
@@ -195,7 +197,8 @@ class _Judgement(NamedTuple):
             # it was not removed yet, or is made again and has a working mode
             return Move(where, step.path, now, before, Location("", ""), in_place=True) if lenient else None
         if same_version(now, before):
-            return None
+            behind_link = now is None and after is not None and os.path.lexists(os.path.join(*where))
+            return "a directory above it is a link now" if behind_link and not lenient else None
         if not self._is(now, after, step.after_sha256, where, exact=not lenient):
             if self._is(now, before, step.before_sha256, where, exact=False):
                 return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import defaultdict
@@ -12,8 +13,9 @@ from pathlib import Path
 from artoo.contracts.changes import UndoableTask
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.commit.manifest import MANIFEST, OLD_JOURNAL, Manifest, Record, all_records, exclusive
-from artoo.workspace.fs.remove_tree import remove_tree
 from artoo.workspace.git.act import forget
+
+logger = logging.getLogger(__name__)
 
 _DAY_SECONDS = 86_400.0
 _NOTICE_SECONDS = 3 * _DAY_SECONDS
@@ -81,13 +83,12 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
             old = made_at < now - keep.days * _DAY_SECONDS
             due = _is_due(record, now, old=old)
             too_much = total > keep.total_bytes and record.problem() is None
-            if due or too_much:
-                _forget(record)
+            if (due or too_much) and _forget(record):
                 total -= size
                 removed += 1
         for task in undo_home.iterdir():
             if task.is_dir() and not any(task.iterdir()):
-                remove_tree(task)
+                task.rmdir()
     return removed
 
 
@@ -96,12 +97,17 @@ def _may_go(record: Record) -> bool:
     return record.done_by_older_version or (record.done and not record.is_undoing)
 
 
-def _forget(record: Record) -> None:
-    """Delete a record, and the refs by which git kept commits for its undo. Raises OSError."""
-    with suppress(SandboxError):
-        for act in record.manifest().git if not record.made_by_older_version else ():
-            forget(act)
-    record.forget()
+def _forget(record: Record) -> bool:
+    """Delete a record, and the refs by which git kept commits for its undo; return False if that was refused."""
+    try:
+        if record.problem() is None:
+            for act in record.manifest().git:
+                forget(act)
+        record.forget()
+    except (OSError, SandboxError) as error:
+        logger.warning("the undo record %s cannot be deleted: %s", record.place, error)
+        return False
+    return True
 
 
 def _made_at(record: Record) -> float:

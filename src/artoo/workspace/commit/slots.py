@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +19,6 @@ from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import sync_directory, write_durably
 from artoo.workspace.commit.dirfd_ops import Location, Walker, mount_of
 from artoo.workspace.commit.manifest import Record, printable, text_of
-from artoo.workspace.fs.remove_tree import remove_tree
 
 PART = "~"
 """Ends the name of a slot whose content is being copied: half a copy never has a slot's name."""
@@ -100,7 +100,8 @@ class Slots:
                 if entry.name not in {str(number) for number in keep}:
                     Path(entry.path).unlink()
             return
-        remove_tree(new)
+        if new.exists():
+            shutil.rmtree(new)
         if (self._record.place / _FILE).exists():
             (self._record.place / _FILE).unlink()
             sync_directory(self._record.place)

@@ -7,7 +7,7 @@ leave one open: the next start gives them back.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 
 from pydantic import TypeAdapter, ValidationError
@@ -46,7 +46,8 @@ def unlocked(record: Record, directories: Iterable[Location]) -> Generator[Modes
                 chmod_at(*walker.place(where), now.mode | _WORK)
         yield modes
     finally:
-        _lock(record, modes)
+        with suppress(OSError):  # `lock_again` tries once more, now or at the next start
+            _lock(record, modes, {})
 
 
 def _wanted(directories: Iterable[Location]) -> dict[Location, int]:
@@ -60,18 +61,18 @@ def _wanted(directories: Iterable[Location]) -> dict[Location, int]:
     return wanted
 
 
-def lock_again(record: Record, given: Collection[Location] = ()) -> None:
-    """Give back the modes that a process that died could not, but for directories that were `given` modes."""
+def lock_again(record: Record, given: Mapping[Location, int] | None = None) -> None:
+    """Give back the modes that a process that died could not; directories with a `given` mode get that."""
     if modes := _read(record):
-        _lock(record, {where: mode for where, mode in modes.items() if where not in given})
+        _lock(record, modes, given or {})
 
 
-def _lock(record: Record, modes: Mapping[Location, int]) -> None:
+def _lock(record: Record, modes: Mapping[Location, int], given: Mapping[Location, int]) -> None:
     for where, mode in sorted(modes.items(), key=lambda one: -one[0].depth):
         with suppress(PermissionError), Walker() as walker:  # in one that was closed for everybody meanwhile
             now = walker.look(where)
             if now is not None and now.is_directory and now.mode == mode | _WORK:
-                chmod_at(*walker.place(where), mode)
+                chmod_at(*walker.place(where), given.get(where, mode))
     with suppress(FileNotFoundError):
         (record.place / _FILE).unlink()
 

@@ -1,0 +1,166 @@
+"""Read-only directories, other users' files and locked contents, without root's rights."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+from commit_world import TASK, CommitWorld, as_plain_user, plain_world, tree, write
+from victim import failing, killed
+
+from artoo.contracts.errors import SandboxError
+from artoo.workspace.commit import records_of, recover, undo
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes another user's files")
+MOST = 2_000
+
+
+def fill(project: Path) -> None:
+    """Make a tree with directories that are read-only, or closed to everybody."""
+    for name in ("ro/a", "ro/inner/b", "closing/c", "opening/d", "gone/e", "gone/deep/f"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(name)
+        os.utime(project / name, ns=(1, 1))
+    (project / "ro/locked").write_text("locked")
+    os.utime(project / "ro/locked", ns=(1, 1))
+    (project / "ro/locked").chmod(0o200)
+    for name, mode in (
+        ("ro/inner", 0o500),
+        ("ro", 0o555),
+        ("opening", 0o500),
+        ("gone/deep", 0o555),
+        ("gone", 0o555),
+    ):
+        (project / name).chmod(mode)
+
+
+def change(project: Path) -> None:
+    """Change what is in them, and their modes."""
+    for name in ("ro", "ro/inner", "opening", "gone", "gone/deep"):
+        (project / name).chmod(0o700)
+    shutil.rmtree(project / "gone")
+    for name in ("ro/a", "ro/inner/b", "ro/inner/new", "closing/c", "opening/d"):
+        write(project / name, f"new {name}")
+        os.utime(project / name, ns=(2, 2))
+    (project / "ro/locked").unlink()
+    for name, mode in (("ro/inner", 0o500), ("ro", 0o555), ("closing", 0o500)):
+        (project / name).chmod(mode)
+
+
+def made(world: CommitWorld) -> None:
+    shutil.rmtree(world.project, ignore_errors=True)
+    for directory, _, _ in os.walk(world.base):
+        os.chmod(directory, 0o700)
+    shutil.rmtree(world.base, ignore_errors=True)
+    world.begin(fill)
+
+
+def test_read_only_directories_are_changed_and_have_their_modes_again() -> None:
+    """Also after an undo; a mode that the task gave stays."""
+    with plain_world() as world:
+
+        def act() -> None:
+            made(world)
+            before = world.tree(times=True)
+            assert world.apply(change).applied
+            assert world.tree(times=True) == tree(world.made, times=True)
+            assert undo(world.artoo_home, TASK).refused == ()
+            assert world.tree(times=True) == before
+            assert world.records() == []
+
+        as_plain_user(act)
+
+
+@pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.torture)])
+def test_a_death_leaves_no_directory_open(stride: int) -> None:
+    """At any change on disk of an apply or an undo; the next start gives the modes back."""
+    with plain_world() as world:
+
+        def act() -> None:
+            for fuse in range(1, MOST, stride):
+                made(world)
+                before = world.tree(times=True)
+                effects = world.work(change)
+                after = tree(world.made, times=True)
+                ended = killed(partial(world.apply_effects, effects), fuse)
+                recover(world.artoo_home)
+                done = any(record.done for record in records_of(world.undo_home, TASK))
+                assert world.tree(times=True) == (after if done else before), f"at {fuse}"
+                if not done:
+                    assert world.apply_effects(effects).applied
+                ended &= killed(lambda: undo(world.artoo_home, TASK), fuse)
+                recover(world.artoo_home)
+                if records_of(world.undo_home, TASK):
+                    undo(world.artoo_home, TASK)
+                assert world.tree(times=True) == before, f"undo at {fuse}"
+                if ended:
+                    return
+
+        as_plain_user(act)
+
+
+@pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.torture)])
+def test_a_failure_leaves_no_directory_open(stride: int) -> None:
+    """A full disk in the middle: modes are as before."""
+    with plain_world() as world:
+
+        def act() -> None:
+            for fuse in range(1, MOST, stride):
+                made(world)
+                before = world.tree(times=True)
+                effects = world.work(change)
+                applied = False
+                with failing(fuse) as failed, suppress(SandboxError):
+                    applied = world.apply_effects(effects).applied
+                recover(world.artoo_home)
+                assert world.tree(times=True) == (tree(world.made, times=True) if applied else before), f"at {fuse}"
+                if not failed:
+                    return
+
+        as_plain_user(act)
+
+
+@needs_root
+def test_another_users_file_that_no_undo_could_restore_is_not_replaced() -> None:
+    """In a directory of the user's the kernel would allow it; nothing is changed, and the path is named."""
+    with plain_world() as world:
+        (world.project / "mine").write_text("mine")
+        (world.project / "theirs").write_text("theirs")
+        (world.project / "theirs").chmod(0o644)
+        os.chown(world.project / "mine", 12_345, 12_345)
+
+        def act() -> None:
+            effects = world.work(lambda p: [write(p / name, "new") for name in ("mine", "theirs")])
+            effects = [
+                one._replace(after=one.after and one.after._replace(uid=12_345, gid=12_345)) for one in effects
+            ]
+            with pytest.raises(SandboxError, match="theirs belongs to another user"):
+                world.apply_effects(effects)
+            assert (world.project / "mine").read_text() == "mine"
+            assert world.records() == []
+
+        as_plain_user(act)
+
+
+def test_a_directory_that_cannot_be_written_is_an_error() -> None:
+    """Another user's directory, or a read-only file system: nothing is changed."""
+    with plain_world() as world:
+        (world.project / "d").mkdir()
+        (world.project / "a").write_text("a")
+        if os.geteuid() == 0:
+            os.chown(world.project / "a", 12_345, 12_345)
+
+        def act() -> None:
+            effects = world.work(lambda p: [write(p / name, "new") for name in ("a", "d/b")])
+            with pytest.raises(SandboxError, match="everything is as before"):
+                world.apply_effects(effects)
+            assert (world.project / "a").read_text() == "a"
+            assert not (world.project / "d" / "b").exists()
+            assert world.records() == []
+
+        if os.geteuid() == 0:
+            as_plain_user(act)
