@@ -240,7 +240,6 @@ async def test_closed_places_are_called_what_they_are(roots: Roots, places: Plac
         await bash(workspace, "echo made > ~/.bashrc; mkdir ~/.new; echo made > ~/.new/token")
         source = WorkspaceEvidence(workspace, places)
         closed = "in the closed part of the home, where credentials may be; not shown"
-        settings = "a start-up file or settings of a program, closed, not shown"
         told = (await source.difference()).splitlines()
         assert told == [
             "--- (nothing)",
@@ -253,7 +252,7 @@ async def test_closed_places_are_called_what_they_are(roots: Roots, places: Plac
         for name, text, problem in (
             (".bashrc", "made\n", None),
             (".new/token", None, closed),
-            (".profile", None, settings),
+            (".profile", None, closed),
             (".artoo/records", None, "artoo's own records, not shown"),
         ):
             seen = await source.file(f"~/{name}")

@@ -19,14 +19,13 @@ _CLOSED: Mapping[PathClass, str] = {
 def withheld(real: Path, places: Places) -> str | None:
     """What is said of a real path in place of its content; None when that may be shown.
 
-    A start-up file that the person has not, and a task's view has, is the task's own writing.
+    A hidden file in a directory that is open, such as `~/.bashrc`, is the task's own writing if the user has none.
     """
     if not places.is_hidden(os.fsencode(real)):
         return None
-    path_class = places.classify(os.fsencode(real))
-    if path_class is PathClass.PERSISTENCE and not os.path.lexists(real):
+    if not places.is_hidden(os.fsencode(real.parent)) and not os.path.lexists(real):
         return None
-    return closed_as(path_class)
+    return closed_as(places.classify(os.fsencode(real)))
 
 
 def closed_as(path_class: PathClass) -> str:
