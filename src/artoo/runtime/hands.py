@@ -76,6 +76,10 @@ class _WithProcesses:
         ended = (in_a_line(one.command.text) for one in tracked if one.id not in started)
         return settled.model_copy(update={"stopped": tuple(ended), "running": tuple(started.values())})
 
+    async def settle_live(self) -> tuple[str, ...]:
+        """See Settling."""
+        return await self.inner.settle_live()
+
 
 def _publish(port: Port, used: NetworkUsed) -> None:
     port.publish(used)
@@ -120,11 +124,16 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
     network.restore(past.used)
     shared = Shared.of(workspace, gate, places, network, outfit.printing, snapshots=outfit.second_ways)
     shared.changes.restore(past.changed)
-    questions = None if port is None else _questions(outfit, port, shared)
+    settling = None
+    if outfit.settle is not None:
+        settling = outfit.settle(lambda: (*network.went_out(), *gate.outside))
+    questions = None if port is None else _questions(outfit, port, shared, settling)
     if questions is not None:
         gate.questions = questions
     gate.restore(past)
     news = TurnNews(workspace, shared.looked, shared.processes, dict(past.died))
+    if settling is not None:
+        news.settle_live = settling.settle_live
     sights = _Sights(outfit, shared, news)
     registry = _registry(outfit, shared)
     mcp = outfit.mcp
@@ -161,10 +170,9 @@ def _in_turn(*steps: Callable[[], Awaitable[None]] | None) -> Callable[[], Await
     return prepare if given else None
 
 
-def _questions(outfit: Outfit, port: Port, shared: Shared) -> AskOnStream:
-    if outfit.settle is None:
+def _questions(outfit: Outfit, port: Port, shared: Shared, settling: Settling | None) -> AskOnStream:
+    if settling is None:
         return AskOnStream(port, None)
-    settling = outfit.settle(lambda: (*shared.network.went_out(), *shared.gate.outside))
     left_running = LeftRunning(outfit.artoo_home, shared.workspace.roots.project)
     return AskOnStream(port, _WithProcesses(shared, settling, left_running))
 

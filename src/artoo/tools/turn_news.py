@@ -6,6 +6,7 @@ refresh of the workspace ─► files that both sides changed, files that the us
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from artoo.contracts.errors import ArtooError
@@ -24,17 +25,24 @@ _UNSEEN = "The user's files could not be looked at anew: {error}"
 _DIED = "Ended when artoo was interrupted: process {processes}. Start it again if it is needed"
 
 
+async def _nothing() -> tuple[str, ...]:
+    """Apply nothing between turns."""
+    return ()
+
+
 @dataclass(slots=True, eq=False)
 class TurnNews:
     """Tells each subtask of a task what happened since its last turn.
 
-    `died`: processes that a crash ended, by subtask, each as `ID (command)`.
+    `died`: processes that a crash ended, by subtask, each as `ID (command)`. `settle_live` applies ordinary changes
+    before the user's files are looked at, if the user wants that.
     """
 
     workspace: Workspace
     looked: LookedAt
     processes: Processes
     died: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    settle_live: Callable[[], Awaitable[tuple[str, ...]]] = _nothing
     _facts: list[str] = field(default_factory=list[str])
     _told: dict[str, int] = field(default_factory=dict[str, int])
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -49,6 +57,7 @@ class TurnNews:
         return (*facts, *self._facts[told:], *map(_ended, self.processes.ended_unseen(subtask)))
 
     async def _refresh(self) -> None:
+        await self.settle_live()
         try:
             both = await self.workspace.refresh()
         except ArtooError as error:

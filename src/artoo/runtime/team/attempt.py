@@ -147,3 +147,7 @@ class LeftToReview:
             return Settled()
         reason = "it is not handed in" if ending.directive == "abandon" else WAITS
         return Settled(state="pending", unlisted=len(changes), reason=reason, kept_under=self.board_task)
+
+    async def settle_live(self) -> tuple[str, ...]:
+        """See Settling. Nothing takes effect before the review."""
+        return ()
