@@ -1,4 +1,4 @@
-"""Long work in a real sandbox, in a form that takes seconds: suites, servers, terminals, floods, stubborn programs."""
+"""Long work in a real sandbox, in a form that takes seconds: suites, servers, terminals, floods."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tool_doubles import MakeToolbox, PlainWorkspace, StillClock, changed, said
 
-from artoo.contracts.execution import CallStatus
+from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Ticket
@@ -126,7 +126,7 @@ async def test_changes_of_calls_of_two_subtasks_at_one_time_are_uncertain(roots:
     tools = builtin_tools(Shared.of(PlainWorkspace(roots, reported=(changed(file),)), Gate(), places))
     registry = Registry(tools, StillClock())
 
-    def made(subtask: str, command: str) -> asyncio.Future[object]:
+    def made(subtask: str, command: str) -> asyncio.Future[ToolCall]:
         ticket = Ticket(f"{subtask}/1", lambda departure: None)
         return asyncio.ensure_future(
             registry.toolbox(subtask, MustNot()).call("shell", {"command": command}, ticket)
@@ -134,6 +134,6 @@ async def test_changes_of_calls_of_two_subtasks_at_one_time_are_uncertain(roots:
 
     first, second = await asyncio.gather(made("a", "sleep 0.3"), made("b", "sleep 0.3"))
     for call in (first, second):
-        assert (call.changes, call.overlapped) == ((str(file),), True)  # pyright: ignore[reportAttributeAccessIssue]
+        assert (call.changes, call.overlapped) == ((str(file),), True)
     alone = await made("a", "true")
-    assert not alone.overlapped  # pyright: ignore[reportAttributeAccessIssue]
+    assert not alone.overlapped

@@ -36,9 +36,8 @@ def ps(as_json: bool) -> None:
         show("No task has left anything running.")
     for one, how in found:
         started = one.started
-        show(
-            f"{started.id}  {how:<11}  {local_time(started.since)}  {started.task_id[:8]}  {one_line(started.command)}"
-        )
+        begun, command = local_time(started.since), one_line(started.command)
+        show(f"{started.id}  {how:<11}  {begun}  {started.task_id[:8]}  {command}")
 
 
 @click.command(context_settings=HELP)

@@ -69,7 +69,7 @@ def sandbox(
     seconds: float,
     command: tuple[str, ...],
 ) -> None:
-    """Run COMMAND as a task of its own: in a copy-on-write workspace. What it would change is shown and asked about.
+    """Run COMMAND as a task of its own, in a workspace. What it would change is shown and asked about.
 
     One word is a line for bash, whose first line may ask for hosts (# artoo hosts: pypi.org); several are a program
     and its arguments. The exit code is the command's own. Of a

@@ -201,8 +201,9 @@ class Conflict(Contract):
 
 
 class Clash(Conflict):
-    """A path that two subtasks left differently, in logs of earlier versions: what `stands` made of it was kept, what
-    `lost` did to it was not. Both are empty in logs of version 0.1.
+    """A path that two subtasks left differently, in logs of earlier versions.
+
+    The change of `stands` was kept, that of `lost` was not. Both are empty in logs of version 0.1.
     """
 
     stands: str = ""

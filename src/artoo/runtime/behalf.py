@@ -30,9 +30,10 @@ class Behalf:
     """An agent's part in a task's making.
 
     `standing`: its segments of every prompt, checked at each. `must_not`: tools that it is not given. `tools`:
-    those that it has besides. `workspace`: where it works (None: in one of the task's own), `settling` what becomes of
-    that at the end (None: as with any task), `kept` whether an interrupted run's work is still in it. `tier`: the
-    models that it may ask (None: every role its own). `began` is told the task's id before anything else happens.
+    those that it has besides. `workspace`: where it works (None: in one of the task's own), `settling` what becomes
+    of that at the end (None: as with any task), `kept` whether an interrupted run's work is still in it. `tier`:
+    the models that it may ask (None: every role its own). `began` is told the task's id before anything else
+    happens.
     """
 
     standing: Standing = field(default_factory=Standing)

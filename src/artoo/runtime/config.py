@@ -191,8 +191,8 @@ class Limits(Section):
     `money` is in the currency of `prices`, and needs the price of every model that is used.
 
     `subtasks` bounds one plan, `steps` one attempt at a subtask, `subtask_seconds` all its attempts
-    together (not the judging between them); the task's time bounds them too. `view_megabytes` bounds what its changes take on disk until
-    they are settled, all commands together.
+    together (not the judging between them); the task's time bounds them too. `view_megabytes` bounds what its
+    changes take on disk until they are settled, all commands together.
     """
 
     subtasks: Whole = Field(default=8, ge=1, le=64)

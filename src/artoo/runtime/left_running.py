@@ -183,13 +183,12 @@ def find_left(artoo_home: Path, process_id: str) -> LeftProcess:
 
 def _found(folder: Path) -> Iterator[LeftProcess]:
     try:
-        names = sorted(os.listdir(folder))
+        places = sorted(folder.iterdir())
     except OSError:
         return
-    for name in names:
+    for place in places:
         try:
-            yield LeftProcess(
-                folder / name, Started.model_validate_json((folder / name / "process.json").read_bytes())
-            )
+            started = Started.model_validate_json((place / "process.json").read_bytes())
         except (OSError, ValidationError):
             continue  # a start that a crash cut off, or a file that is not artoo's
+        yield LeftProcess(place, started)

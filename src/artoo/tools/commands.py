@@ -105,7 +105,7 @@ class CommandRunner(Protocol):
     """Runs commands in the task's workspace."""
 
     async def run(self, command: Command) -> Outcome:
-        """Start a command and wait for its end as long as it says. `changes` are what the workspace gained meanwhile.
+        """Start a command and wait for its end as long as it says. `changes` happened in the workspace meanwhile.
 
         Raises SandboxError when the command cannot be confined or started. Cancelling stops it.
         """

@@ -1,4 +1,4 @@
-"""What the validators look at: the files of a workspace, and commands whose changes go. Implements `ports.evidence`."""
+"""What the validators look at: a workspace's files, and commands whose changes go. Implements `ports.evidence`."""
 
 from __future__ import annotations
 

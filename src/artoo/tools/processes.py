@@ -100,7 +100,7 @@ class Processes:
         return any(one.runs and one.subtask != subtask for one in self._tracked.values())
 
     def ended_unseen(self, subtask: str) -> tuple[Tracked, ...]:
-        """Return this subtask's processes that ended by themselves and of which the model was not told, each once."""
+        """Return this subtask's processes that ended by themselves without the model being told, each once."""
         found = tuple(
             one for one in self._tracked.values() if one.subtask == subtask and not (one.runs or one.told)
         )

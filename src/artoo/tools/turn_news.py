@@ -19,7 +19,7 @@ from artoo.tools.processes import Processes, Tracked
 from artoo.tools.threads import in_thread
 
 _MOST_NAMED = 8
-_BOTH = "The user and this task both changed {paths}: the task's version is what is seen here, and it will be a conflict"
+_BOTH = "The user and this task both changed {paths}: what is seen here is the task's version, and it is a conflict"
 _SAVED = "Saved by somebody else since it was shown: {paths}; read it again before relying on it"
 _UNSEEN = "The user's files could not be looked at anew: {error}"
 _DIED = "Ended when artoo was interrupted: process {processes}. Start it again if it is needed"

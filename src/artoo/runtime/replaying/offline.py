@@ -9,12 +9,12 @@ from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.tools import Toolbox, ToolSpec
-from artoo.runtime.stage import Hands, Sight
+from artoo.runtime.stage import Hands, SubTaskSight
 
 
 def no_hands() -> Hands:
     """For a task that is only looked at."""
-    nothing = Sight(NothingThere(), NothingAround())
+    nothing = SubTaskSight(NothingThere(), NothingAround())
     return Hands(tools=NoTools(), whole=nothing, sight=lambda subtask_id: nothing)
 
 

@@ -37,8 +37,8 @@ _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 _SPEC = ToolSpec(
     name="shell",
-    description="run a bash command in the project directory; no network unless the user agrees. A command that takes "
-    "longer than its timeout goes on: see process",
+    description="run a bash command in the project directory; no network unless the user agrees. After its timeout "
+    "a command goes on: see process",
     parameters=(
         Parameter("command", "the bash command", aliases=("cmd",)),
         Parameter("timeout", "seconds to wait, default 120", required=False, type="number"),
