@@ -11,7 +11,6 @@ from artoo.auditor.notes import SubTaskNotes, TaskNotes
 from artoo.auditor.rules import ALL_RULES
 from artoo.auditor.rules.outcomes import correction_storm
 from artoo.auditor.window import Window
-from artoo.contracts.changes import Clash
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Assurance, CheckAmended, Criterion, OutputMatches
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation, Usage
@@ -30,7 +29,7 @@ from artoo.contracts.execution import (
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import MegramState, MemoryRead, MemoryWritten
 from artoo.contracts.network import NetworkUsed
-from artoo.contracts.plan import DispatchManifest, Joined, MustNot, Plan, SubTask
+from artoo.contracts.plan import DispatchManifest, MustNot, Plan, SubTask
 from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.roles import Role
@@ -69,12 +68,6 @@ def settled(**changes: object) -> Forge:
 def outcome(**changes: object) -> Forge:
     """Another first outcome."""
     return lambda tape: tape.edit(SubTaskOutcome, **changes)
-
-
-def clashed(tape: Tape) -> Tape:
-    """The only subtask lost its work to another in the join."""
-    (lost,) = tape.get(Joined).subtask_ids
-    return tape.edit(Joined, conflicts=(Clash(path="/p/a.txt", reason="they differ", stands="other", lost=lost),))
 
 
 def result(**changes: object) -> Forge:
@@ -353,7 +346,6 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("summary_verdicts_differ", "plain", lambda tape: tape.edit(OutcomeSummary, task_verdicts=(FAIL,))),
     ("request_verdicts_differ", "replanned", lambda tape: tape.edit(ReplanRequest, task_verdicts=(FAIL,))),
     ("summary_outcomes_differ", "plain", outcome(intent="something else")),
-    ("summary_over_failure", "plain", clashed),
     ("request_outcomes_differ", "replanned", outcome(intent="something else")),
     ("summary_ungrounded", "plain", lambda tape: tape.edit(OutcomeSummary, summary="All is well")),
     ("merge_ungrounded", "replanned", lambda tape: tape.edit(ReplanRequest, merged_output="All is well")),
@@ -397,7 +389,6 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("withheld_not_told", "refused", final(withheld=())),
     ("cost_understated", "plain", final(cost=Cost())),
     ("done_without_outcome", "plain", final(done=("tidied the house",))),
-    ("done_without_outcome", "plain", clashed),
     # guards
     ("answer_unasked", "refused", lambda tape: tape.edit(ConfirmationAnswer, digest="0")),
     ("answered_twice", "refused", doubled_answer),

@@ -22,8 +22,8 @@ from artoo.cli.diagnosis_sandbox import findings_of
 from artoo.cli.doctor_command import doctor, examine
 from artoo.llm import guard
 from artoo.llm.model_store import ModelStore
-from artoo.ports.sandbox import TierDiagnosis
 from artoo.runtime.config import Config
+from artoo.sandbox.backends.diagnostics import BackendDiagnosis, apparmor_remedy
 
 
 @asynccontextmanager
@@ -152,14 +152,16 @@ def test_a_full_disk_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "2.4 GB" in found.remedy
 
 
-def test_sandbox_tiers_are_told() -> None:
-    """The tier in use is shown, with the cause and remedy of every better one that does not work."""
-    better = TierDiagnosis("bubblewrap", False, "user namespaces are off", "sysctl …")
-    assert findings_of([better, TierDiagnosis("landlock", True)]) == [
-        Finding("bubblewrap", State.WARN, "does not work here: user namespaces are off", "sysctl …"),
-        Finding("sandbox", State.OK, "landlock: commands run read-only first, then ask to run for real"),
-    ]
-    assert findings_of([TierDiagnosis("none", True)])[0].state is State.WARN
+def test_the_backend_in_use_is_shown() -> None:
+    """With the cause and remedy of every better one that does not work."""
+    better = BackendDiagnosis("bubblewrap", False, "user namespaces are off", "switch them on:\nsysctl …")
+    found = findings_of([better, BackendDiagnosis("landlock", True), BackendDiagnosis("none", True)])
+    assert found[0] == Finding(
+        "bubblewrap", State.WARN, "does not work here: user namespaces are off", better.remedy
+    )
+    assert (found[1].name, found[1].state, len(found)) == ("sandbox", State.OK, 2)
+    assert found[1].detail.startswith("landlock: commands work in a copy")
+    assert findings_of([BackendDiagnosis("none", True)])[0].state is State.WARN
 
 
 def test_a_broken_configuration_does_not_end_the_examination(home: Path) -> None:
@@ -194,6 +196,14 @@ def test_the_exit_code_tells_whether_something_must_be_mended(monkeypatch: pytes
     ended = CliRunner().invoke(doctor, ["--json"])
     assert ended.exit_code == 1
     assert [entry["state"] for entry in json.loads(ended.output)] == ["warn", "fail"]
+
+
+def test_commands_of_a_remedy_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are neither wrapped nor indented: what follows `sudo tee` is the file as it must be."""
+    remedy = apparmor_remedy(Path("/home/somebody/with/a/long/path/to/a/virtual/environment/bin/bwrap"))
+    monkeypatch.setattr(doctor_command, "examine", report(Finding("bubblewrap", State.WARN, "no", remedy)))
+    shown = CliRunner().invoke(doctor, []).output
+    assert remedy.partition("\n")[2] in shown and "> allow user namespaces to this bubblewrap" in shown
 
 
 def test_patience_is_short() -> None:

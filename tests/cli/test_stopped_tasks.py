@@ -20,7 +20,7 @@ from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.tasklog.layout import part_path, task_directory
-from artoo.world.pending import SettledRecord, note_settled
+from artoo.workspace.settlement.history import SettledRecord, note_settled
 
 pytestmark = pytest.mark.unreplayable
 
@@ -64,8 +64,7 @@ def test_what_stopped_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -
     told = capsys.readouterr().out
     assert "stopped before their end:" in told and f"artoo resume {CUT[:13]}" in told and "write b" in told
     assert "write c" not in told and "write d" not in told
-    (home / "views").mkdir(exist_ok=True)
-    note_settled(home / "views", SettledRecord(at=time.time(), task_id=CUT, what="undone", by="person"))
+    note_settled(home, SettledRecord(at=time.time(), task_id=CUT, what="undone", by="person"))
     assert main(["status", "--json"]) == 0
     assert [one["task_id"] for one in json.loads(capsys.readouterr().out)["stopped"]] == [STOPPED]
 

@@ -37,7 +37,7 @@ def left_over(world: World) -> list[str]:
     return [
         name
         for name in names
-        if not name.startswith(("cache/", "undo/", "tasks/", "memory/", "audit/", "sandbox-tier"))
+        if not name.startswith(("cache/", "undo/", "tasks/", "memory/", "audit/", "sandbox-backend"))
     ]
 
 
@@ -108,8 +108,8 @@ async def test_nothing_is_left_of_a_task(
 
     await world.play(COUNT, play, config=config, during=during)
     await settled(lambda: asyncio.all_tasks() <= before)
-    kept = [name for name in left_over(world) if not name.startswith("views/")]
-    assert kept == []  # what was not finished waits in its view, and nowhere else
+    kept = [name for name in left_over(world) if not name.startswith("workspaces/")]
+    assert kept == []  # what was not finished is in its workspace, and nowhere else
     assert temporary_files() <= temporary
 
 

@@ -30,7 +30,7 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError, TaskRunning
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import SubTaskOutcome, ToolCalled
+from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import Joined, SubTask
 from artoo.contracts.recording import Observed, TaskResumed
 from artoo.contracts.request import Interrupt
@@ -168,7 +168,7 @@ async def test_a_part_goes_on_with_the_files_as_they_are(world: World) -> None:
 async def test_a_part_that_had_no_answer_is_shown_the_files_as_they_are(world: World) -> None:
     """What the plan had seen of them is from before the interruption."""
     world.file("a.txt", "x\ny\n")
-    script: Script = {"Plan": ONE, "ExecutorStep": slow(shell("true"), LONG)}
+    script: Script = {"Plan": ONE, "ExecutorStep": lambda _: slow(shell("true"), LONG)}
     stop = once(SubTask, lambda artoo: artoo.interrupt())
     await world.play(COUNT, script, during=stop)  # pyright: ignore[reportArgumentType]
     world.file("a.txt", "x\nquite new\n")
@@ -284,8 +284,8 @@ async def test_spent_budgets_are_carried_over(world: World) -> None:
     assert ended.result.cost.llm_calls == 3
 
 
-async def test_a_resumed_task_goes_on_in_its_view(world: World) -> None:
-    """What was done before the interruption is still in the subtask's fork, not among the person's files."""
+async def test_a_resumed_task_goes_on_in_its_workspace(world: World) -> None:
+    """What was done before the interruption is still in the workspace, not among the user's files."""
     world.file("a.txt", "x\n")
 
     def step(asked: Asked) -> Scripted:
@@ -300,8 +300,8 @@ async def test_a_resumed_task_goes_on_in_its_view(world: World) -> None:
     assert (world.project / "a.txt").read_text() == "7\n"
 
 
-async def test_the_task_is_checked_after_a_join_of_an_earlier_process(world: World) -> None:
-    """A fork that was joined before the interruption is no open one: a command checks the whole."""
+async def test_the_task_is_checked_with_what_an_earlier_process_did(world: World) -> None:
+    """What a part did before the interruption is there when a command checks the whole."""
     world.file("a.txt", "x\n")
     both: Json = {
         "text": "both are there",
@@ -357,7 +357,8 @@ async def test_a_cut_log_goes_on_from_every_message(world: World) -> None:
         ended = await go_on(world, model, clock=FastClock())
         assert ended.directives == first.directives, cut
         assert ended.result.output == first.result.output, cut
-        assert answered + len(ended.requests) <= len(first.requests), cut
+        cut_off = any(call.status is CallStatus.INTERRUPTED for call in ended.calls)  # the model decides about it
+        assert answered + len(ended.requests) <= len(first.requests) + cut_off, cut
 
 
 async def test_nothing_is_done_when_the_log_leads_elsewhere(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -358,7 +358,7 @@ def _commit(world: World, name: str) -> None:
 @pytest.mark.parametrize(
     ("command", "waits", "kind"),
     [
-        ("git commit -qam two", False, ""),
+        ("git commit -qam two", True, "something is changed"),  # what a commit brings is judged like files
         ("git commit -q --amend -m other", True, "rewritten in a repository's history"),
         ("git branch -q side", False, ""),
         ("echo x > ~/elsewhere.txt", True, "changed outside the project"),

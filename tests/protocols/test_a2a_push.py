@@ -23,7 +23,7 @@ from starlette.routing import Route
 from artoo.contracts.errors import ForeignRefused
 from artoo.protocols.a2a.outward import check, outward, permits_of
 from artoo.protocols.http import LoopbackServer
-from artoo.world.edge.hosts import Address, Destination
+from artoo.sandbox.network.allowlist import Address, Destination
 
 
 class Hook:

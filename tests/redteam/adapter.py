@@ -23,7 +23,7 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.ports.confirm import Confirm
 from artoo.testing import Reply
 from artoo.tools.gate_rules import ask_about_mcp, ask_about_script
-from artoo.world.undo import undo
+from artoo.workspace.commit import undo
 
 Ask = Callable[[str, list[str]], bool]
 Answer = dict[str, Any]

@@ -2,8 +2,7 @@
 
     python acts_victim.py HOME        a line is `FUSE ANSWER`
 
-FUSE `-` lives, `call:N` dies at its Nth change on disk, `say:N` at its Nth message, `fold:N` when the view has the
-changes of its Nth call and the log cannot know; ANSWER is what the person says
+FUSE `-` lives, `call:N` dies at its Nth change on disk, `say:N` at its Nth message; ANSWER is what the person says
 to doing something again. Everything that a resumed task takes up is read from HOME; nothing else survives a life.
 """
 
@@ -34,17 +33,14 @@ from artoo.runtime.hands import Outfit, open_hands
 from artoo.runtime.recording import recorded
 from artoo.runtime.settling import settle_earlier
 from artoo.runtime.system import SystemClock, UuidIds
+from artoo.sandbox.backends.select import open_backend
 from artoo.tasklog.layout import part_path, task_directory
 from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import TaskLogReader
 from artoo.tools.past import Past
 from artoo.tools.settler import Settler
 from artoo.tools.user_tools import tool, user_tool
-from artoo.world import view_state
-from artoo.world.choose import candidates
-from artoo.world.landing import finish, notes_of
-from artoo.world.opening import views_in
-from artoo.world.view_place import ViewPlace, Views
+from artoo.workspace.open import workspaces_in
 
 TASK = "task-1"
 BEFORE = "first\n"
@@ -83,10 +79,9 @@ async def _work(
     home: Path, config: Config, bus: InProcessBus, group: asyncio.TaskGroup, past: Past, flush: Any
 ) -> None:
     roots = Roots(home=home, workspace=home / "artoo_workspace", project=home / "project")
-    candidate = next(one for one in candidates(config.home) if one.tier == "bubblewrap")
-    view = views_in(candidate.build(candidate.stage_homes), config.home)(TASK, roots)
+    workspace = workspaces_in(await open_backend(config.home), config.home)(TASK, roots)
     sender = user_tool(_sender(home))
-    outfit = Outfit(view, config.home, "write the diary", SystemClock(), (sender,), durable=flush, past=past)
+    outfit = Outfit(workspace, config.home, "write the diary", SystemClock(), (sender,), durable=flush, past=past)
     hands = open_hands(outfit, bus.port(Role.GATE, TASK))
     assert hands.questions is not None
     asking = group.create_task(hands.questions.run())
@@ -97,8 +92,7 @@ async def _work(
         if act not in past.ended:
             call = await toolbox.call(name, arguments, Ticket(act, _announcing(port, act, name)))
             port.publish(ToolCalled(subtask_id="s1", attempt=1, call=call, act=act))
-    await hands.joining.join(("s1",))
-    settler = Settler(view, config.home, "write the diary", durable=flush, again=True)
+    settler = Settler(workspace, config.home, "write the diary", durable=flush, again=True)
     settled = await settler.settle(Ending(task_id=TASK, directive="accept"), hands.questions)
     assert settled.state in ("applied", "none"), settled
     asking.cancel()
@@ -136,7 +130,7 @@ def _past(config: Config) -> Past:
     directory = task_directory(config.home, TASK)
     if not part_path(directory, 0).exists():
         return Past()
-    return past_of(TaskLogReader(directory).envelopes(), notes_of(Views(config.home).place(TASK)))
+    return past_of(TaskLogReader(directory).envelopes())
 
 
 async def _person(port: Port, home: Path, again: Consent) -> None:
@@ -158,8 +152,6 @@ def _light(fuse: str, bus: InProcessBus) -> None:
         bus.attach(lambda envelope: _die() if next(said) == int(number) else None)
     elif kind == "call":
         _burn(int(number))
-    elif kind == "fold":
-        _die_folded(int(number))
 
 
 def _burn(fuse: int) -> None:
@@ -176,19 +168,6 @@ def _burn(fuse: int) -> None:
 
     for name in ("rename", "link", "unlink", "mkdir", "rmdir", "chmod", "fsync", "utime", "write", "open"):
         setattr(os, name, watched(getattr(os, name)))
-
-
-def _die_folded(fuse: int) -> None:
-    """The end of the Nth fold is this process's last moment."""
-    count = itertools.count(1)
-
-    def folded(place: ViewPlace, home: Path) -> Path:
-        spent = finish(place, home)
-        if next(count) == fuse:
-            _die()
-        return spent
-
-    view_state.finish = folded
 
 
 def _die() -> None:

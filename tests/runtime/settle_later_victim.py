@@ -13,8 +13,8 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "world"))
-from apply_victim import burn
+sys.path.insert(0, str(Path(__file__).parents[1] / "workspace" / "commit"))
+from victim import burn
 
 from artoo.contracts.confirmation import PERSON, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.settling import Ending
@@ -26,8 +26,8 @@ TASK = "019f2b3c-aaaa"
 PART = ("a.txt", "new.txt")
 
 
-class NoView:
-    """A task's view whose layers are on disk already."""
+class AtRest:
+    """A task's workspace that is on disk already, without a sandbox."""
 
     async def close(self) -> None:
         """Lets go."""
@@ -53,7 +53,7 @@ def part_in(home: Path) -> list[str]:
 
 def settler(home: Path, *, again: bool = False) -> Settler:
     """That of the task."""
-    view = NoView()
+    view = AtRest()
     return Settler(view, home / ".artoo", "do it", again=again)  # pyright: ignore[reportArgumentType]
 
 

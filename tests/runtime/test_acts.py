@@ -9,9 +9,10 @@ from artoo.contracts.base import Contract
 from artoo.contracts.confirmation import PERSON, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
+from artoo.contracts.recording import TaskResumed
 from artoo.contracts.roles import Role
 from artoo.runtime.acts import past_of
-from artoo.tools.past import AskFirst, Past, RunAgain
+from artoo.tools.past import AskFirst, Interrupted, Past
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -31,7 +32,7 @@ def past(payloads: Iterable[Contract | tuple[Contract, str]]) -> Past:
         Envelope(str(number), Role.EXECUTOR, "t", NOW, payload, cause_id=cause)
         for number, (payload, cause) in enumerate(pairs)
     ]
-    return past_of(envelopes, {})
+    return past_of(envelopes)
 
 
 def test_calls_without_a_record_were_under_way() -> None:
@@ -40,7 +41,7 @@ def test_calls_without_a_record_were_under_way() -> None:
     found = past([started("s/1"), called("s/1"), started("s/2"), outside, started("s/2"), started("s/3")])
     assert found.started == {"s/2": outside, "s/3": started("s/3")}
     assert found.ended == {"s/1"}
-    assert (found.verdict("s/2"), found.verdict("s/3")) == (AskFirst(outside), RunAgain())
+    assert (found.verdict("s/2"), found.verdict("s/3")) == (AskFirst(outside), Interrupted(started("s/3")))
     assert [call.tool for call in found.calls] == ["shell"]
 
 
@@ -63,3 +64,24 @@ def test_a_log_of_an_older_artoo_names_no_acts() -> None:
     """Records without an act are the task's history all the same."""
     found = past([called("")])
     assert (len(found.calls), found.started, found.verdict("s/1")) == (1, {}, None)
+
+
+def background(act: str, process: str, tool: str = "shell", target: str = "python -m http.server") -> ToolCalled:
+    call = ToolCall(tool=tool, identity=(tool,), target=target, process=process)
+    return ToolCalled(subtask_id="s", attempt=1, act=act, call=call)
+
+
+def test_processes_that_ran_when_the_log_ends_died_with_artoo() -> None:
+    """One that a later call saw end did not, nor one that an earlier crash ended."""
+    first = [background("s/1", "p1"), background("s/2", "p2", target="sleep 9")]
+    assert past(first).died == {"s": ("p1 (python -m http.server)", "p2 (sleep 9)")}
+    ended = background("s/3", "", "process", "wait p1")
+    assert past([*first, ended]).died == {"s": ("p2 (sleep 9)",)}
+    assert past([*first, TaskResumed(after="1")]).died == {}
+
+
+def test_the_paths_that_each_subtask_changed_are_known() -> None:
+    """A resumed task still tells whose changes are whose."""
+    call = ToolCall(tool="shell", identity=("shell:ls",), changes=("/p/a", "/p/b"))
+    found = past([ToolCalled(subtask_id="s", attempt=1, act="s/1", call=call)])
+    assert found.changed == (("s", "/p/a"), ("s", "/p/b"))

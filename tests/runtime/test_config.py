@@ -98,7 +98,15 @@ def test_no_file_means_defaults(tmp_path: Path) -> None:
         ("control:\n  alpha: yes\n", "FILE:2:10: control.alpha is True, but must be a number"),
         ("limits: {steps: 2.5}\n", "FILE:1:17: limits.steps is 2.5, but must be a whole number"),
         ("limits: {steps: 0}\n", "FILE:1:17: limits.steps is 0, but must be at least 1"),
-        ("limits: {tool_seconds: .inf}\n", "FILE:1:24: limits.tool_seconds is inf, but must be a finite number"),
+        (
+            "limits: {subtask_seconds: .inf}\n",
+            "FILE:1:27: limits.subtask_seconds is inf, but must be a finite number",
+        ),
+        (
+            "limits:\n  tool_seconds: 60\n",
+            "FILE:2:3: limits.tool_seconds was removed: a command goes on after its timeout, which the model gives"
+            " with the call; delete the line",
+        ),
         (
             "control: {gradient: papper}\n",
             "FILE:1:21: control.gradient is 'papper', but must be 'equal_cost' or 'paper'; did you mean paper?",

@@ -17,6 +17,7 @@ from artoo.auditor.verify import verify
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import RouteRefused, TaskRunning
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCalled
+from artoo.contracts.findings import StoppedAtEnd
 from artoo.contracts.plan import SubTask
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult, Halt, StoppedBy
@@ -457,25 +458,23 @@ async def test_two_tools_of_one_name_are_refused_plainly(config: Config, tmp_pat
                 await artoo.run("How much is twice 21?", options=options(tmp_path))
 
 
-async def test_tool_seconds_bounds_a_command(config: Config, tmp_path: Path) -> None:
-    """`limits.tool_seconds` ends a command; what it had printed is in the record."""
+async def test_what_still_runs_at_the_end_is_stopped_and_told(config: Config, tmp_path: Path) -> None:
+    """The result names the command as a fact next to the answer."""
     script = {
         "Plan": [PLAN],
         "ExecutorStep": [
-            with_body({"tool": "shell", "is_final": True}, "echo begun; sleep 30"),
-            {"cannot": "it takes too long"},
-            {"cannot": "it takes too long"},
-            {"cannot": "it takes too long"},
+            with_body({"tool": "shell", "more": {"background": "true"}}, "echo begun; sleep 30"),
+            {"tool": "answer", "input": "It has begun.", "sources": [1]},
         ],
     }
-    limits = config.limits.model_copy(update={"tool_seconds": 0.5})
-    short = config.model_copy(update={"limits": limits}).at_home(config.home)
     model = ScriptedModel(script)
-    async with Artoo(short, environ={}, model=model) as artoo:
-        told = [each async for each in artoo.stream("Count.", options=options(tmp_path))]
+    async with Artoo(config, environ={}, model=model) as artoo:
+        told = [each async for each in artoo.stream("Begin.", options=options(tmp_path))]
+    result = told[-1].payload
+    assert isinstance(result, FinalResult)
+    assert StoppedAtEnd(commands=("echo begun; sleep 30",)) in result.facts
     (call,) = [each.payload.call for each in told if isinstance(each.payload, ToolCalled)]
-    assert (call.status, call.output.strip()) == (CallStatus.TIMEOUT, "begun")
-    assert call.duration_ms < 20_000
+    assert (call.status, call.process) == (CallStatus.OK, "p1")
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "world"))
-from layers import view_of
-from sandbox_snapshots import snapshot
-from sandbox_world import World
+sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
+from laid_out import World, snapshot, workspace_of
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError, SandboxError
@@ -27,17 +25,16 @@ from artoo.runtime.pendings import find_pending, pendings
 from artoo.runtime.undoing import put_back
 from artoo.tools.policy import Policies
 from artoo.tools.settler import Settler
-from artoo.world.closing import ClosingView
-from artoo.world.pending import DAY, read_pending, size_of, write_pending
-from artoo.world.settle import Applied
-from artoo.world.undo import undo
-from artoo.world.view_place import ViewPlace, Views
+from artoo.workspace.commit import undo
+from artoo.workspace.directory import WorkspaceDirectory, Workspaces
+from artoo.workspace.settlement.pending import DAY, read_pending, size_of, write_pending
+from artoo.workspace.settlement.service import Applied, Settlement
 
 TASK = "019f2b3c-aaaa"
 
 
-class NoView:
-    """A task's view whose layers are on disk already."""
+class AtRest:
+    """A task's workspace that is on disk already, without a sandbox."""
 
     closed = False
 
@@ -102,14 +99,14 @@ async def settled(
     world: World, user: User | None, *, mode: str = "new", directive: str = "accept", task: str = TASK
 ) -> Settled:
     """The end of a task whose view is there."""
-    settler = Settler(NoView(), world.artoo_home, "do it", ApplyMode(mode))  # pyright: ignore[reportArgumentType]
+    settler = Settler(AtRest(), world.artoo_home, "do it", ApplyMode(mode))  # pyright: ignore[reportArgumentType]
     ending = Ending.model_validate({"task_id": task, "directive": directive, "may_ask": user is not None})
     return await settler.settle(ending, user)
 
 
 async def test_what_is_silent_takes_effect_unasked(world: World) -> None:
     """A new file in the project, with nobody to ask."""
-    view_of(world, new, TASK)
+    workspace_of(world, new, TASK)
     user = User(world)
     found = await settled(world, user)
     assert found.state == "applied" and not user.asked
@@ -120,7 +117,7 @@ async def test_what_is_silent_takes_effect_unasked(world: World) -> None:
 async def test_one_change_that_needs_consent_keeps_all_of_it(world: World) -> None:
     """All or nothing: the new file waits with the edit, and nothing has changed."""
     before = snapshot(world.project)
-    view_of(world, lambda home: (edit(home), new(home)), TASK)
+    workspace_of(world, lambda home: (edit(home), new(home)), TASK)
     found = await settled(world, User(world))
     assert found.state == "pending" and found.waits and not found.reason
     assert snapshot(world.project) == before
@@ -131,28 +128,28 @@ async def test_one_change_that_needs_consent_keeps_all_of_it(world: World) -> No
 
 async def test_apply_edits_covers_edits_and_no_deletion(world: World) -> None:
     """`--apply edits` is no blanket yes."""
-    view_of(world, edit, "t-1")
+    workspace_of(world, edit, "t-1")
     assert (await settled(world, User(world, mode="edits"), task="t-1")).state == "applied"
     (world.project / "a.txt").write_text("one\n")
-    view_of(world, delete, "t-2")
+    workspace_of(world, delete, "t-2")
     assert (await settled(world, User(world, mode="edits"), task="t-2")).state == "pending"
     user = User(world, "delete b.txt", mode="edits")
-    view_of(world, delete, "t-3")
+    workspace_of(world, delete, "t-3")
     assert (await settled(world, user, task="t-3")).state == "applied"
     assert not (world.project / "b.txt").exists()
 
 
 async def test_policy_lines_permit_all_or_nothing(world: World) -> None:
     """Each change that needs consent must be named by a line; then the lines are the answer."""
-    view_of(world, delete, "t-1")
+    workspace_of(world, delete, "t-1")
     assert (await settled(world, User(world, "edits *.txt"), task="t-1")).state == "pending"
-    view_of(world, delete, "t-2")
+    workspace_of(world, delete, "t-2")
     assert (await settled(world, User(world, "overwrite *.txt", "delete b.txt"), task="t-2")).state == "applied"
 
 
 async def test_ask_asks_about_everything(world: World) -> None:
     """Even what is silent, and no policy answers."""
-    view_of(world, new, TASK)
+    workspace_of(world, new, TASK)
     user = User(world, "create *.txt", mode="ask")
     assert (await settled(world, user, mode="ask")).state == "pending"
     assert len(user.asked) == 1
@@ -160,11 +157,11 @@ async def test_ask_asks_about_everything(world: World) -> None:
 
 async def test_an_abandoned_task_is_never_applied_unasked(world: World) -> None:
     """Not even what is silent; a person may still say yes."""
-    view_of(world, new, "t-1")
+    workspace_of(world, new, "t-1")
     user = User(world, "create *.txt", mode="edits")
     assert (await settled(world, user, directive="abandon", task="t-1")).state == "pending"
     assert user.asked[0].review is not None and user.asked[0].review.unfinished
-    view_of(world, new, "t-2")
+    workspace_of(world, new, "t-2")
     yes = User(world, confirm=once)
     assert (await settled(world, yes, directive="abandon", task="t-2")).state == "applied"
 
@@ -183,13 +180,13 @@ async def keep(request: ConfirmationRequest) -> Consent:
 
 async def test_nobody_is_asked_after_an_interrupt(world: World) -> None:
     """It is kept, silently for the person who has left."""
-    view_of(world, edit, TASK)
+    workspace_of(world, edit, TASK)
     assert (await settled(world, None)).state == "pending"
 
 
 async def test_a_review_is_complete_and_in_order_of_danger(world: World) -> None:
     """Deletions first and by name, the diff of the edit, the counts."""
-    view_of(world, lambda home: (delete(home), new(home)), TASK)
+    workspace_of(world, lambda home: (delete(home), new(home)), TASK)
     user = User(world, confirm=keep)
     assert (await settled(world, user)).state == "pending"
     review = user.asked[0].review
@@ -205,9 +202,9 @@ async def test_discarding_leaves_every_byte(world: World) -> None:
     before = snapshot(
         world.home,
     )
-    view_of(world, delete, "t-1")
+    workspace_of(world, delete, "t-1")
     assert (await settled(world, User(world, confirm=discard), task="t-1")).state == "discarded"
-    view_of(world, delete, "t-2")
+    workspace_of(world, delete, "t-2")
     await settled(world, User(world), task="t-2")
     assert (await find_pending(config(world), "t-2").discard()).state == "discarded"
     assert {k: v for k, v in snapshot(world.home).items() if not k.startswith(".artoo")} == before
@@ -218,7 +215,7 @@ async def test_discarding_leaves_every_byte(world: World) -> None:
 async def test_a_pending_difference_is_applied_in_parts_and_undone_at_once(world: World) -> None:
     """Found by a prefix of its task's id; what was applied is told; undo takes all back."""
     before = snapshot(world.project)
-    view_of(world, delete, TASK)
+    workspace_of(world, delete, TASK)
     await settled(world, User(world))
     waiting = find_pending(config(world), TASK[:6])
     shown = await waiting.diff()
@@ -232,26 +229,26 @@ async def test_a_pending_difference_is_applied_in_parts_and_undone_at_once(world
     assert snapshot(world.project) == before
 
 
-@pytest.mark.parametrize("unlucky", ["difference", "keep"])
+@pytest.mark.parametrize("unlucky", ["review", "keep"])
 @pytest.mark.parametrize("later", [False, True])
 async def test_a_part_that_took_effect_is_told_so(
     world: World, monkeypatch: pytest.MonkeyPatch, unlucky: str, later: bool
 ) -> None:
     """Though the rest cannot be looked at, or there is no room to list it: it waits, and its reason says so."""
-    view_of(world, delete, TASK)
+    workspace_of(world, delete, TASK)
     if later:
         await settled(world, User(world))
-    real_apply, real = ClosingView.apply, getattr(ClosingView, unlucky)
+    real_apply, real = Settlement.apply, getattr(Settlement, unlucky)
 
     def refused(*_: object) -> None:
         raise SandboxError("no room")
 
     def applied(*given: Any, **named: Any) -> Applied:
         done = real_apply(*given, **named)
-        monkeypatch.setattr(ClosingView, unlucky, refused)
+        monkeypatch.setattr(Settlement, unlucky, refused)
         return done
 
-    monkeypatch.setattr(ClosingView, "apply", applied)
+    monkeypatch.setattr(Settlement, "apply", applied)
     chosen = str(world.project / "a.txt")
     if later:
         part = await find_pending(config(world), TASK).apply([chosen])
@@ -260,14 +257,14 @@ async def test_a_part_that_took_effect_is_told_so(
     assert (part.state, part.applied) == ("partly", (chosen,))
     assert "no room" in part.reason
     assert (world.project / "a.txt").read_text() == "edited\n" and (world.project / "b.txt").exists()
-    monkeypatch.setattr(ClosingView, unlucky, real)
+    monkeypatch.setattr(Settlement, unlucky, real)
     assert (await find_pending(config(world), TASK).apply()).state == "applied"
     assert not (world.project / "b.txt").exists()
 
 
 async def test_conflicts_are_shown_and_the_rest_can_be_applied(world: World) -> None:
     """Both versions can be seen; without a choice nothing is applied."""
-    view_of(world, delete, TASK)
+    workspace_of(world, delete, TASK)
     await settled(world, User(world))
     (world.project / "a.txt").write_text("mine\n")
     waiting = find_pending(config(world), TASK)
@@ -281,10 +278,10 @@ async def test_conflicts_are_shown_and_the_rest_can_be_applied(world: World) -> 
 
 async def test_what_was_shown_is_what_is_applied(world: World) -> None:
     """An approval carries the digest of what was shown."""
-    view_of(world, edit, TASK)
+    workspace_of(world, edit, TASK)
     await settled(world, User(world))
     waiting = find_pending(config(world), TASK)
-    with pytest.raises(SandboxError, match="not any more what was shown"):
+    with pytest.raises(SandboxError, match="no longer what was shown"):
         await waiting.apply(digest="0" * 64)
     assert (await waiting.apply(digest=await waiting.digest())).state == "applied"
 
@@ -292,7 +289,7 @@ async def test_what_was_shown_is_what_is_applied(world: World) -> None:
 async def test_a_prefix_must_name_one_task(world: World) -> None:
     """Several are listed."""
     for task in ("t-1", "t-2"):
-        view_of(world, edit, task)
+        workspace_of(world, edit, task)
         await settled(world, User(world), task=task)
     with pytest.raises(ConfigurationError, match="t-1, t-2"):
         find_pending(config(world), "t-")
@@ -300,7 +297,7 @@ async def test_a_prefix_must_name_one_task(world: World) -> None:
 
 async def test_nothing_expires_without_a_warning(world: World) -> None:
     """Three days before, at every start; a machine that was off for months warns first as well."""
-    view_of(world, delete, TASK)
+    workspace_of(world, delete, TASK)
     await settled(world, User(world))
     since = pendings(config(world))[0].since
     assert drop_expired(config(world), since + 26 * DAY) == ()
@@ -308,9 +305,9 @@ async def test_nothing_expires_without_a_warning(world: World) -> None:
     assert pendings(config(world))[0].warned
     drop_expired(config(world), since + 31.5 * DAY)
     assert pendings(config(world)) == ()
-    record = (world.artoo_home / "views" / "settled.jsonl").read_text()
+    record = (world.artoo_home / "workspaces" / "settled.jsonl").read_text()
     assert "expired" in record and "a.txt" in record
-    view_of(world, delete, "late")
+    workspace_of(world, delete, "late")
     await settled(world, User(world), task="late")
     drop_expired(config(world), since + 400 * DAY)
     assert len(pendings(config(world))) == 1
@@ -322,7 +319,7 @@ async def test_what_needs_too_much_room_expires_after_a_notice(world: World) -> 
     """The oldest first, and the newest stays."""
     small = Config.model_validate({"pending": {"megabytes": 1}}).at_home(world.artoo_home)
     for task in ("old", "young"):
-        view_of(world, lambda home: (edit(home), (home / "project" / "big").write_bytes(b"x" * 700_000)), task)
+        workspace_of(world, lambda home: (edit(home), (home / "project" / "big").write_bytes(b"x" * 700_000)), task)
         await settled(world, User(world), task=task)
     since = pendings(small)[0].since
     assert [each.task_id for each in drop_expired(small, since + 1)] == ["old"]
@@ -334,7 +331,7 @@ async def two_that_are_too_large(world: World) -> tuple[Config, float]:
     """Something small waits, and something newer that alone needs more room than there is; when the older began."""
     small = Config.model_validate({"pending": {"megabytes": 1}}).at_home(world.artoo_home)
     for task, size in (("small", 10_000), ("large", 2_000_000)):
-        view_of(
+        workspace_of(
             world, lambda home, size=size: (delete(home), (home / "project" / "big").write_bytes(b"x" * size)), task
         )
         await settled(world, User(world), task=task)
@@ -368,24 +365,24 @@ async def test_a_task_that_went_on_while_others_were_looked_at_is_kept(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits anew, in the same view, and what it did since is not dropped for what its old record said."""
-    view_of(world, delete, TASK)
+    workspace_of(world, delete, TASK)
     await settled(world, User(world))
-    first = read_pending(Views(world.artoo_home).place(TASK))
+    first = read_pending(Workspaces(world.artoo_home).directory(TASK))
     assert first is not None
     drop_expired(config(world), first.expires_at - DAY)
 
-    def goes_on(looked_at: ViewPlace) -> int:
+    def goes_on(looked_at: WorkspaceDirectory) -> int:
         write_pending(looked_at, first.model_copy(update={"expires_at": first.expires_at + 30 * DAY}))
         return size_of(looked_at)
 
-    monkeypatch.setattr("artoo.world.pending.size_of", goes_on)
+    monkeypatch.setattr("artoo.workspace.settlement.expiry.size_of", goes_on)
     assert drop_expired(config(world), first.expires_at + 3 * DAY) == ()
     assert [one.task_id for one in pendings(config(world))] == [TASK]
 
 
 async def test_a_view_without_an_end_is_a_task_that_was_cut_off(world: World) -> None:
     """It is listed as such, and can be discarded."""
-    view_of(world, edit, TASK)
+    workspace_of(world, edit, TASK)
     (waiting,) = pendings(config(world))
     assert waiting.cut_off
     assert (await waiting.discard()).state == "discarded"
@@ -393,7 +390,7 @@ async def test_a_view_without_an_end_is_a_task_that_was_cut_off(world: World) ->
 
 async def test_a_task_that_can_go_on_is_not_applied(world: World) -> None:
     """What it has done so far is half of something: it is looked at, resumed or discarded."""
-    view_of(world, new, TASK)
+    workspace_of(world, new, TASK)
     (waiting,) = pendings(config(world))
     pending = replace(waiting, request="do it")
     assert pending.resumable and len((await pending.diff()).changes) == 1
@@ -405,9 +402,9 @@ async def test_a_task_that_can_go_on_is_not_applied(world: World) -> None:
 
 async def test_a_task_goes_on_after_its_difference_was_applied(world: World) -> None:
     """A process that died between the apply and its log: the next one tells what became of it."""
-    view_of(world, new, TASK)
+    workspace_of(world, new, TASK)
     first = await settled(world, User(world))
-    settler = Settler(NoView(), world.artoo_home, again=True)  # pyright: ignore[reportArgumentType]
+    settler = Settler(AtRest(), world.artoo_home, again=True)  # pyright: ignore[reportArgumentType]
     told = await settler.settle(Ending(task_id=TASK, directive="accept"), None)
     assert (told.state, told.digest) == ("applied", first.digest)
 
@@ -423,7 +420,7 @@ async def test_what_became_of_a_task_is_told_from_what_is_on_record(world: World
     def now() -> Afterwards:
         return SettledBooks.of(world.artoo_home).afterwards(TASK, ended)
 
-    view_of(world, delete, TASK)
+    workspace_of(world, delete, TASK)
     ended = await settled(world, User(world))
     waits = now().waits
     assert now().state == "waits" and waits is not None and waits.since is not None
@@ -438,7 +435,7 @@ async def test_what_became_of_a_task_is_told_from_what_is_on_record(world: World
 
 async def test_what_took_effect_at_the_end_is_told_from_the_result(world: World) -> None:
     """Nothing else knows of it; and of a task that waited, and of which nothing is on record, no more is said."""
-    view_of(world, new, TASK)
+    workspace_of(world, new, TASK)
     ended = await settled(world, User(world))
     (told,) = SettledBooks.of(world.artoo_home).afterwards(TASK, ended).became
     assert (told.act, told.at, told.paths) == ("applied", None, (f"{world.project}/new.txt",))

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "world"))
-from layers import view_of
-from sandbox_world import World
+sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
+from laid_out import World, workspace_of
 
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled
@@ -19,15 +18,15 @@ from artoo.runtime.config import Config
 from artoo.runtime.pending import Pending
 from artoo.runtime.pendings import find_pending
 from artoo.tools.settler import Settler
-from artoo.world.pending import settled_records
-from artoo.world.view_place import ViewPlace, Views
+from artoo.workspace.directory import WorkspaceDirectory, Workspaces
+from artoo.workspace.settlement.history import settled_records
 
 TASK = "task-1"
 FILES = 40
 
 
-class NoView:
-    """A task's view whose layers are on disk already."""
+class AtRest:
+    """A task's workspace that is on disk already, without a sandbox."""
 
     async def close(self) -> None:
         """Lets go."""
@@ -50,8 +49,8 @@ def edit(home: Path) -> None:
 
 async def waiting(world: World) -> tuple[Pending, Pending]:
     """The changes of a task, in two hands."""
-    view_of(world, edit, TASK)
-    settler = Settler(NoView(), world.artoo_home, "edit them")  # pyright: ignore[reportArgumentType]
+    workspace_of(world, edit, TASK)
+    settler = Settler(AtRest(), world.artoo_home, "edit them")  # pyright: ignore[reportArgumentType]
     assert (await settler.settle(Ending(task_id=TASK, directive="accept"), None)).waits
     config = Config().at_home(world.artoo_home)
     return find_pending(config, TASK), find_pending(config, TASK)
@@ -71,15 +70,14 @@ async def test_of_two_who_settle_at_once_one_did_it(world: World, apply_first: b
     (late,) = [each for each in told if isinstance(each, BaseException)]
     assert isinstance(late, SandboxError) and "applied or discarded" in str(late)
     assert edited(world) == (FILES if done.state == "applied" else 0)
-    views = world.artoo_home / "views"
-    assert [line.what for line in settled_records(views)] == [done.state]
-    assert Views(world.artoo_home).remembered() == ()
+    assert [line.what for line in settled_records(world.artoo_home)] == [done.state]
+    assert Workspaces(world.artoo_home).remembered() == ()
 
 
 async def test_a_look_that_had_to_wait_finds_nothing(world: World) -> None:
     """Somebody settled it while the look waited for them."""
     one, other = await waiting(world)
-    place = Views(world.artoo_home).place(TASK)
+    place = Workspaces(world.artoo_home).directory(TASK)
     with place.locked():
         looks = asyncio.gather(one.diff(), other.apply(), return_exceptions=True)
         await asyncio.sleep(0.1)  # either they wait by now, or they find it gone from the beginning
@@ -88,9 +86,9 @@ async def test_a_look_that_had_to_wait_finds_nothing(world: World) -> None:
     assert edited(world) == 0 and not place.base.exists()
 
 
-def test_a_view_that_is_removed_under_a_lock_can_be_locked_by_the_next(tmp_path: Path) -> None:
+def test_a_workspace_that_is_removed_under_a_lock_can_be_locked_by_the_next(tmp_path: Path) -> None:
     """Its directory may go and come back while others wait for it: none of them meets an error of the system."""
-    place, met = ViewPlace(tmp_path / "view"), list[OSError]()
+    place, met = WorkspaceDirectory(tmp_path / "task"), list[OSError]()
 
     def take_and_remove() -> None:
         try:

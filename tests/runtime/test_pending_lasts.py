@@ -12,26 +12,22 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "world"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "redteam"))
-from layers import view_of
-from sandbox_world import World
-from view_world import bash, overlay_views
+from laid_out import World, workspace_of
 from whole_task import Person, acted, command
 
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled
-from artoo.ports.world import View
+from artoo.disk import file_system
 from artoo.runtime.config import Config
 from artoo.runtime.pendings import find_pending, pendings
+from artoo.sandbox.reading.mount_table import MountTable
 from artoo.tools.settler import Settler
-from artoo.world import closing, files, pending, stage
-from artoo.world.mounts import MountTable
-from artoo.world.overlay import OverlaySandbox
-from artoo.world.pending import PendingRecord
-from artoo.world.stage import memory_stage_home
-from artoo.world.view_place import ViewPlace, Views
+from artoo.workspace.directory import WorkspaceDirectory, Workspaces
+from artoo.workspace.settlement import pending, service
+from artoo.workspace.settlement.pending import PendingRecord
 
 TASK = "task-1"
 
@@ -57,16 +53,16 @@ def in_memory(world: World) -> Iterator[World]:
     subprocess.run(("umount", "-l", str(world.artoo_home)), check=True)
 
 
-class NoView:
-    """A task's view whose layers are on disk already."""
+class AtRest:
+    """A task's workspace that is on disk already, without a sandbox."""
 
     async def close(self) -> None:
         """Lets go."""
 
 
-async def ended(world: World, view: View | NoView) -> Settled:
+async def ended(world: World, workspace: AtRest) -> Settled:
     """The task ends, and nobody is there."""
-    settler = Settler(view, world.artoo_home, "the request")  # pyright: ignore[reportArgumentType]
+    settler = Settler(workspace, world.artoo_home, "the request")  # pyright: ignore[reportArgumentType]
     return await settler.settle(Ending(task_id=TASK, directive="accept"), None)
 
 
@@ -87,13 +83,13 @@ async def test_a_disk_that_fills_up_at_the_last_moment(in_memory: World, monkeyp
     async def later(request: ConfirmationRequest) -> Consent:
         return Consent.KEEP
 
-    def fill_up(place: ViewPlace, record: PendingRecord) -> None:
+    def fill_up(place: WorkspaceDirectory, record: PendingRecord) -> None:
         with pytest.raises(OSError, match="No space left"), filler.open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
         pending.write_pending(place, record)
 
-    monkeypatch.setattr(closing, "write_pending", fill_up)
+    monkeypatch.setattr(service, "write_pending", fill_up)
     done = await acted(person, [command("echo edited > a.txt")], confirm=later)
     assert done.state == "pending" and "No space left" in done.result.changes.reason
     assert [Path(one.path).name for one in done.result.changes.changes] == ["a.txt"]
@@ -117,8 +113,8 @@ def fill(home: Path) -> Path:
 async def test_a_later_yes_takes_effect_only_as_it_is_written_down(in_memory: World) -> None:
     """`artoo apply` writes no task log; its journal says first who applied what. Without room for that nothing is
     applied, what waits goes on waiting, and with room again it is applied and on record."""
-    view_of(in_memory, edit, TASK)
-    await ended(in_memory, NoView())
+    workspace_of(in_memory, edit, TASK)
+    await ended(in_memory, AtRest())
     filler = fill(in_memory.artoo_home)
     with pytest.raises(SandboxError, match="No space left"):
         await find_pending(config(in_memory), TASK).apply()
@@ -130,9 +126,9 @@ async def test_a_later_yes_takes_effect_only_as_it_is_written_down(in_memory: Wo
 
 async def test_a_task_without_a_log_takes_effect_only_as_it_is_written_down(in_memory: World) -> None:
     """What `artoo sandbox` did waits where its journal has no room, though nothing in it would be asked about."""
-    view_of(in_memory, lambda home: (home / "project" / "new.txt").write_text("new\n"), TASK)
+    workspace_of(in_memory, lambda home: (home / "project" / "new.txt").write_text("new\n"), TASK)
     filler = fill(in_memory.artoo_home)
-    settler = Settler(NoView(), in_memory.artoo_home, "artoo sandbox -- x")  # pyright: ignore[reportArgumentType]
+    settler = Settler(AtRest(), in_memory.artoo_home, "artoo sandbox -- x")  # pyright: ignore[reportArgumentType]
     settled = await settler.settle(Ending(task_id=TASK, directive="accept"), None)
     assert settled.state == "pending" and "No space left" in settled.reason
     assert not (in_memory.project / "new.txt").exists()
@@ -142,17 +138,17 @@ async def test_a_task_without_a_log_takes_effect_only_as_it_is_written_down(in_m
 
 async def test_a_discard_needs_no_room(in_memory: World) -> None:
     """It may be what waits that fills the disk."""
-    view_of(in_memory, edit, TASK)
-    await ended(in_memory, NoView())
+    workspace_of(in_memory, edit, TASK)
+    await ended(in_memory, AtRest())
     fill(in_memory.artoo_home)
     assert (await find_pending(config(in_memory), TASK).discard()).state == "discarded"
-    assert pendings(config(in_memory)) == () and Views(in_memory.artoo_home).find(TASK) is None
+    assert pendings(config(in_memory)) == () and Workspaces(in_memory.artoo_home).find(TASK) is None
 
 
 async def test_a_home_in_memory_is_named(in_memory: World) -> None:
     """There is no disk to move it to: the result says what a reboot would do."""
-    view_of(in_memory, edit, TASK)
-    settled = await ended(in_memory, NoView())
+    workspace_of(in_memory, edit, TASK)
+    settled = await ended(in_memory, AtRest())
     assert settled.state == "pending" and "lost at a reboot" in settled.reason
 
 
@@ -160,52 +156,17 @@ async def test_a_home_on_a_disk_is_not(world: World) -> None:
     """Where a reboot takes nothing, nothing is said of one."""
     if MountTable.read().in_memory(os.fsencode(world.home)):
         pytest.skip("these tests run in memory")
-    view_of(world, edit, TASK)
-    assert "reboot" not in (await ended(world, NoView())).reason
-
-
-@pytest.fixture
-def view(world: World) -> View:
-    """A task's view in the best tier, where commands' layers can lie in memory."""
-    memory = Path("/dev/shm")
-    if not memory.is_dir() or world.home.stat().st_dev == memory.stat().st_dev:
-        pytest.skip("there is no other file system in memory")
-    return overlay_views("bubblewrap", world)(TASK, world.roots)
-
-
-async def test_what_was_done_in_memory_is_on_disk_before_it_waits(
-    view: View, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Commands' layers lie in memory while they run; of what waits nothing does, not even by a link."""
-    monkeypatch.setattr(stage, "_free_memory", lambda: 1 << 60)
-    used: list[Path] = []
-    real = OverlaySandbox.stage_home
-
-    def noted(self: OverlaySandbox, needed: int, on_disk: Path) -> Path:
-        used.append(real(self, needed, on_disk))
-        return used[-1]
-
-    monkeypatch.setattr(OverlaySandbox, "stage_home", noted)
-    assert (await bash(view, "echo edited > a.txt; mkdir d; echo new > d/new")).status == "ok"
-    assert (await bash(view, "ln d/new d/other; rm d/new; echo kept > /tmp/own")).status == "ok"
-    assert used == [memory_stage_home()] * 2
-    assert (await ended(world, view)).state == "pending"
-    place = Views(world.artoo_home).place(TASK)
-    inside = [Path(directory) / name for directory, _, names in os.walk(place.base) for name in names]
-    assert {"a.txt", "other", "pending.json"} <= {path.name for path in inside}
-    assert {path.lstat().st_dev for path in inside} == {world.home.stat().st_dev}
-    assert not any(path.is_symlink() for path in inside)
-    assert (await find_pending(config(world), TASK).apply()).state == "applied"
-    assert (world.project / "d" / "other").read_text() == "new\n"
+    workspace_of(world, edit, TASK)
+    assert "reboot" not in (await ended(world, AtRest())).reason
 
 
 async def test_what_cannot_be_made_durable_is_not_recorded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The layers come before the record that speaks of them; a disk that refuses them is told."""
+    """The files come before the record that speaks of them; a disk that refuses them is reported."""
     order: list[str] = []
     real_sync, real_replace = pending.sync_file_system, pending.write_durably
 
     def sync(place: Path) -> None:
-        order.append("layers")
+        order.append("files")
         real_sync(place)
 
     def replace(path: Path, content: bytes) -> None:
@@ -214,14 +175,14 @@ async def test_what_cannot_be_made_durable_is_not_recorded(world: World, monkeyp
 
     monkeypatch.setattr(pending, "sync_file_system", sync)
     monkeypatch.setattr(pending, "write_durably", replace)
-    view_of(world, edit, TASK)
-    assert (await ended(world, NoView())).state == "pending"
-    assert order == ["layers", "pending.json"]
-    (Views(world.artoo_home).place(TASK).base / "pending.json").unlink()
-    monkeypatch.setattr(files.ctypes, "CDLL", Refusing)
-    settled = await ended(world, NoView())
+    workspace_of(world, edit, TASK)
+    assert (await ended(world, AtRest())).state == "pending"
+    assert order == ["files", "pending.json"]
+    (Workspaces(world.artoo_home).directory(TASK).base / "pending.json").unlink()
+    monkeypatch.setattr(file_system.ctypes, "CDLL", Refusing)
+    settled = await ended(world, AtRest())
     assert settled.state == "pending" and os.strerror(errno.EIO) in settled.reason
-    assert not (Views(world.artoo_home).place(TASK).base / "pending.json").exists()
+    assert not (Workspaces(world.artoo_home).directory(TASK).base / "pending.json").exists()
 
 
 class Refusing:

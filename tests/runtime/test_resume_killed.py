@@ -1,4 +1,4 @@
-"""kill -9 at every message of a task with parallel subtasks and file changes, then `resume`: the same end, once."""
+"""kill -9 at every message of a task with parallel subtasks and file changes, then `resume`: the same end."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult
 from artoo.runtime.replaying.replay import replay
+from artoo.sandbox.backends.select import open_backend
 from artoo.tasklog.layout import parts_of, tasks_directory
 from artoo.tasklog.reader import TaskLogReader
 from artoo.testing import Asked, Reply, ScriptedServer, with_body
 from artoo.testing.replies import Scripted
-from artoo.world.choose import open_sandbox
-from artoo.world.recover import recover
-from artoo.world.undo import undo
+from artoo.workspace.commit import recover, undo
 
 DIED = -9
 BEFORE = "monday\n"
@@ -36,11 +35,18 @@ PLAN = {
         {"sequence": 2, "intent": "put both together into all.txt", "tool": "shell"},
     ]
 }
+
+
+def _once(line: str, file: str) -> str:
+    """A command that adds a line unless it is there: what was cut off may have done its work."""
+    return f"grep -qsx {line} {file} || echo {line} >> {file}"
+
+
 STEPS = {
-    "diary": ("echo tuesday >> diary; cat diary",),
-    "one.txt": ("echo first >> one.txt; wc -l < one.txt", "echo second >> one.txt; cat one.txt"),
-    "two.txt": ("echo third >> two.txt; cat two.txt",),
-    "all.txt": ("cat one.txt two.txt >> all.txt; cat all.txt",),
+    "diary": (f"{_once('tuesday', 'diary')}; cat diary",),
+    "one.txt": (f"{_once('first', 'one.txt')}; wc -l < one.txt", f"{_once('second', 'one.txt')}; cat one.txt"),
+    "two.txt": (f"{_once('third', 'two.txt')}; cat two.txt",),
+    "all.txt": ("cat one.txt two.txt > all.txt; cat all.txt",),
 }
 TOGETHER = "first\nsecond\nthird"
 MERGED = with_body({"sources": [4], "verdicts": [{"number": 1, "verdict": "pass", "quote": TOGETHER}]}, TOGETHER)
@@ -85,10 +91,9 @@ class Lives:
         (self.home / "project").mkdir(parents=True)
         (self.home / "project" / "diary").write_text(BEFORE)
         (self.home / ".artoo").mkdir()
-        tier = self.proof / "sandbox-tier.json"
-        if tier.exists():
-            text = tier.read_text().replace(str(self.proof), str(self.home / ".artoo"))
-            (self.home / ".artoo" / tier.name).write_text(text)
+        proof = self.proof / "sandbox-backend.json"
+        if proof.exists():
+            (self.home / ".artoo" / proof.name).write_bytes(proof.read_bytes())
         self.server.player.requests.clear()
 
     async def live(self, fuse: str = "-") -> int:
@@ -135,7 +140,7 @@ class Lives:
 async def lives(tmp_path: Path) -> AsyncIterator[Lives]:
     proof, home = tmp_path / "proof", tmp_path / "life"
     proof.mkdir()
-    await open_sandbox(proof)
+    await open_backend(proof)
     program = Path(__file__).with_name("resume_victim.py")
     async with ScriptedServer(answer) as server:
         process = await asyncio.create_subprocess_exec(

@@ -8,7 +8,7 @@ import pytest
 
 from artoo.runtime.config import Config
 from artoo.runtime.undoing import undone_already
-from artoo.world.pending import SettledRecord, note_settled
+from artoo.workspace.settlement.history import SettledRecord, note_settled
 
 Line = tuple[str, str, int]
 
@@ -29,9 +29,8 @@ def test_put_back_is_what_was_put_back_last_and_whole(
     tmp_path: Path, lines: list[Line], beginning: str, found: str | None
 ) -> None:
     """Not what left something, nor what was applied after it; the records of these may be forgotten for room."""
-    (tmp_path / "views").mkdir()
     for at, (task_id, what, left) in enumerate(lines):
         line = SettledRecord(at=float(at), task_id=task_id, what=what, by="person", left=left)
-        note_settled(tmp_path / "views", line)
+        note_settled(tmp_path, line)
     already = undone_already(Config().at_home(tmp_path), (), beginning)
     assert (None if already is None else already.task_id) == found

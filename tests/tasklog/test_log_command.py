@@ -44,7 +44,7 @@ from artoo.contracts.solution import (
 from artoo.ports.spool import Gap
 from artoo.tasklog.layout import LogLimits
 from artoo.tasklog.lock import TaskLock
-from artoo.world.pending import SettledRecord, note_settled
+from artoo.workspace.settlement.history import SettledRecord, note_settled
 
 
 def planned(name: str, intent: str) -> SubTask:
@@ -353,17 +353,15 @@ async def test_show_and_list_tell_what_became_of_the_changes(tmp_path: Path) -> 
     await write(tmp_path, [*task()[:-1], message(final().model_copy(update={"changes": changes}), 9)])
     assert "Waited for a yes when it ended: 1 deleted" in artoo_log(tmp_path, "show").output
     assert artoo_log(tmp_path, "list").output.splitlines()[1].split()[3:5] == ["accept", "waited"]
-    views = tmp_path / "views"
-    views.mkdir()
     gone = SettledRecord(
         at=1e9, task_id=TASK, what="applied", by="person", count=8, paths=("/p/a.txt", "/p/.git/x")
     )
-    note_settled(views, gone)
+    note_settled(tmp_path, gone)
     applied = artoo_log(tmp_path, "show").output
     assert "Waited" not in applied and re.search(
         r"Applied 2001-09-0\d .*: /p/a.txt, and 6 more, git's own files \(1\)", applied
     )
-    note_settled(views, gone.model_copy(update={"what": "undone", "count": 1, "paths": ("/p/a.txt",), "left": 1}))
+    note_settled(tmp_path, gone.model_copy(update={"what": "undone", "count": 1, "paths": ("/p/a.txt",), "left": 1}))
     assert re.search(
         r"Put back 2001-09-0\d .*: /p/a.txt; 1 left, changed since", artoo_log(tmp_path, "show").output
     )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tool_doubles import MakeToolbox, PlainView, StillClock, roots_in
+from tool_doubles import MakeToolbox, PlainWorkspace, StillClock, roots_in
 
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import View
+from artoo.ports.workspace import Workspace
 from artoo.tools.gate import Gate
 from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import builtin_tools
+from artoo.tools.standard import Shared, builtin_tools
 from artoo.tools.tool import Tool
-from artoo.world.classify import Places
+from artoo.workspace.changes.path_class import Places
 
 
 @pytest.fixture
@@ -28,22 +29,24 @@ def places(roots: Roots) -> Places:
 
 
 @pytest.fixture
-def view(roots: Roots) -> PlainView:
-    return PlainView(roots)
+async def workspace(roots: Roots) -> AsyncGenerator[PlainWorkspace]:
+    made = PlainWorkspace(roots)
+    yield made
+    await made.close()
 
 
 @pytest.fixture
-def make_toolbox(roots: Roots, places: Places, view: PlainView) -> MakeToolbox:
-    """Builds a toolbox: `must_not`, `other_view`, and `tools` to use others than the built-in ones."""
+def make_toolbox(places: Places, workspace: PlainWorkspace) -> MakeToolbox:
+    """Builds a toolbox: `must_not`, `other`, and `tools` to use others than the built-in ones."""
 
     def make(
         must_not: MustNot | None = None,
         *,
-        other_view: View | None = None,
+        other: Workspace | None = None,
         tools: tuple[Tool, ...] | None = None,
     ) -> SubTaskToolbox:
         if tools is None:
-            tools = builtin_tools(other_view or view, Gate(), roots.home / ".artoo", places=places)
+            tools = builtin_tools(Shared.of(other or workspace, Gate(), places))
         return Registry(tools, StillClock()).toolbox("subtask", must_not or MustNot())
 
     return make

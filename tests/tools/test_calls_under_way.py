@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gate_world import Person
-from tool_doubles import PlainView, StillClock, roots_in
+from tool_doubles import PlainWorkspace, StillClock, roots_in
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.execution import CallEffects, CallStatus
@@ -18,10 +18,11 @@ from artoo.testing.asking import AskPerson
 from artoo.tools.asking import Asking, never
 from artoo.tools.gate import Gate
 from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import builtin_tools, gated
+from artoo.tools.standard import Shared, builtin_tools, gated
 from artoo.tools.tool import Arguments, Outcome, Tool
 from artoo.tools.under_way import current_act
 from artoo.tools.user_tools import tool, user_tool
+from artoo.workspace.changes.path_class import Places
 
 
 @dataclass
@@ -155,16 +156,17 @@ async def test_parallel_calls_keep_their_own_acts() -> None:
     assert current_act() == ""
 
 
-def hands(said: Said, view: PlainView, person: Person) -> SubTaskToolbox:
+def hands(said: Said, workspace: PlainWorkspace, person: Person) -> SubTaskToolbox:
     gate = Gate(AskPerson(person))
-    return box_of(said, builtin_tools(view, gate, view.roots.home / ".artoo"), gate)
+    places = Places.of(workspace.roots, workspace.roots.home / ".artoo")
+    return box_of(said, builtin_tools(Shared.of(workspace, gate, places)), gate)
 
 
 async def test_a_command_without_a_sandbox_is_outside_from_its_yes_on(tmp_path: Path) -> None:
     """It starts staged; after the yes, and only then, it is started again as one that reaches outside."""
     said = Said()
     person = Person([Consent.ONCE], meanwhile=lambda: said.story.append("asked"))
-    box = hands(said, PlainView(roots_in(tmp_path), needs_confirmation=True), person)
+    box = hands(said, PlainWorkspace(roots_in(tmp_path), refuses=True, backend="landlock"), person)
     await box.call("shell", {"command": "echo hello"}, said.ticket())
     assert said.story == ["s/1 staged", "asked", "kept", "s/1 outside", "kept"]
     said.story.clear()
@@ -172,10 +174,10 @@ async def test_a_command_without_a_sandbox_is_outside_from_its_yes_on(tmp_path: 
     assert said.story == ["s/2 staged", "asked", "kept"]
 
 
-async def test_what_happens_in_the_view_waits_for_nothing(tmp_path: Path) -> None:
-    """Commands and files in the view are announced as staged; the log is not waited for."""
+async def test_what_happens_in_the_workspace_waits_for_nothing(tmp_path: Path) -> None:
+    """Commands and files in the workspace are announced as staged; the log is not waited for."""
     said = Said()
-    box = hands(said, PlainView(roots_in(tmp_path)), Person())
+    box = hands(said, PlainWorkspace(roots_in(tmp_path)), Person())
     await box.call("shell", {"command": "ls"}, said.ticket())
     await box.call("write_file", {"path": "made.txt", "content": "x"}, said.ticket("s/2"))
     await box.call("edit_file", {"path": "made.txt", "old": "x", "new": "y"}, said.ticket("s/3"))

@@ -11,21 +11,20 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tool_doubles import PlainView, StillClock, roots_in, said
+from real_workspaces import real_workspace
+from tool_doubles import PlainWorkspace, StillClock, roots_in, said
 
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.shell import Shell
-from artoo.tools.evidence_source import EvidenceInView
+from artoo.tools.evidence_source import WorkspaceEvidence
 from artoo.tools.gate import Gate
-from artoo.tools.in_view import CommandsInView
 from artoo.tools.index import WalkIndex
 from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import builtin_tools
-from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
-from artoo.world.opening import views_in
+from artoo.tools.standard import Shared, builtin_tools
+from artoo.tools.workspace_commands import WorkspaceCommands
+from artoo.workspace.changes.path_class import Places
 
 _SIMPLE = st.sampled_from(
     [
@@ -121,7 +120,7 @@ def _files(roots: Roots) -> tuple[str, ...]:
 
 
 def _toolbox(roots: Roots) -> SubTaskToolbox:
-    shell = Shell(CommandsInView(PlainView(roots)), roots, WalkIndex())
+    shell = Shell(WorkspaceCommands(PlainWorkspace(roots)), roots, WalkIndex())
     return Registry((shell,), StillClock()).toolbox("subtask", MustNot())
 
 
@@ -150,8 +149,8 @@ async def _compare_with_bash(written: str) -> None:
         expected = _by_bash(script, _project(place / "bash"))
         assert await _by_shell_tool(script, _project(place / "tool")) == expected
         roots = _project(place / "check")
-        view = PlainView(roots)
-        check = await EvidenceInView(view, Places.of(roots, roots.home / ".artoo"), view).command(script)
+        workspace = PlainWorkspace(roots)
+        check = await WorkspaceEvidence(workspace, Places.of(roots, roots.home / ".artoo")).command(script)
         output = "\n".join(filter(None, (expected.output, expected.error_output)))
         assert (check.exit_code, check.output, _files(roots)) == (expected.exit_code, output, expected.files)
 
@@ -206,10 +205,11 @@ async def test_a_removal_after_a_list_with_a_pipeline_stays_in_its_directory(roo
     (roots.project / "sub").mkdir()
     for folder in (roots.project, roots.project / "sub"):
         (folder / "old.txt").write_text("x\n")
-    home = roots.home / ".artoo"
-    view = views_in(await open_sandbox(home), home)("task", roots)
-    box = Registry(builtin_tools(view, Gate(), home), StillClock()).toolbox("subtask", MustNot())
-    call = await box.call("shell", {"command": "cd sub && ls 2>/dev/null | head -3\nrm old.txt"})
+    places = Places.of(roots, roots.home / ".artoo")
+    async with real_workspace(roots) as workspace:
+        tools = builtin_tools(Shared.of(workspace, Gate(), places))
+        box = Registry(tools, StillClock()).toolbox("subtask", MustNot())
+        call = await box.call("shell", {"command": "cd sub && ls 2>/dev/null | head -3\nrm old.txt"})
     assert (call.status, call.output, call.ran) == (CallStatus.OK, "old.txt\n", None), said(call)
     assert call.changes == (str(roots.project / "sub" / "old.txt"),)
 
@@ -219,25 +219,23 @@ async def test_a_right_check_succeeds_when_an_early_part_of_its_pipeline_fails(
 ) -> None:
     """The exit code of a check is that of plain bash, so the last part of a pipeline decides."""
     (roots.project / "a.txt").write_text("done\n")
-    view = PlainView(roots)
-    check = await EvidenceInView(view, places, view).command("cat a.txt b.txt 2>/dev/null | grep -q done")
+    evidence = WorkspaceEvidence(PlainWorkspace(roots), places)
+    check = await evidence.command("cat a.txt b.txt 2>/dev/null | grep -q done")
     assert (check.exit_code, check.problem) == (0, None)
-    turned = await EvidenceInView(view, places, view).command(
-        "test -f a.txt && ! grep -c error a.txt 2>&1 | grep 1"
-    )
+    turned = await evidence.command("test -f a.txt && ! grep -c error a.txt 2>&1 | grep 1")
     assert (turned.exit_code, turned.problem) == (0, None)
 
 
 async def test_bash_is_given_the_script_and_no_option_that_changes_it(roots: Roots) -> None:
     """The shell tool, a check and a trial all pass the script as the one argument of `bash -c`."""
     script = "false | cat\necho 'ä' \"$X\"  # end \n"
-    view = PlainView(roots)
-    shell = Shell(CommandsInView(view), roots, WalkIndex())
-    source = EvidenceInView(view, Places.of(roots, roots.home / ".artoo"), view)
+    workspace = PlainWorkspace(roots)
+    shell = Shell(WorkspaceCommands(workspace), roots, WalkIndex())
+    source = WorkspaceEvidence(workspace, Places.of(roots, roots.home / ".artoo"), base=lambda: workspace)
     await shell.run({"command": script})
     await source.command(script)
     await source.trial("bash", script)
-    assert [program.argv for program in view.programs] == [("bash", "--noprofile", "--norc", "-c", script)] * 3
+    assert [command.argv for command in workspace.commands] == [("bash", "--noprofile", "--norc", "-c", script)] * 3
 
 
 async def test_a_command_without_its_fence_is_shown_in_the_record(roots: Roots) -> None:

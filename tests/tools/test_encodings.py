@@ -6,18 +6,17 @@ import codecs
 import sys
 
 import pytest
+from real_workspaces import real_workspace
 from tool_doubles import said
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
-from artoo.tools.evidence_source import EvidenceInView
+from artoo.tools.evidence_source import WorkspaceEvidence
 from artoo.tools.look import ProjectLook
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.text_file import decode, exact_text
 from artoo.tools.unified import unified
-from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
-from artoo.world.opening import views_in
+from artoo.workspace.changes.path_class import Places
 
 GERMAN = "Grüße aus Köln\nzwei Häuser\nEnde\n"
 RUSSIAN = "Привет, как дела\nпроверка файла\n"
@@ -169,14 +168,12 @@ def test_a_difference_is_text_in_any_encoding(encoding: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
 async def test_who_judges_sees_what_changed_in_such_a_file(roots: Roots, places: Places) -> None:
     """Sizes alone do not say whether the rest is as it was."""
-    home = roots.home / ".artoo"
     (roots.project / "b.txt").write_bytes(crlf(GERMAN).encode("cp1252"))
-    view = views_in(await open_sandbox(home), home)("task", roots)
-    await view.write(roots.project / "b.txt", crlf(GERMAN).replace("Ende", "Schluß").encode("cp1252"))
-    told = await EvidenceInView(view, places, view).difference()
+    async with real_workspace(roots) as workspace:
+        await workspace.write(roots.project / "b.txt", crlf(GERMAN).replace("Ende", "Schluß").encode("cp1252"))
+        told = await WorkspaceEvidence(workspace, places).difference()
     assert told.splitlines()[2] == "(not UTF-8, read as cp1252, line ends CRLF)"
     assert told.endswith(" zwei Häuser\n-Ende\n+Schluß")
-    await view.close()
 
 
 def test_a_difference_says_when_only_the_writing_changed() -> None:

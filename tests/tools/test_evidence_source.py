@@ -8,34 +8,32 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tool_doubles import PlainView
+from real_workspaces import real_workspace
+from tool_doubles import PlainWorkspace
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
 from artoo.contracts.errors import SandboxError
 from artoo.ports.evidence import TRIAL_TEXTS, FileView
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import Program, ViewRun
-from artoo.tools.evidence_source import MAX_TEXT_BYTES, EvidenceInView
+from artoo.ports.workspace import Command, Ended, Trial, Workspace
+from artoo.tools.evidence_source import MAX_TEXT_BYTES, WorkspaceEvidence
 from artoo.tools.look import ProjectLook
-from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
-from artoo.world.opening import views_in
-from artoo.world.union import RealFiles
+from artoo.workspace.changes.path_class import Places
 
-Look = Callable[[PlainView], EvidenceInView]
+Look = Callable[[PlainWorkspace], WorkspaceEvidence]
 
 
 @pytest.fixture
 def look(roots: Roots, places: Places) -> Look:
-    def make(view: PlainView) -> EvidenceInView:
-        return EvidenceInView(view, places, view, seconds=5)
+    def make(workspace: PlainWorkspace) -> WorkspaceEvidence:
+        return WorkspaceEvidence(workspace, places, seconds=5)
 
     return make
 
 
 async def test_files_are_seen_in_the_project_then_in_the_workspace(look: Look, roots: Roots) -> None:
     """Kind, size and text of a file, wherever the task may have put it."""
-    source = look(PlainView(roots))
+    source = look(PlainWorkspace(roots))
     (roots.workspace / "a.txt").write_text("w")
     digest = hashlib.sha256(b"w").hexdigest()
     assert await source.file("a.txt") == FileView(exists=True, size=1, text="w", sha256=digest)
@@ -48,7 +46,7 @@ async def test_files_are_seen_in_the_project_then_in_the_workspace(look: Look, r
 
 async def test_what_has_no_text_says_why(look: Look, roots: Roots) -> None:
     """Absent, broken, binary, huge, secret and special files have no text, and a problem."""
-    source = look(PlainView(roots))
+    source = look(PlainWorkspace(roots))
     project = roots.project
     (project / "broken").symlink_to("nowhere")
     (project / "binary").write_bytes(b"\0\1\2")
@@ -78,10 +76,9 @@ async def test_what_has_no_text_says_why(look: Look, roots: Roots) -> None:
 async def test_a_command_has_an_exit_code_and_output(look: Look, roots: Roots) -> None:
     """A check runs in the project root, read-only, with both streams."""
     (roots.project / "a.json").write_text("{}")
-    plain = PlainView(roots)
+    plain = PlainWorkspace(roots)
     view = await look(plain).command("python3 -m json.tool a.json; echo warn >&2; false")
     assert (view.exit_code, view.output, view.problem) == (1, "{}\n\nwarn\n", None)
-    assert plain.programs[0].read_only
 
 
 async def test_a_check_may_write(look: Look, roots: Roots) -> None:
@@ -91,126 +88,147 @@ async def test_a_check_may_write(look: Look, roots: Roots) -> None:
         return Change(kind=ChangeKind.CREATED, path=path, node=node, path_class=PathClass.PROJECT, traits=traits)
 
     made = (created("/p/out", node=Node.DIRECTORY), created("/p/out/a.txt"))
-    build = await look(PlainView(roots, reported=made)).command("true")
+    build = await look(PlainWorkspace(roots, reported=made)).command("true")
     assert (build.exit_code, build.written) == (0, ("/p/out/", "/p/out/a.txt"))
-    cache = await look(PlainView(roots, reported=(created("/p/__pycache__/a.pyc", Trait.DERIVED),))).command("true")
+    cache = await look(PlainWorkspace(roots, reported=(created("/p/__pycache__/a.pyc", Trait.DERIVED),))).command(
+        "true"
+    )
     assert (cache.exit_code, cache.written) == (0, ())
 
 
 async def test_a_command_that_cannot_be_judged_has_no_exit_code(roots: Roots, places: Places) -> None:
     """Time-outs and a sandbox that refuses are problems, not failures of the check."""
-    plain = PlainView(roots)
-    slow = EvidenceInView(plain, places, plain, seconds=0.2)
+    plain = PlainWorkspace(roots)
+    slow = WorkspaceEvidence(plain, places, seconds=0.2)
     view = await slow.command("echo a; sleep 30")
     assert (view.exit_code, view.output) == (None, "a\n")
     assert "did not end" in (view.problem or "")
 
-    class Refusing(PlainView):
-        async def run(self, program: Program) -> ViewRun:
+    class Refusing(PlainWorkspace):
+        async def try_out(self, command: Command, seconds: float) -> Trial:
             raise SandboxError("not here")
 
     refusing = Refusing(roots)
-    refused = await EvidenceInView(refusing, places, refusing).command("true")
+    refused = await WorkspaceEvidence(refusing, places).command("true")
     assert (refused.exit_code, refused.problem) == (None, "not here")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
-async def test_a_forks_evidence_is_of_the_fork(roots: Roots, places: Places) -> None:
-    """Checks see what the subtask did, the difference shows it, and a trial runs beside it on the state before."""
-    home = roots.home / ".artoo"
+async def bash(workspace: Workspace, script: str) -> Ended:
+    """Run a script to its end."""
+    ended = await workspace.run(Command(("bash", "-c", script)), 60)
+    assert ended.status == "ok", ended
+    return ended
+
+
+ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the backends of Linux")
+
+
+@ONLY_LINUX
+async def test_evidence_is_of_the_workspace(roots: Roots, places: Places) -> None:
+    """Checks see what the task did, the difference shows it, and a trial runs on the state that is given."""
     (roots.project / "a.txt").write_text("one\ntwo\n")
-    trunk = views_in(await open_sandbox(home), home)("task", roots)
-    fork = trunk.fork("s")
-    source = EvidenceInView(fork, places, trunk, lambda: trunk.files, "s trial")
-    assert await source.difference() == ""
-    await fork.write(roots.project / "a.txt", b"one\n2\n")
-    await fork.run(Program(("bash", "-c", "printf '\\0\\1' > b.bin; echo x > gone; rm gone; mkdir d")))
-    assert (await source.file("a.txt")).text == "one\n2\n"
-    assert (await source.command("grep -q 2 a.txt")).exit_code == 0
-    looked = await source.command("touch made && test -f made")
-    assert (looked.exit_code, looked.written) == (0, (str(roots.project / "made"),))
-    told = (await source.difference()).splitlines()
-    assert told[:2] == ["--- a.txt before", "+++ a.txt now"] and {"-two", "+2"} <= set(told)
-    assert any(line.startswith("created: b.bin (2 bytes") for line in told) and "created: d/" in told
-    cut = await source.difference(90)
-    assert "cut here" in cut and len(cut) <= 90
-    trial = await source.trial("bash", "cat a.txt; echo three > c.txt; rm a.txt")
-    assert (trial.view.exit_code, trial.view.output) == (0, "one\ntwo\n")
-    assert trial.files == {
-        str(roots.project / "a.txt"): "",
-        str(roots.project / "c.txt"): hashlib.sha256(b"three\n").hexdigest(),
-    }
-    assert {Path(path).name: text for path, text in trial.texts.items()} == {"c.txt": "three\n"}
-    assert (await source.trial("python", "print(6 * 7)")).view.output == "42\n"
-    left = await source.trial("bash", "printf %300000s > big; for i in {1..30}; do echo $i > n$i; done")
-    assert (len(left.files), len(left.texts)) == (31, TRIAL_TEXTS - 1)
-    assert str(roots.project / "big") in left.files.keys() - left.texts.keys()
-    assert await trunk.join(["s"]) == ()
-    assert (await EvidenceInView(trunk, places, trunk).file("a.txt")).text == "one\n2\n"
+    async with real_workspace(roots) as workspace:
+        before = await workspace.fork("before")
+        source = WorkspaceEvidence(workspace, places, base=lambda: before)
+        assert await source.difference() == ""
+        await workspace.write(roots.project / "a.txt", b"one\n2\n")
+        await bash(workspace, "printf '\\0\\1' > b.bin; echo x > gone; rm gone; mkdir d")
+        assert (await source.file("a.txt")).text == "one\n2\n"
+        assert (await source.command("grep -q 2 a.txt")).exit_code == 0
+        looked = await source.command("touch made && test -f made")
+        assert (looked.exit_code, looked.written) == (0, (str(roots.project / "made"),))
+        told = (await source.difference()).splitlines()
+        assert told[:2] == ["--- a.txt before", "+++ a.txt now"] and {"-two", "+2"} <= set(told)
+        assert any(line.startswith("created: b.bin (2 bytes") for line in told) and "created: d/" in told
+        cut = await source.difference(90)
+        assert "cut here" in cut and len(cut) <= 90
+        trial = await source.trial("bash", "cat a.txt; echo three > c.txt; rm a.txt")
+        assert (trial.view.exit_code, trial.view.output) == (0, "one\ntwo\n")
+        assert trial.files == {
+            str(roots.project / "a.txt"): "",
+            str(roots.project / "c.txt"): hashlib.sha256(b"three\n").hexdigest(),
+        }
+        assert {Path(path).name: text for path, text in trial.texts.items()} == {"c.txt": "three\n"}
+        assert (await source.trial("python", "print(6 * 7)")).view.output == "42\n"
+        left = await source.trial("bash", "printf %300000s > big; for i in {1..30}; do echo $i > n$i; done")
+        assert (len(left.files), len(left.texts)) == (31, TRIAL_TEXTS - 1)
+        assert str(roots.project / "big") in left.files.keys() - left.texts.keys()
+        assert (await source.file("a.txt")).text == "one\n2\n"
     assert os.listdir(roots.project) == ["a.txt"]  # noqa: PTH208
-    await trunk.close()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+@ONLY_LINUX
+async def test_a_subtask_is_told_its_own_changes(roots: Roots, places: Places) -> None:
+    """What another one changed is no part of its difference."""
+    other = str(roots.project / "other.txt")
+    async with real_workspace(roots) as workspace:
+        await bash(workspace, "echo 1 > own.txt; echo 2 > other.txt")
+        told = await WorkspaceEvidence(workspace, places, lambda path: path != other).difference()
+    assert "own.txt" in told and "other.txt" not in told
+
+
+async def test_without_a_state_before_there_is_no_trial(look: Look, roots: Roots) -> None:
+    """A workspace that is too large is not copied."""
+    trial = await look(PlainWorkspace(roots)).trial("bash", "true")
+    assert (trial.view.exit_code, trial.files) == (None, {})
+    assert "too large" in (trial.view.problem or "")
+
+
+@ONLY_LINUX
 async def test_a_move_is_one_line(roots: Roots, places: Places) -> None:
     """Its content is neither lost nor new. Two like files have two targets; an empty one needs its own name."""
-    home = roots.home / ".artoo"
     for name, text in (("m.txt", "kept\n"), ("k.txt", "kept\n"), ("e.txt", ""), ("f.txt", "")):
         (roots.project / name).write_text(text)
-    trunk = views_in(await open_sandbox(home), home)("task", roots)
-    fork = trunk.fork("s")
-    script = "mkdir d; mv m.txt d/n.txt; mv k.txt d/k.txt; mv e.txt d/e.txt; mv f.txt d/g.txt; echo kept > d/o.txt"
-    await fork.run(Program(("bash", "-c", script)))
-    told = (await EvidenceInView(fork, places, trunk, lambda: trunk.files).difference()).splitlines()
-    moved = [line for line in told if line.startswith(("moved", "deleted"))]
-    assert moved == [
-        "moved: e.txt -> d/e.txt",
-        "deleted: f.txt",
-        "moved: k.txt -> d/k.txt",
-        "moved: m.txt -> d/n.txt",
-    ]
-    assert [line for line in told if line.startswith("+")] == ["+++ d/g.txt now", "+++ d/o.txt now", "+kept"]
-    await trunk.close()
+    async with real_workspace(roots) as workspace:
+        script = (
+            "mkdir d; mv m.txt d/n.txt; mv k.txt d/k.txt; mv e.txt d/e.txt; mv f.txt d/g.txt; echo kept > d/o.txt"
+        )
+        await bash(workspace, script)
+        told = (await WorkspaceEvidence(workspace, places).difference()).splitlines()
+        moved = [line for line in told if line.startswith(("moved", "deleted"))]
+        assert moved == [
+            "moved: e.txt -> d/e.txt",
+            "deleted: f.txt",
+            "moved: k.txt -> d/k.txt",
+            "moved: m.txt -> d/n.txt",
+        ]
+        assert [line for line in told if line.startswith("+")] == ["+++ d/g.txt now", "+++ d/o.txt now", "+kept"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+@ONLY_LINUX
 async def test_what_stood_in_a_deleted_file_is_shown(roots: Roots, places: Places) -> None:
     """It stands nowhere else once it is gone: a text as far as there is room, of many files their names alone."""
-    home = roots.home / ".artoo"
     (roots.project / "oven.txt").write_text("bake at 350\nwait\n")
     (roots.project / "long.txt").write_text("a line of it\n" * 900)
     (roots.project / "b.bin").write_bytes(b"\x00\x01")
     for number in range(8):
         (roots.project / f"n{number}").write_text(f"number {number}\n")
-    trunk = views_in(await open_sandbox(home), home)("task", roots)
-    await trunk.run(Program(("bash", "-c", "rm oven.txt long.txt b.bin")))
-    told = (await EvidenceInView(trunk, places, trunk).difference()).splitlines()
-    assert told[:2] == ["deleted: b.bin", "deleted: long.txt"]
-    at = told.index("deleted: oven.txt")
-    assert told[at - 1].endswith("more lines of it are not shown ...]") and at < 200
-    assert told[at + 2 :] == ["-bake at 350", "-wait"]
-    await trunk.run(Program(("bash", "-c", "rm n*")))
-    told = (await EvidenceInView(trunk, places, trunk).difference()).splitlines()
-    assert len(told) == 11 and all(line.startswith("deleted: ") for line in told)
-    await trunk.close()
+    async with real_workspace(roots) as workspace:
+        await bash(workspace, "rm oven.txt long.txt b.bin")
+        told = (await WorkspaceEvidence(workspace, places).difference()).splitlines()
+        assert told[:2] == ["deleted: b.bin", "deleted: long.txt"]
+        at = told.index("deleted: oven.txt")
+        assert told[at - 1].endswith("more lines of it are not shown ...]") and at < 200
+        assert told[at + 2 :] == ["-bake at 350", "-wait"]
+        await bash(workspace, "rm n*")
+        told = (await WorkspaceEvidence(workspace, places).difference()).splitlines()
+        assert len(told) == 11 and all(line.startswith("deleted: ") for line in told)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+@ONLY_LINUX
 async def test_a_new_directory_with_very_much_in_it_is_one_line(roots: Roots, places: Places) -> None:
     """An environment, or packages: whoever judges sees what was written by hand."""
-    home = roots.home / ".artoo"
     (roots.project / "zz.txt").write_text("before\n")
-    trunk = views_in(await open_sandbox(home), home)("task", roots)
-    packages = "mkdir -p env/lib && for each in $(seq 200); do echo code > env/lib/$each.py; done"
-    await trunk.run(Program(("bash", "-c", f"{packages}; mkdir d; echo few > d/few.txt; echo now > zz.txt")))
-    told = (await EvidenceInView(trunk, places, trunk).difference()).splitlines()
-    headings = [line for line in told if line.startswith(("+++", "created"))]
-    few = ["created: d/", "+++ d/few.txt now", "+++ zz.txt now"]
-    assert headings == [*few, "created: env/ (201 paths in it, not shown)"]
-    await trunk.close()
+    async with real_workspace(roots) as workspace:
+        packages = "mkdir -p env/lib && for each in $(seq 200); do echo code > env/lib/$each.py; done"
+        await bash(workspace, f"{packages}; mkdir d; echo few > d/few.txt; echo now > zz.txt")
+        told = (await WorkspaceEvidence(workspace, places).difference()).splitlines()
+        headings = [line for line in told if line.startswith(("+++", "created"))]
+        few = ["created: d/", "+++ d/few.txt now", "+++ zz.txt now"]
+        assert headings == [*few, "created: env/ (201 paths in it, not shown)"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+@ONLY_LINUX
 async def test_closed_places_are_called_what_they_are(roots: Roots, places: Places) -> None:
     """A start-up file that the task made is its own writing; one of the person is not, nor a credential.
     A directory is a name."""
@@ -218,31 +236,29 @@ async def test_closed_places_are_called_what_they_are(roots: Roots, places: Plac
     home.mkdir()
     (home / "records").write_text("own\n")
     (roots.home / ".profile").write_text("person's\n")
-    trunk = views_in(await open_sandbox(home), home)("task", roots)
-    await trunk.run(Program(("bash", "-c", "echo made > ~/.bashrc; mkdir ~/.new; echo made > ~/.new/token")))
-    source = EvidenceInView(trunk, places, trunk)
-    closed = "in the closed part of the home, where credentials may be; not shown"
-    settings = "a start-up file or settings of a program, closed, not shown"
-    told = (await source.difference()).splitlines()
-    assert told == [
-        "--- (nothing)",
-        f"+++ {roots.home}/.bashrc now",
-        "@@ -0,0 +1 @@",
-        "+made",
-        f"created: {roots.home}/.new/",
-        f"created: {roots.home}/.new/token ({closed})",
-    ]
-    for name, text, problem in (
-        (".bashrc", "made\n", None),
-        (".new/token", None, closed),
-        (".profile", None, settings),
-        (".artoo/records", None, "artoo's own records, not shown"),
-    ):
-        seen = await source.file(f"~/{name}")
-        assert (seen.text, seen.problem) == (text, problem)
-        looked = await ProjectLook(roots, places, lambda: trunk.files).look(f"Look at ~/{name}.")
-        assert (problem or "made") in looked.listing
-    await trunk.close()
+    async with real_workspace(roots) as workspace:
+        await bash(workspace, "echo made > ~/.bashrc; mkdir ~/.new; echo made > ~/.new/token")
+        source = WorkspaceEvidence(workspace, places)
+        closed = "in the closed part of the home, where credentials may be; not shown"
+        told = (await source.difference()).splitlines()
+        assert told == [
+            "--- (nothing)",
+            f"+++ {roots.home}/.bashrc now",
+            "@@ -0,0 +1 @@",
+            "+made",
+            f"created: {roots.home}/.new/",
+            f"created: {roots.home}/.new/token ({closed})",
+        ]
+        for name, text, problem in (
+            (".bashrc", "made\n", None),
+            (".new/token", None, closed),
+            (".profile", None, closed),
+            (".artoo/records", None, "artoo's own records, not shown"),
+        ):
+            seen = await source.file(f"~/{name}")
+            assert (seen.text, seen.problem) == (text, problem)
+            looked = await ProjectLook(roots, places, lambda: workspace.files).look(f"Look at ~/{name}.")
+            assert (problem or "made") in looked.listing or name == ".artoo/records"  # that is not there inside
 
 
 def _git(project: Path, *arguments: str) -> str:
@@ -252,10 +268,9 @@ def _git(project: Path, *arguments: str) -> str:
     return done.stdout.decode().strip()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+@ONLY_LINUX
 async def test_a_commit_is_told_by_the_names_that_it_moved(roots: Roots, places: Places) -> None:
     """It changes none but git's own records, and whoever judges must not read that nothing was changed."""
-    home = roots.home / ".artoo"
     project = roots.project
     _git(project, "init", "--quiet", "--initial-branch=main")
     (project / "a.txt").write_text("one\n")
@@ -266,90 +281,80 @@ async def test_a_commit_is_told_by_the_names_that_it_moved(roots: Roots, places:
     first = _git(project, "rev-parse", "HEAD")[:10]
     (project / "a.txt").write_text("two\n")
     (project / "b.txt").write_text("new\n")
-    trunk = views_in(await open_sandbox(home), home)("task", roots)
-    source = EvidenceInView(trunk, places, trunk)
-    commit = "git -c user.name=a -c user.email=a@b.c commit --quiet -m"
-    two = f"git add a.txt && {commit} second && git add b.txt && {commit} third"
-    run = await trunk.run(Program(("bash", "-c", f"{two} && git rev-parse HEAD && git branch -D old")))
-    third = run.stdout.text[:10]
-    assert await source.difference() == (
-        f"in .git: branch main moved from {first} to {third}; branch old removed (it was at {first}); "
-        "6 objects made; the index written"
-    )
-    await trunk.run(Program(("bash", "-c", "git switch --quiet -c work && git tag v1")))
-    told = await source.difference()
-    assert "HEAD moved from branch main to branch work" in told
-    assert f"branch work made at {third}" in told and f"tag v1 made at {third}" in told
-    assert (project / "b.txt").read_text() == "new\n" and _git(project, "rev-parse", "HEAD")[:10] == first
-    await trunk.close()
+    async with real_workspace(roots) as workspace:
+        source = WorkspaceEvidence(workspace, places)
+        commit = "git -c user.name=a -c user.email=a@b.c commit --quiet -m"
+        two = f"git add a.txt && {commit} second && git add b.txt && {commit} third"
+        run = await bash(workspace, f"{two} && git rev-parse HEAD && git branch -D old")
+        third = run.stdout.text[:10]
+        assert await source.difference() == (
+            f"in .git: branch main moved from {first} to {third}; branch old removed (it was at {first}); "
+            "6 objects made; the index written"
+        )
+        await bash(workspace, "git switch --quiet -c work && git tag v1")
+        told = await source.difference()
+        assert "HEAD moved from branch main to branch work" in told
+        assert f"branch work made at {third}" in told and f"tag v1 made at {third}" in told
+        assert (project / "b.txt").read_text() == "new\n" and _git(project, "rev-parse", "HEAD")[:10] == first
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+@ONLY_LINUX
 async def test_a_bisect_that_is_left_under_way_is_told_to_who_goes_on(roots: Roots, places: Places) -> None:
     """A worker's next command meets another HEAD: it is told so, and what git has under way. A commit is a line."""
-    home = roots.home / ".artoo"
     _git(roots.project, "init", "--quiet", "--initial-branch=main")
     for number in range(4):
         _git(roots.project, "commit", "--quiet", "--allow-empty", "-m", f"c{number}")
-    trunk = views_in(await open_sandbox(home), home)("task", roots)
-    look = ProjectLook(roots, places, lambda: trunk.files, view=trunk)
-    run = await trunk.run(Program(("bash", "-c", "git bisect start HEAD HEAD~3 >&2 && git rev-parse HEAD")))
-    (line,) = (await look.look("go on")).changed.splitlines()
-    assert line.startswith(f"in .git: HEAD moved from branch main to {run.stdout.text[:10]}; ")
-    assert " made" not in line
-    assert "under way (BISECT_" in line and "objects" not in line
-    assert "under way (BISECT_" in await EvidenceInView(trunk, places, trunk).difference()
-    commit = "git -c user.name=a -c user.email=a@b.c commit --quiet --allow-empty -m x"
-    await trunk.run(Program(("bash", "-c", f"git bisect reset; {commit}")))
-    (line,) = (await look.look("go on")).changed.splitlines()
-    assert line.startswith("in .git: branch main moved from") and "under way" not in line
-    await trunk.close()
+    async with real_workspace(roots) as workspace:
+        look = ProjectLook(roots, places, lambda: workspace.files, workspace=workspace)
+        run = await bash(workspace, "git bisect start HEAD HEAD~3 >&2 && git rev-parse HEAD")
+        (line,) = (await look.look("go on")).changed.splitlines()
+        assert line.startswith(f"in .git: HEAD moved from branch main to {run.stdout.text[:10]}; ")
+        assert " made" not in line
+        assert "under way (BISECT_" in line and "objects" not in line
+        assert "under way (BISECT_" in await WorkspaceEvidence(workspace, places).difference()
+        commit = "git -c user.name=a -c user.email=a@b.c commit --quiet --allow-empty -m x"
+        await bash(workspace, f"git bisect reset; {commit}")
+        (line,) = (await look.look("go on")).changed.splitlines()
+        assert line.startswith("in .git: branch main moved from") and "under way" not in line
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
+@ONLY_LINUX
 async def test_what_a_check_writes_is_told_and_goes(roots: Roots, places: Places) -> None:
     """Its exit code counts; what it made, changed and deleted is told, and what it wrote again as it was is not."""
-    home = roots.home / ".artoo"
     for name in ("same", "other", "gone", "touched"):
         (roots.project / name).write_text("1")
-    trunk = views_in(await open_sandbox(home), home)("task", roots)
-    source = EvidenceInView(trunk, places, trunk)
-    build = "printf 1 > same; printf 2 > other; rm gone; touch touched; mkdir out; printf 3 > out/new"
-    view = await source.command(build)
-    told = [path.removeprefix(f"{roots.project}/") for path in view.written]
-    assert (view.exit_code, sorted(told)) == (0, ["gone", "other", "out/", "out/new"])
-    assert sorted(os.listdir(roots.project)) == ["gone", "other", "same", "touched"]  # noqa: PTH208
-    assert (await source.file("out/new")).exists is False
+    async with real_workspace(roots) as workspace:
+        source = WorkspaceEvidence(workspace, places)
+        build = "printf 1 > same; printf 2 > other; rm gone; touch touched; mkdir out; printf 3 > out/new"
+        view = await source.command(build)
+        told = [path.removeprefix(f"{roots.project}/") for path in view.written]
+        assert (view.exit_code, sorted(told)) == (0, ["gone", "other", "out/", "out/new"])
+        assert sorted(os.listdir(roots.project)) == ["gone", "other", "same", "touched"]  # noqa: PTH208
+        assert (await source.file("out/new")).exists is False
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")
-@pytest.mark.parametrize("forked", [False, True])
-async def test_what_somebody_else_changed_is_not_told_as_the_tasks(
-    roots: Roots, places: Places, forked: bool
-) -> None:
+@ONLY_LINUX
+async def test_what_somebody_else_changed_is_not_told_as_the_tasks(roots: Roots, places: Places) -> None:
     """Whoever judges, and whoever goes on, knows of a save meanwhile; of the task's own changes nothing is said."""
-    home = roots.home / ".artoo"
     git = "git -c user.name=u -c user.email=u@localhost"
     (roots.project / "list.txt").write_text("bread\n")
     (roots.project / "own.txt").write_text("own\n")
     _outside(roots, f"git init -q -b main .; git add .; {git} commit -qm base")
-    trunk = views_in(await open_sandbox(home), home)("task", roots)
-    await trunk.run(Program(("bash", "-c", "echo before >> own.txt")))
-    view = trunk.fork("s") if forked else trunk
-    script = f"echo milk >> list.txt; echo x >> own.txt; echo new > new.txt; {git} commit -qm task list.txt"
-    await view.run(Program(("bash", "-c", script)))
-    source = EvidenceInView(view, places, trunk, (lambda: trunk.files) if forked else RealFiles)
-    look = ProjectLook(roots, places, lambda: view.files, view=view, before=source.before)
-    assert "somebody" not in await source.difference() + (await look.look("go on")).changed
-    _outside(roots, f"echo eggs >> list.txt; echo theirs > new.txt; {git} commit -qm person list.txt")
-    told = (await source.difference()).splitlines()
-    records, *files = [line for line in told if "somebody else" in line]
-    assert records.startswith("in .git: branch main moved")
-    assert [line.partition(":")[0] for line in files] == ["list.txt", "new.txt"]
-    assert told[told.index(files[0]) + 1] == "--- list.txt before"
-    others, git = [line for line in (await look.look("go on")).changed.splitlines() if "somebody else" in line]
-    assert others.endswith(": list.txt, new.txt") and git.startswith("in .git: branch main moved")
-    await trunk.close()
+    async with real_workspace(roots) as workspace:
+        await bash(workspace, "echo before >> own.txt")
+        script = f"echo milk >> list.txt; echo x >> own.txt; echo new > new.txt; {git} commit -qm task list.txt"
+        await bash(workspace, script)
+        source = WorkspaceEvidence(workspace, places)
+        look = ProjectLook(roots, places, lambda: workspace.files, workspace=workspace)
+        assert "somebody" not in await source.difference() + (await look.look("go on")).changed
+        _outside(roots, f"echo eggs >> list.txt; echo theirs > new.txt; {git} commit -qm person list.txt")
+        told = (await source.difference()).splitlines()
+        records, *files = [line for line in told if "somebody else" in line]
+        assert records.startswith("in .git: branch main moved")
+        assert [line.partition(":")[0] for line in files] == ["list.txt", "new.txt"]
+        assert told[told.index(files[0]) + 1] == "--- list.txt before"
+        others, git = [line for line in (await look.look("go on")).changed.splitlines() if "somebody else" in line]
+        assert others.endswith(": list.txt, new.txt") and git.startswith("in .git: branch main moved")
 
 
 def _outside(roots: Roots, script: str) -> None:

@@ -23,7 +23,7 @@ from artoo.tools.index import (
 )
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.walk import WalkLimits
-from artoo.world.union import RealFiles
+from artoo.workspace.files.rooted import real_files
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ async def test_the_walk_honours_ignore_files_and_bounds_its_results(roots: Roots
     (roots.home / "repo" / "build" / "made.txt").write_text("x")
     for number in range(MAX_FOUND + 20):
         (roots.home / "repo" / f"n{number}.txt").write_text("x")
-    found = await WalkIndex().search(IndexQuery("*.txt", (roots.home,)), RealFiles())
+    found = await WalkIndex().search(IndexQuery("*.txt", (roots.home,)), real_files())
     assert len(found.paths) == MAX_FOUND
     assert not found.complete
     assert not any("build" in path for path in found.paths)
@@ -97,7 +97,7 @@ async def test_spotlight_is_asked_and_its_answer_checked(documents: Path, tmp_pa
     script = f"""printf '%s\\n' "$@" > {log}
 printf '%s\\0' {documents}/gone.pdf "{documents}/Report 2024.pdf" {documents}/old/notes.txt /etc/report.pdf"""
     index = Spotlight(program(tmp_path / "bin", script), WalkIndex())
-    found = await index.search(IndexQuery("*.pdf", (documents,), FileKind.FILE), RealFiles())
+    found = await index.search(IndexQuery("*.pdf", (documents,), FileKind.FILE), real_files())
     assert found.paths == (str(documents / "Report 2024.pdf"),)
     assert found.how == "Spotlight"
     assert log.read_text().splitlines() == ["-0", "-onlyin", str(documents), 'kMDItemFSName == "*.pdf"c']
@@ -107,7 +107,7 @@ async def test_a_name_cannot_leave_its_place_in_the_condition(documents: Path, t
     """Quotes in a pattern are escaped for Spotlight."""
     log = tmp_path / "arguments"
     index = Spotlight(program(tmp_path / "bin", f"""printf '%s\\n' "$@" > {log}"""), WalkIndex())
-    await index.search(IndexQuery('a" || kMDItemFSName == "*', (documents,), whole_name=True), RealFiles())
+    await index.search(IndexQuery('a" || kMDItemFSName == "*', (documents,), whole_name=True), real_files())
     assert log.read_text().splitlines()[-1] == 'kMDItemFSName == "a\\" || kMDItemFSName == \\"*"c'
 
 
@@ -115,7 +115,7 @@ async def test_a_name_cannot_leave_its_place_in_the_condition(documents: Path, t
 async def test_plocate_falls_back_to_a_walk(documents: Path, tmp_path: Path, script: str) -> None:
     """No database, no answer and a crash end in a walk: a daily database does not prove absence."""
     index = Plocate(program(tmp_path / "bin", script), WalkIndex())
-    found = await index.search(IndexQuery("notes.txt", (documents,), whole_name=True), RealFiles())
+    found = await index.search(IndexQuery("notes.txt", (documents,), whole_name=True), real_files())
     assert found.paths == (str(documents / "old" / "notes.txt"),)
     assert "own walk" in found.how
 
@@ -125,7 +125,7 @@ async def test_plocate_is_asked_for_the_whole_name(documents: Path, tmp_path: Pa
     log = tmp_path / "arguments"
     script = f"""printf '%s\\n' "$@" > {log}; printf '%s\\0' {documents}/old/notes.txt"""
     index = Plocate(program(tmp_path / "bin", script), WalkIndex())
-    found = await index.search(IndexQuery("notes.txt", (documents,), whole_name=True), RealFiles())
+    found = await index.search(IndexQuery("notes.txt", (documents,), whole_name=True), real_files())
     assert (found.how, len(found.paths)) == ("plocate", 1)
     assert log.read_text().splitlines()[-2:] == ["--", "[n]otes.txt"]
 
@@ -133,9 +133,9 @@ async def test_plocate_is_asked_for_the_whole_name(documents: Path, tmp_path: Pa
 async def test_an_index_program_that_is_gone_or_never_stops_is_no_obstacle(documents: Path, tmp_path: Path) -> None:
     """A program that cannot start, or answers without end, is left for the walk or cut off."""
     query = IndexQuery("notes.txt", (documents,), whole_name=True)
-    assert (await Plocate(str(tmp_path / "nowhere"), WalkIndex()).search(query, RealFiles())).paths
+    assert (await Plocate(str(tmp_path / "nowhere"), WalkIndex()).search(query, real_files())).paths
     endless = Plocate(program(tmp_path / "bin", "yes /x/notes.txt | tr '\\n' '\\0'"), WalkIndex())
-    assert (await endless.search(query, RealFiles())).paths == (str(documents / "old" / "notes.txt"),)
+    assert (await endless.search(query, real_files())).paths == (str(documents / "old" / "notes.txt"),)
 
 
 @pytest.mark.parametrize(

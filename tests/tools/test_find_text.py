@@ -9,8 +9,9 @@ import pytest
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
+from artoo.ports.workspace import Files
 from artoo.tools.builtin.find_text import MAX_FILE_BYTES, MAX_MATCHES, FindText
-from artoo.world.union import RealFiles
+from artoo.workspace.files.rooted import RealFiles
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ async def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "closed.txt").write_text("needle")
     roots = Roots(home=tmp_path, workspace=tmp_path, project=tmp_path)
 
-    def denied(path: Path, limit: int) -> tuple[bytes, int]:
+    def denied(files: Files, path: Path, limit: int) -> tuple[bytes, int]:
         raise PermissionError(13, f"{path} is not read, nor {limit} bytes of it")
 
     monkeypatch.setattr("artoo.tools.builtin.find_text.read_limited", denied)

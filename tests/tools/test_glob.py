@@ -17,6 +17,7 @@ from artoo.tools.builtin.glob import Glob
 from artoo.tools.path_pattern import path_pattern
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
+from artoo.workspace.files.rooted import RealFiles
 
 
 def make(root: Path, *paths: str) -> None:
@@ -156,18 +157,17 @@ def test_hidden_entries_come_last_or_not_at_all(tmp_path: Path) -> None:
     assert walk.hidden_skipped == [".cache"]
 
 
-def test_unreadable_directories_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_directories_are_remembered(tmp_path: Path) -> None:
     """A directory that cannot be read is named; an unreadable root is an error."""
     make(tmp_path, "open/x", "shut/x")
-    listed = os.listdir
 
-    def listdir(path: Path) -> list[str]:
-        if path.name == "shut":
-            raise PermissionError(13, "Permission denied")
-        return listed(path)
+    class OneShut(RealFiles):
+        def names(self, directory: Path) -> tuple[str, ...]:
+            if directory.name == "shut":
+                raise PermissionError(13, "Permission denied")
+            return super().names(directory)
 
-    monkeypatch.setattr(os, "listdir", listdir)
-    walk = Walk(tmp_path)
+    walk = Walk(tmp_path, files=OneShut())
     assert "open/x" in [entry.path for entry in walk]
     assert walk.unreadable == ["shut"]
     with pytest.raises(ToolError, match="cannot list"):

@@ -8,7 +8,7 @@ from artoo.ports.sandbox import Roots
 from artoo.tools.guides import GUIDE_CHARACTERS
 from artoo.tools.look import ProjectLook
 from artoo.tools.origins import Origins
-from artoo.world.classify import Places
+from artoo.workspace.changes.path_class import Places
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from artoo.ports.sandbox import Roots
 from artoo.tools.listing import LISTING_CHARACTERS, Head, Snapshot, describe, named_in
 from artoo.tools.look import ProjectLook
 from artoo.tools.walk import Entry, Kind
-from artoo.world.classify import Places
+from artoo.workspace.changes.path_class import Places
 
 
 def files(*paths: str) -> tuple[Entry, ...]:

@@ -7,34 +7,32 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from real_workspaces import real_workspace
 from tool_doubles import MakeToolbox, said
 
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import View
+from artoo.ports.workspace import FileStat, Workspace
 from artoo.tools.gate import Gate
 from artoo.tools.look import ProjectLook
 from artoo.tools.looked_at import LookedAt
 from artoo.tools.registry import SubTaskToolbox
-from artoo.tools.standard import builtin_tools
-from artoo.world.choose import open_sandbox
-from artoo.world.classify import Places
-from artoo.world.opening import views_in
+from artoo.tools.standard import Shared, builtin_tools
+from artoo.workspace.changes.path_class import Places
+from artoo.workspace.files.rooted import real_files
 
 
 @pytest.fixture
-async def staged(roots: Roots) -> AsyncGenerator[View]:
-    """A real view: what the task writes is not in the person's files."""
-    home = roots.home / ".artoo"
-    view = views_in(await open_sandbox(home), home)("task", roots)
-    yield view
-    await view.close()
+async def staged(roots: Roots) -> AsyncGenerator[Workspace]:
+    """A real workspace: what the task writes is not in the user's files."""
+    async with real_workspace(roots) as workspace:
+        yield workspace
 
 
 @pytest.fixture
-def box(staged: View, make_toolbox: MakeToolbox) -> SubTaskToolbox:
-    return make_toolbox(other_view=staged)
+def box(staged: Workspace, make_toolbox: MakeToolbox) -> SubTaskToolbox:
+    return make_toolbox(other=staged)
 
 
 async def read(box: SubTaskToolbox) -> ToolCall:
@@ -76,7 +74,7 @@ async def test_what_was_never_shown_may_be_replaced(box: SubTaskToolbox, roots: 
     assert (await write(box, "new\n")).status is CallStatus.OK
 
 
-async def test_an_edit_takes_the_save_along(box: SubTaskToolbox, staged: View, roots: Roots) -> None:
+async def test_an_edit_takes_the_save_along(box: SubTaskToolbox, staged: Workspace, roots: Roots) -> None:
     """It is made from what stands there now."""
     notes = roots.project / "notes"
     notes.write_text("one\n")
@@ -84,9 +82,8 @@ async def test_an_edit_takes_the_save_along(box: SubTaskToolbox, staged: View, r
     notes.write_text("one\ntwo, by the person\n")
     edited = await box.call("edit_file", {"path": "notes", "old": "one", "new": "ONE"})
     assert edited.status is CallStatus.OK, said(edited)
-    place = staged.files.at(notes)
-    assert place is not None
-    assert place.read_text() == "ONE\ntwo, by the person\n"
+    with staged.files.open(notes) as file:
+        assert file.read() == b"ONE\ntwo, by the person\n"
 
 
 async def test_a_file_is_not_replaced_by_a_text_made_of_its_beginning(box: SubTaskToolbox, roots: Roots) -> None:
@@ -103,19 +100,26 @@ async def test_a_file_is_not_replaced_by_a_text_made_of_its_beginning(box: SubTa
 
 @pytest.mark.parametrize(("lines", "saved", "refused"), [(3, True, True), (3, False, False), (500, False, True)])
 async def test_a_file_that_a_prompt_shows_was_shown(
-    staged: View, roots: Roots, places: Places, lines: int, saved: bool, refused: bool
+    staged: Workspace, roots: Roots, places: Places, lines: int, saved: bool, refused: bool
 ) -> None:
     """Whole, or its first lines only."""
     notes = roots.project / "notes"
     notes.write_text("a line\n" * lines)
-    looked = LookedAt()
-    tools = {each.spec.name: each for each in builtin_tools(staged, Gate(), roots.home / ".artoo", looked=looked)}
-    await ProjectLook(roots, places, lambda: staged.files, whole_files=True, looked=looked).look("shorten notes")
+    shared = Shared.of(staged, Gate(), places)
+    tools = {each.spec.name: each for each in builtin_tools(shared)}
+    look = ProjectLook(roots, places, lambda: staged.files, whole_files=True, looked=shared.looked)
+    await look.look("shorten notes")
     if saved:
         notes.write_text("saved\n")
     expected = pytest.raises(ToolError, match="you saw it" if saved else "longer") if refused else nullcontext()
     with expected:
         await tools["write_file"].run({"path": "notes", "content": "short\n"})
+
+
+def stat_of(path: Path) -> FileStat:
+    found = real_files().stat(path)
+    assert found is not None
+    return found
 
 
 def test_memory_of_what_was_shown_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +129,9 @@ def test_memory_of_what_was_shown_is_bounded(tmp_path: Path, monkeypatch: pytest
     paths = [tmp_path / name for name in "abc"]
     for path in paths:
         path.write_text("x")
-        looked.showing(path, path)(True)
+        looked.showing(path, stat_of(path))(True)
     for path in paths:
         path.write_text("saved")
-    assert [bool(looked.why_not_replaced(path, path)) for path in paths] == [False, True, True]
+    assert [bool(looked.why_not_replaced(path, real_files().stat(path))) for path in paths] == [False, True, True]
     paths[2].unlink()
-    assert not looked.why_not_replaced(paths[2], paths[2])
+    assert not looked.why_not_replaced(paths[2], None)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tool_doubles import PlainView
+from tool_doubles import PlainWorkspace
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.ports.sandbox import Roots
 from artoo.tools.gate import Gate
 from artoo.tools.names import BUILTIN_NAMES, check_identities
-from artoo.tools.standard import Machine, builtin_tools, reaching_tools
+from artoo.tools.standard import Machine, Shared, builtin_tools, reaching_tools
+from artoo.workspace.changes.path_class import Places
 
 
 def test_every_tool_has_its_name_in_the_list(roots: Roots, tmp_path: Path) -> None:
     """Those of any platform; letters go by tools that only agents of a team have."""
     everything = Machine("darwin", lambda name: f"/usr/bin/{name}")
     tools = (
-        *builtin_tools(PlainView(roots), Gate(), tmp_path, machine=everything),
+        *builtin_tools(Shared.of(PlainWorkspace(roots), Gate(), Places.of(roots, tmp_path)), everything),
         *reaching_tools(Gate(), roots, {}, everything),
     )
     assert {tool.spec.name for tool in tools} | {"send_mail", "ask_agent"} == set(BUILTIN_NAMES)

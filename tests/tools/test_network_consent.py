@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 from gate_world import Person
 from http_git import git_server
-from tool_doubles import PlainView, StillClock
+from real_workspaces import real_workspace
+from tool_doubles import PlainWorkspace, StillClock
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.errors import ToolError
@@ -23,7 +24,7 @@ from artoo.contracts.plan import MustNot
 from artoo.ports.confirm import Questions
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Departure, Ticket
-from artoo.ports.world import View
+from artoo.ports.workspace import Workspace
 from artoo.runtime.answers import Answers
 from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
@@ -32,11 +33,10 @@ from artoo.tools.origins import Origins
 from artoo.tools.policy import Policies
 from artoo.tools.questions import AskNobody
 from artoo.tools.registry import Registry
-from artoo.tools.standard import builtin_tools
+from artoo.tools.standard import Shared, builtin_tools
 from artoo.tools.tool import Outcome
 from artoo.tools.wanted import Wanted, wanted, wanted_by
-from artoo.world.choose import open_sandbox
-from artoo.world.opening import views_in
+from artoo.workspace.changes.path_class import Places
 
 
 class _Policies:
@@ -48,14 +48,15 @@ class _Policies:
 
 
 class Net:
-    """One task's shell and python in its view, and what is heard of their network."""
+    """One task's shell and python in its workspace, and what is heard of their network."""
 
-    def __init__(self, view: View, questions: Questions, request: str = "") -> None:
+    def __init__(self, workspace: Workspace, questions: Questions, request: str = "") -> None:
         self.published: list[NetworkUsed] = []
         self.announced: list[Departure] = []
         self.network = Network(self.published.append)
         self.gate = Gate(questions, Origins(request))
-        tools = builtin_tools(view, self.gate, view.roots.home / ".artoo", self.network)
+        places = Places.of(workspace.roots, workspace.roots.home / ".artoo")
+        tools = builtin_tools(Shared.of(workspace, self.gate, places, self.network))
         self.box = Registry(tools, StillClock(), self.gate.origins.observe, self.gate).toolbox("s", MustNot())
 
     async def shell(self, command: str) -> ToolCall:
@@ -66,15 +67,12 @@ class Net:
 
 
 @pytest.fixture
-async def real(roots: Roots) -> AsyncGenerator[View]:
-    """A real view in a tier whose commands have a network of their own."""
-    home = roots.home / ".artoo"
-    sandbox = await open_sandbox(home)
-    if sandbox.tier not in ("bubblewrap", "namespaces"):
-        pytest.skip(f"commands have no network of their own in the sandbox here ({sandbox.tier})")
-    view = views_in(sandbox, home)("task", roots)
-    yield view
-    await view.close()
+async def real(roots: Roots) -> AsyncGenerator[Workspace]:
+    """A real workspace whose commands have a network of their own."""
+    async with real_workspace(roots) as workspace:
+        if workspace.backend != "bubblewrap":
+            pytest.skip(f"commands have no network of their own in the sandbox here ({workspace.backend})")
+        yield workspace
 
 
 @pytest.mark.parametrize(
@@ -117,7 +115,7 @@ def test_what_cannot_be_asked_for(wanted: str, problem: str) -> None:
         wanted_by(f"# artoo hosts: {wanted}")
 
 
-async def test_without_consent_nothing_runs(real: View) -> None:
+async def test_without_consent_nothing_runs(real: Workspace) -> None:
     """Where nobody can be asked, nothing is run, and the record says what to allow."""
     net = Net(real, AskNobody())
     call = await net.shell("# artoo hosts: pypi.org git.example.org:9418\ntouch made; curl https://pypi.org")
@@ -128,7 +126,7 @@ async def test_without_consent_nothing_runs(real: View) -> None:
     assert (net.announced, net.published, net.network.went_out()) == ([], [], ())
 
 
-async def test_the_question_names_command_hosts_and_what_is_known(real: View) -> None:
+async def test_the_question_names_command_hosts_and_what_is_known(real: Workspace) -> None:
     """A person sees the whole command, every host and credential, and that nothing of it can be taken back."""
     person = Person([Consent.NO])
     net = Net(real, AskPerson(person))
@@ -146,7 +144,7 @@ async def test_the_question_names_command_hosts_and_what_is_known(real: View) ->
     assert len(person.asked) == 1
 
 
-async def test_a_host_that_data_named_shows_its_source(real: View) -> None:
+async def test_a_host_that_data_named_shows_its_source(real: Workspace) -> None:
     """A host that a tool's output named first, and not the request, is shown with it."""
     person = Person([Consent.NO])
     net = Net(real, AskPerson(person), request="update the packages")
@@ -155,7 +153,7 @@ async def test_a_host_that_data_named_shows_its_source(real: View) -> None:
     assert "evil.example.org" in (person.asked[0].source or "")
 
 
-async def test_without_hosts_the_record_says_how_to_ask(real: View) -> None:
+async def test_without_hosts_the_record_says_how_to_ask(real: Workspace) -> None:
     """A command that failed for want of a network says what its first line should be; others do not."""
     net = Net(real, AskNobody())
     for call in (
@@ -172,7 +170,7 @@ async def test_without_hosts_the_record_says_how_to_ask(real: View) -> None:
     assert net.published == []
 
 
-async def test_a_place_that_cannot_be_written_is_told_from_those_that_can(real: View) -> None:
+async def test_a_place_that_cannot_be_written_is_told_from_those_that_can(real: Workspace) -> None:
     """A command that failed on a read-only file system says where commands write; one that succeeded does not."""
     net = Net(real, AskNobody())
     call = await net.shell("touch /usr/made")
@@ -181,7 +179,7 @@ async def test_a_place_that_cannot_be_written_is_told_from_those_that_can(real: 
     assert "commands write" not in ((await net.shell("touch /usr/made || true")).reason or "")
 
 
-async def test_what_is_sent_is_on_record(real: View) -> None:
+async def test_what_is_sent_is_on_record(real: Workspace) -> None:
     """Each connection is reported with call, host and bytes, refused ones too; the task knows what went out."""
     with git_server(real.roots.home) as port:
         net = Net(real, _Policies(f"network 127.0.0.1:{port}"))
@@ -217,7 +215,7 @@ def test_an_option_is_asked_for_beside_those_that_were_given() -> None:
     assert "a.example" not in said
 
 
-async def test_a_credential_passes_only_when_named(real: View, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_credential_passes_only_when_named(real: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A variable that looks like a key reaches a command only by consent, and only that command."""
     monkeypatch.setenv("FORGE_TOKEN", "s3cret")
     net = Net(real, _Policies("network a.org", "credential FORGE_TOKEN"))
@@ -230,7 +228,7 @@ async def test_a_credential_passes_only_when_named(real: View, monkeypatch: pyte
 def test_a_network_makes_it_another_act(roots: Roots) -> None:
     """What failed without a network is not the target that is blocked when it is asked for with one."""
     assert str(Wanted()) == ""
-    net = Net(PlainView(roots), AskNobody())
+    net = Net(PlainWorkspace(roots), AskNobody())
     tools = net.box.tools
     assert tools["shell"].target({"command": "pip install x"}) != tools["shell"].target(
         {"command": "# artoo hosts: pypi.org\npip install x"}
@@ -257,7 +255,7 @@ def _index() -> str:
         pytest.skip(f"the package index of this machine ({url}) cannot be reached: {error}")
 
 
-async def test_pip_installs_by_consent(real: View) -> None:
+async def test_pip_installs_by_consent(real: Workspace) -> None:
     """pip installs a package from this machine's index: not without consent, with it, and on record."""
     host = urlsplit(await asyncio.to_thread(_index)).netloc.rpartition("@")[2]
     hosts = [host, "files.pythonhosted.org"] if host == "pypi.org" else [host]
@@ -278,7 +276,7 @@ async def test_pip_installs_by_consent(real: View) -> None:
     assert all(one.refused is None for one in net.published)
 
 
-async def test_git_pushes_by_consent(real: View, tmp_path: Path) -> None:
+async def test_git_pushes_by_consent(real: Workspace, tmp_path: Path) -> None:
     """git pushes over http: not without consent, with it, and on record."""
     work = tmp_path / "served" / "work.git"
     await asyncio.to_thread(run, "git", "init", "-q", "--bare", work)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from hypothesis import given
@@ -15,7 +17,8 @@ from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.read_file import ReadFile
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.text_file import decode
-from artoo.world.classify import Places
+from artoo.workspace.changes.path_class import Places
+from artoo.workspace.files.rooted import RealFiles
 
 
 async def read(toolbox: SubTaskToolbox, path: str, lines: str | None = None) -> ToolCall:
@@ -227,8 +230,8 @@ async def test_an_unreadable_file_says_so(
     """Missing permission is told as that."""
     (roots.project / "closed.txt").write_text("x")
 
-    def denied(path: object, flags: int, mode: int = 0o777) -> int:
+    def denied(files: RealFiles, path: Path) -> BinaryIO:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(os, "open", denied)
+    monkeypatch.setattr(RealFiles, "open", denied)
     assert said(await read(toolbox, "closed.txt")) == "closed.txt cannot be read: Permission denied"

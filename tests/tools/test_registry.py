@@ -11,24 +11,24 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_doubles import MakeToolbox, PlainView, StillClock, roots_in
+from tool_doubles import MakeToolbox, PlainWorkspace, StillClock, roots_in
 
 from artoo.contracts.changes import Change
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError, SandboxError, ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.contracts.plan import MustNot
-from artoo.ports.sandbox import ActNote
 from artoo.ports.tools import Parameter, ToolSpec, own_names
 from artoo.ports.waiting import waiting_for_a_person
-from artoo.ports.world import Program, ViewRun, unnoted
+from artoo.ports.workspace import Command, Process
 from artoo.testing.asking import AskPerson
 from artoo.tools.asking import Asking
 from artoo.tools.gate import Gate
 from artoo.tools.registry import MAX_ARGUMENT, Registry, SubTaskToolbox
-from artoo.tools.standard import builtin_tools
+from artoo.tools.standard import Shared, builtin_tools
 from artoo.tools.threads import MAX_THREADS, in_thread
 from artoo.tools.tool import Arguments, Outcome
+from artoo.workspace.changes.path_class import Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,8 @@ def test_tools_come_by_priority() -> None:
 async def test_the_built_in_tools_have_the_order_of_the_specification(toolbox: SubTaskToolbox) -> None:
     """Index search, glob, read and write, then the programs."""
     names = [spec.name for spec in toolbox.specs]
-    assert names == ["find_files", "glob", "find_text", "read_file", "write_file", "edit_file", "shell", "python"]
+    files = ["find_files", "glob", "find_text", "read_file", "write_file", "edit_file"]
+    assert names == [*files, "shell", "python", "process"]
 
 
 async def test_no_alias_is_another_name(toolbox: SubTaskToolbox) -> None:
@@ -349,8 +350,8 @@ def test_any_argument_ends_as_a_record(text: str) -> None:
     """Whatever text a model sends (lone surrogates, NULs, nothing), every tool answers with a storable record."""
     with tempfile.TemporaryDirectory() as place:
         roots = roots_in(Path(place))
-        home = roots.home / ".artoo"
-        tools = builtin_tools(NoSandbox(roots), Gate(), home)
+        places = Places.of(roots, roots.home / ".artoo")
+        tools = builtin_tools(Shared.of(NoSandbox(roots), Gate(), places))
         box = Registry(tools, StillClock()).toolbox("s", MustNot(targets=(("shell", text), ("read_file", text))))
         for spec in box.specs:
             arguments = dict.fromkeys((one.name for one in spec.parameters if one.required), text)
@@ -358,13 +359,11 @@ def test_any_argument_ends_as_a_record(text: str) -> None:
             call.model_dump_json()
 
 
-class NoSandbox(PlainView):
+class NoSandbox(PlainWorkspace):
     """Runs nothing."""
 
-    async def run(self, program: Program) -> ViewRun:
+    async def start(self, command: Command) -> Process:
         raise SandboxError("nothing runs here")
 
-    async def write(
-        self, path: Path, content: bytes, note: Callable[[tuple[Change, ...]], ActNote | None] = unnoted
-    ) -> tuple[Change, ...]:
+    async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
         raise SandboxError("nothing is written here")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from gate_world import Person
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_doubles import PlainView, StillClock, changed
+from tool_doubles import PlainWorkspace, StillClock
 
-from artoo.contracts.changes import Node
 from artoo.contracts.confirmation import (
     NOBODY,
     PERSON,
@@ -24,18 +23,19 @@ from artoo.contracts.confirmation import (
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall, ToolStarted
 from artoo.contracts.plan import MustNot
 from artoo.ports.confirm import Questions
-from artoo.ports.sandbox import ActNote, Roots
+from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Departure, Ticket
 from artoo.testing.asking import AskPerson
 from artoo.tools.asking import Asking, always
 from artoo.tools.gate import AGAIN, Gate
-from artoo.tools.past import AskFirst, Consented, Past, RunAgain
+from artoo.tools.past import AskFirst, Consented, Interrupted, Past, RunAgain
 from artoo.tools.questions import AskNobody
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.resumed import Resumed
-from artoo.tools.standard import builtin_tools
+from artoo.tools.standard import Shared, builtin_tools
 from artoo.tools.under_way import UnderWay, digest_of_call, under_way
 from artoo.tools.user_tools import tool, user_tool
+from artoo.workspace.changes.path_class import Places
 
 
 def started(effects: CallEffects, act: str = "s/1", text: str = "hello") -> ToolStarted:
@@ -52,12 +52,12 @@ def past(effects: CallEffects, **more: object) -> Past:
     [
         (Past(), None),
         (past(CallEffects.NONE), RunAgain()),
-        (past(CallEffects.STAGED), RunAgain()),
+        (past(CallEffects.STAGED), Interrupted(started(CallEffects.STAGED))),
         (past(CallEffects.OUTSIDE), AskFirst(started(CallEffects.OUTSIDE))),
     ],
 )
 def test_what_follows_for_each_kind_of_call(before: Past, verdict: object) -> None:
-    """Reading is repeated, the journal decides about staged changes, and nobody but a person about the rest."""
+    """Reading is repeated, work in the workspace is reported, and nobody but a person decides about the rest."""
     assert before.verdict("s/1") == verdict
     assert before.verdict("s/2") is None
 
@@ -149,68 +149,38 @@ async def test_what_the_log_has_redacted_is_not_run() -> None:
     assert "[redacted]" in (call.reason or "")
 
 
-# --- calls whose changes are in the view ------------------------------------------------------------------------
+# --- calls in the workspace -------------------------------------------------------------------------------------
 
 
 CALLS = (
-    ("shell", {"command": "echo b >> a.txt; grep c a.txt"}),
+    ("shell", {"command": "echo b >> a.txt"}),
     ("python", {"code": "print(open('a.txt', 'a').write('b'))"}),
     ("write_file", {"path": "a.txt", "content": "b"}),
     ("edit_file", {"path": "a.txt", "old": "a", "new": "b"}),
 )
 
 
-async def in_view(
-    view: PlainView, before: Past, name: str, arguments: dict[str, str], act: str = "s/1"
-) -> ToolCall:
+async def in_workspace(roots: Roots, before: Past, name: str, arguments: dict[str, str], act: str) -> ToolCall:
     gate = Gate()
-    tools = builtin_tools(view, gate, view.roots.home / ".artoo")
+    places = Places.of(roots, roots.home / ".artoo")
+    tools = builtin_tools(Shared.of(PlainWorkspace(roots), gate, places))
     box = Registry(tools, StillClock(), gate=gate, resumed=Resumed(before, gate)).toolbox("s", MustNot())
     return await box.call(name, arguments, Ticket(act, lambda departure: None))
 
 
 @pytest.mark.parametrize(("name", "arguments"), CALLS, ids=[name for name, _ in CALLS])
-async def test_what_the_view_has_is_answered_and_not_done_again(
+async def test_a_call_in_the_workspace_that_was_cut_off_is_told_and_not_repeated(
     roots: Roots, name: str, arguments: dict[str, str]
 ) -> None:
-    """The record is the one that was lost; the file is left as it is, also where the log does not know the call."""
+    """What it had done stays; the model may make the same call again, and then it runs."""
     file = roots.project / "a.txt"
     file.write_text("a\n")
-    view = PlainView(roots, reported=(changed(file, before=Node.FILE),))
-    first = await in_view(view, Past(), name, arguments)
-    after = file.read_text()
-    assert first.changes == (str(file),)
-    for before in (past(CallEffects.STAGED, notes=view.noted), Past(notes=view.noted)):
-        again = await in_view(view, before, name, arguments)
-        assert (again, file.read_text()) == (first, after)
-
-
-async def test_another_call_under_a_noted_act_is_not_run(roots: Roots) -> None:
-    """It is believed neither that this call was made nor that nothing was; the act after it is free."""
-    file = roots.project / "a.txt"
-    view = PlainView(roots, reported=(changed(file),))
-    await in_view(view, Past(), "shell", {"command": "echo 1 >> a.txt"})
-    other = {"command": "echo 2 >> a.txt"}
-    call = await in_view(view, Past(notes=view.noted), "shell", other)
-    assert (call.status, file.read_text()) == (CallStatus.INTERRUPTED, "1\n")
-    assert "another call took effect" in (call.reason or "")
-    broken = {"s/1": replace(view.noted["s/1"], outcome="{")}
-    call = await in_view(view, Past(notes=broken), "shell", {"command": "echo 1 >> a.txt"})
-    assert (call.status, file.read_text()) == (CallStatus.INTERRUPTED, "1\n")
-    assert (await in_view(view, Past(notes=view.noted), "shell", other, "s/2")).status is CallStatus.OK
-    assert file.read_text() == "1\n2\n"
-
-
-async def test_a_noted_act_outside_is_not_asked_about() -> None:
-    """How it ended is known: nobody is asked, neither about it nor about the same call later."""
-    note = ActNote("s/1", digest_of_call("send", "hello"), '{"output": "sent"}')
-    person = Person([Consent.ONCE])
-    sender = Sender(past(CallEffects.OUTSIDE, notes={"s/1": note}), AskPerson(person))
-    box = sender.box()
-    call = await sender.call(box)
-    assert (call.status, call.output, sender.sent, person.asked) == (CallStatus.OK, "sent", [], [])
-    await sender.call(box, "s/2")
-    assert [question.title for question in person.asked] == ["tool send"]
+    before = past(CallEffects.STAGED)
+    call = await in_workspace(roots, before, name, arguments, "s/1")
+    assert (call.status, file.read_text()) == (CallStatus.INTERRUPTED, "a\n")
+    assert "was under way when artoo was interrupted" in (call.reason or "")
+    again = await in_workspace(roots, before, name, arguments, "s/2")
+    assert (again.status, file.read_text() != "a\n") == (CallStatus.OK, True)
 
 
 # --- answers ----------------------------------------------------------------------------------------------------
@@ -241,7 +211,7 @@ async def test_a_yes_given_once_holds_for_its_act_alone() -> None:
     """Once: the same digest, the same act, one time; not for another act, not a second time."""
     person = Person([Consent.ONCE] * 9)
     gate = Gate(AskPerson(person))
-    gate.restore(past(CallEffects.STAGED, consented=(answered("d", Consent.ONCE, "s/1"),)))
+    gate.restore(Past(consented=(answered("d", Consent.ONCE, "s/1"),)))
     assert await asks(gate, "d", "s/2", person)
     assert await asks(gate, "other", "s/1", person)
     assert not await asks(gate, "d", "s/1", person)
@@ -252,14 +222,14 @@ async def test_a_yes_given_once_holds_for_its_act_alone() -> None:
     "before",
     [
         past(CallEffects.OUTSIDE, consented=(answered("d", Consent.ONCE, "s/1"),)),
-        Past(notes={"s/1": ActNote("s/1", "", "")}, consented=(answered("d", Consent.ONCE, "s/1"),)),
+        past(CallEffects.STAGED, consented=(answered("d", Consent.ONCE, "s/1"),)),
         Past(ended=frozenset({"s/1"}), consented=(answered("d", Consent.ONCE, "s/1"),)),
         Past(consented=(answered("d", Consent.ONCE, ""),)),
         Past(consented=(answered("d", Consent.NO, "s/1", NOBODY),)),
         Past(consented=(answered("d", Consent.ONCE, "s/1", f"{POLICY}overwrite d"),)),
         Past(consented=(answered("d", Consent.TASK, "s/1", verb=AGAIN),)),
     ],
-    ids=["outside", "noted", "recorded", "no call", "nobody", "policy", "again"],
+    ids=["outside", "in the workspace", "recorded", "no call", "nobody", "policy", "again"],
 )
 async def test_answers_that_are_used_up_or_were_nobodys_do_not_hold(before: Past) -> None:
     """An act that took effect has used its yes; nobody's no and a policy's yes are found again, or not."""

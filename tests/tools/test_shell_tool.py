@@ -7,32 +7,34 @@ import errno
 import os
 
 import pytest
-from tool_doubles import MakeToolbox, PlainView, said
+from tool_doubles import MakeToolbox, PlainWorkspace, said
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.failure import FailureClass
-from artoo.ports.sandbox import Limits, Roots
+from artoo.ports.sandbox import Roots
+from artoo.ports.workspace import CommandLimits
 from artoo.tools.builtin.python import Python
-from artoo.tools.builtin.shell import Shell
 from artoo.tools.gate import Gate
-from artoo.tools.in_view import CommandsInView
-from artoo.tools.index import WalkIndex
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.signalled import signalled
-from artoo.tools.standard import Machine, builtin_tools
+from artoo.tools.standard import Machine, Shared, builtin_tools
+from artoo.tools.workspace_commands import WorkspaceCommands
+from artoo.workspace.changes.path_class import Places
 
 
 def _created(path: str, *traits: Trait) -> Change:
     return Change(kind=ChangeKind.CREATED, path=path, node=Node.FILE, path_class=PathClass.PROJECT, traits=traits)
 
 
-async def test_a_command_runs_in_the_project(toolbox: SubTaskToolbox, roots: Roots, view: PlainView) -> None:
+async def test_a_command_runs_in_the_project(
+    toolbox: SubTaskToolbox, roots: Roots, workspace: PlainWorkspace
+) -> None:
     """The project root is the current directory, and nothing is held back."""
     call = await toolbox.call("shell", {"command": "pwd; false"})
     assert call.output.strip() == str(roots.project)
     assert (call.status, call.exit_code, call.identity) == (CallStatus.ERROR, 1, ("shell:pwd", "shell:false"))
-    assert [program.read_only for program in view.programs] == [False]
+    assert [command.unconfined for command in workspace.commands] == [False]
 
 
 @pytest.mark.parametrize(
@@ -99,17 +101,6 @@ async def test_a_wrong_path_in_a_command_is_explained(toolbox: SubTaskToolbox, r
         assert "copies: data/archive/sales.csv.bak" in (call.reason or "")
 
 
-async def test_a_command_that_never_ends_is_a_timeout_with_what_it_printed(
-    roots: Roots, make_toolbox: MakeToolbox
-) -> None:
-    """Partial output is kept and called incomplete."""
-    shell = Shell(CommandsInView(PlainView(roots)), roots, WalkIndex(), command_seconds=0.3)
-    call = await make_toolbox(tools=(shell,)).call("shell", {"command": "echo begun; sleep 60"})
-    assert call.status is CallStatus.TIMEOUT
-    assert call.output == "begun\n"
-    assert "incomplete" in (call.reason or "")
-
-
 async def test_huge_and_binary_output_is_bounded(toolbox: SubTaskToolbox) -> None:
     """Megabytes become head and tail; bytes become a description."""
     call = await toolbox.call("shell", {"command": "seq 1 300000"})
@@ -124,7 +115,7 @@ async def test_huge_and_binary_output_is_bounded(toolbox: SubTaskToolbox) -> Non
 async def test_what_a_command_changed_is_in_its_record(roots: Roots, make_toolbox: MakeToolbox) -> None:
     """Changes that somebody may have meant; a cache is none, and a command that failed may have changed things."""
     made = (_created("/p/out.txt"), _created("/p/__pycache__/a.pyc", Trait.DERIVED))
-    box = make_toolbox(other_view=PlainView(roots, reported=made))
+    box = make_toolbox(other=PlainWorkspace(roots, reported=made))
     for command, status in (("echo hi", CallStatus.OK), ("false", CallStatus.ERROR)):
         call = await box.call("shell", {"command": command})
         assert (call.status, call.changes, call.dropped) == (status, ("/p/out.txt",), ())
@@ -181,13 +172,13 @@ async def test_python_imports_what_the_project_has(toolbox: SubTaskToolbox, root
     ],
 )
 async def test_what_is_not_python_does_not_run(
-    toolbox: SubTaskToolbox, view: PlainView, code: str, says: str
+    toolbox: SubTaskToolbox, workspace: PlainWorkspace, code: str, says: str
 ) -> None:
     """A script with an error in its syntax comes back with the line, without having run."""
     call = await toolbox.call("python", {"code": code})
     assert call.status is CallStatus.ERROR
     assert says in (call.reason or "")
-    assert view.programs == []
+    assert workspace.commands == []
 
 
 async def test_a_python_error_is_named(toolbox: SubTaskToolbox) -> None:
@@ -223,23 +214,25 @@ async def test_a_script_is_the_main_module(toolbox: SubTaskToolbox) -> None:
 
 def test_equal_scripts_have_equal_targets(roots: Roots) -> None:
     """Comments and layout do not make another target."""
-    python = Python(CommandsInView(PlainView(roots)), roots)
+    python = Python(WorkspaceCommands(PlainWorkspace(roots)), roots)
     one = python.target({"code": "x=1 # one\nprint( x )"})
     assert one == python.target({"code": "```python\nx = 1\n\nprint(x)\n```"})
     assert python.target({"code": "not python (\n"}) == "not python ("
 
 
-def test_a_shell_is_offered_only_where_there_is_a_bash(roots: Roots) -> None:
+def test_a_shell_is_offered_only_where_there_is_a_bash(roots: Roots, places: Places) -> None:
     """Tools that cannot work here are not offered."""
     without = Machine(platform="linux", which=lambda name: None)
-    tools = builtin_tools(PlainView(roots), Gate(), roots.home / ".artoo", machine=without)
+    tools = builtin_tools(Shared.of(PlainWorkspace(roots), Gate(), places), without)
     assert "shell" not in [tool.spec.name for tool in tools]
 
 
-async def test_cancelling_a_command_leaves_an_interrupted_record(toolbox: SubTaskToolbox, view: PlainView) -> None:
+async def test_cancelling_a_command_leaves_an_interrupted_record(
+    toolbox: SubTaskToolbox, workspace: PlainWorkspace
+) -> None:
     """A command that was cut off is known to have been cut off."""
     task = asyncio.ensure_future(toolbox.call("shell", {"command": "sleep 60"}))
-    await asyncio.wait_for(view.begun.wait(), 10)
+    await asyncio.wait_for(workspace.begun.wait(), 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -266,9 +259,9 @@ async def test_the_text_of_a_program_is_no_path(toolbox: SubTaskToolbox) -> None
 async def test_a_file_of_another_group_says_how_it_can_be_written(
     toolbox: SubTaskToolbox, monkeypatch: pytest.MonkeyPatch, complaint: str, user: int, told: bool
 ) -> None:
-    """A plain user's view knows one group, and what the kernel says of others tells nobody that; also in a script
+    """A plain user's sandbox knows one group. What the kernel says of others does not tell that, also in a script
     that goes on."""
-    monkeypatch.setattr("artoo.tools.in_view.os.geteuid", lambda: user)
+    monkeypatch.setattr("artoo.tools.workspace_commands.os.geteuid", lambda: user)
     for end in ("false", "true"):
         call = await toolbox.call("shell", {"command": f'echo "{complaint}" >&2; {end}'})
         assert ("write_file writes it" in (call.reason or "")) is told, said(call)
@@ -278,7 +271,7 @@ async def test_a_command_that_a_limit_ended_says_which(toolbox: SubTaskToolbox) 
     """Instead of a bare exit code: the signal, the limit, and that the world ended it and not its approach."""
     call = await toolbox.call("shell", {"command": "ulimit -f 1; exec head -c 4096 /dev/zero > big"})
     assert (call.status, call.exit_code) == (CallStatus.ERROR, 153)
-    most = Limits().disk_bytes
+    most = CommandLimits().file_bytes
     assert call.reason == f"ended as by SIGXFSZ (File too large: no file may grow over {most} bytes here)"
     assert call.failure_class is FailureClass.ENVIRONMENTAL
 
@@ -289,7 +282,7 @@ async def test_a_command_that_a_limit_ended_says_which(toolbox: SubTaskToolbox) 
 )
 def test_only_signals_that_a_limit_sends_are_read_in_exit_codes(code: int, said: str | None) -> None:
     """Git ends with 129 by itself: that is no signal."""
-    told = signalled(code, Limits())
+    told = signalled(code, CommandLimits())
     assert told is None if said is None else told is not None and said in told
 
 
@@ -306,7 +299,9 @@ async def test_a_name_of_git_is_no_missing_file(
     assert (f"there is no {name}" in (call.reason or "")) is hinted
 
 
-async def test_a_directory_that_cannot_be_renamed_in_a_view_says_what_can_be_done(toolbox: SubTaskToolbox) -> None:
+async def test_a_directory_that_cannot_be_renamed_in_a_workspace_says_what_can_be_done(
+    toolbox: SubTaskToolbox,
+) -> None:
     """git mv takes the rename of a directory for something that always works; an overlay refuses it."""
     complaint = f"fatal: renaming 'pkg' failed: {os.strerror(errno.EXDEV)}"
     call = await toolbox.call("shell", {"command": f'echo "{complaint}" >&2; exit 128'})

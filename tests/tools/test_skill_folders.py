@@ -11,9 +11,9 @@ from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.skill import LONGEST_LIST, PART, ReadSkill, free_name, pieces
 from artoo.tools.skills import LARGEST, LONGEST_TEXT, MOST_FILES, MOST_PATHS, MOST_SKILLS, read_skill, skills_in
-from artoo.world.union import RealFiles
+from artoo.workspace.files.rooted import real_files
 
-FILES = RealFiles()
+FILES = real_files()
 
 
 def made(folder: Path, text: str, **files: str) -> Path:

@@ -9,7 +9,6 @@ from typing import TypeVar, cast
 from artoo.auditor import law as control
 from artoo.auditor.law import Law
 from artoo.auditor.notes import RoundNotes, SubTaskNotes, TaskNotes
-from artoo.contracts.clashes import as_joined
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.envelope import Envelope
@@ -22,7 +21,7 @@ from artoo.contracts.execution import (
     ToolCalled,
 )
 from artoo.contracts.memory import MemoryWritten
-from artoo.contracts.plan import DispatchManifest, Joined, Plan, SubTask
+from artoo.contracts.plan import DispatchManifest, Plan, SubTask
 from artoo.contracts.recording import Observed, Source, TaskOpened
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.roles import Role
@@ -90,8 +89,6 @@ def _medium(task: TaskNotes, envelope: Envelope) -> None:
             )
         case DispatchManifest() as manifest if task.round is not None:
             task.round.manifest = manifest
-        case Joined() as joined if task.round is not None and task.round.manifest is not None:
-            _joined(task, joined, task.round.manifest.intents)
         case OutcomeSummary() as summary:
             task.summaries[envelope.id] = summary
         case ReplanRequest() as request:
@@ -181,13 +178,6 @@ def _fast(task: TaskNotes, payload: SubTask | ExecutionResult | CorrectionSignal
             notes.outcome = payload
             notes.said.clear()
             notes.judge_said.clear()
-
-
-def _joined(task: TaskNotes, joined: Joined, intents: Mapping[str, str]) -> None:
-    """What lost its work in the join has failed, whatever was said of it before."""
-    for notes in map(task.of, joined.subtask_ids):
-        if notes.outcome is not None:
-            notes.outcome = as_joined(notes.outcome, joined.conflicts, intents)
 
 
 def _decided(task: TaskNotes, decided: Decided, envelope: Envelope) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from artoo.contracts.audit import Finding
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCalled
+from artoo.contracts.execution import SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import Plan, PlanRefused
 from artoo.contracts.solution import Directive, FinalResult
 
@@ -126,7 +126,7 @@ def _shown(value: float, least: float) -> str:
 def _samples(envelope: Envelope) -> Sequence[Sample]:
     match envelope.payload:
         case ToolCalled(call=call):
-            failed = call.status not in (CallStatus.OK, CallStatus.REFUSED)
+            failed = call.status.failed
             return [(f"executor/{call.tool} failures", float(failed), _RATE)]
         case ModelCalled() as called:
             return list(_of_call(called))

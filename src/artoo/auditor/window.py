@@ -11,7 +11,7 @@ from typing import Literal
 from artoo.contracts.audit import AuditReport, Finding, GapTrend, Nature, ToolHealth
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import MessagesDropped
-from artoo.contracts.execution import CallStatus, CorrectionSignal, ExecutionResult, SubTaskOutcome, ToolCalled
+from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTaskOutcome, ToolCalled
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import MemoryRead
 from artoo.contracts.roles import Role
@@ -55,7 +55,7 @@ class Window:
         match envelope.payload:
             case ToolCalled(call=call):
                 counts["calls"] += 1
-                counts["failed calls"] += call.status not in (CallStatus.OK, CallStatus.REFUSED)
+                counts["failed calls"] += call.status.failed
             case ExecutionResult() as result:
                 counts["execution failures"] += result.status == "failed"
             case SubTaskOutcome() as outcome if outcome.corrections:

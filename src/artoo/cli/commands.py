@@ -25,6 +25,8 @@ COMMANDS: dict[str, Mounted] = {
     "apply": Mounted("artoo.cli.settle_commands", "apply", "Apply what a task changed, or a part of it."),
     "discard": Mounted("artoo.cli.settle_commands", "discard", "Drop what a task changed."),
     "undo": Mounted("artoo.cli.undo_command", "undo", "Put back what a task changed."),
+    "ps": Mounted("artoo.cli.running_commands", "ps", "Show what tasks left running."),
+    "stop": Mounted("artoo.cli.running_commands", "stop", "Stop what a task left running."),
     "laws": Mounted("artoo.cli.laws_command", "laws", "Show the Four Laws and what enforces them."),
     "log": Mounted("artoo.cli.log_command", "log", "Look at what tasks did."),
     "audit": Mounted("artoo.cli.audit_command", "audit", "What the Auditor saw; proof that nothing is missing."),

@@ -14,9 +14,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import ApplyMode
 from artoo.prompts.library import require_shipped
 from artoo.runtime.config import Config
-from artoo.runtime.config_file import load_config
+from artoo.runtime.config_file import APPLY_ALL, load_config
 from artoo.runtime.home import CONFIG_NAME
 
 OLDEST_PYTHON = (3, 11)
@@ -78,6 +79,16 @@ def home(directory: Path) -> Finding:
     if stat.S_IMODE(directory.stat().st_mode) & 0o077:
         return Finding("home", State.WARN, f"{directory} can be read by others", f"chmod 700 {directory}")
     return Finding("home", State.OK, str(directory))
+
+
+def apply(config: Config) -> Finding:
+    """What takes effect without approval."""
+    if config.apply is not ApplyMode.ALL:
+        return Finding(
+            "apply", State.OK, f"{config.apply} ({APPLY_ALL} approves everything, for containers and CI)"
+        )
+    detail = "all: everything in project and output folder takes effect without approval"
+    return Finding("apply", State.WARN, detail, "outside of a container or CI: unset ARTOO_APPLY")
 
 
 def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Finding, Config | None]:

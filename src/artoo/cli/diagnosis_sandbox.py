@@ -1,4 +1,4 @@
-"""How commands are contained on this machine (Law 1), and why not better."""
+"""How commands are confined on this machine (Law 1), and why not better."""
 
 from __future__ import annotations
 
@@ -8,40 +8,41 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from artoo.cli.diagnosis import Finding, State
-from artoo.ports.sandbox import TierDiagnosis, TierName
+from artoo.ports.workspace import BackendName
+from artoo.sandbox.backends.diagnostics import BackendDiagnosis
 
-MEANINGS: dict[TierName, str] = {
+_IN_A_COPY = "commands work in a copy of the project; changes are shown before they happen; no network"
+MEANINGS: dict[BackendName, str] = {
     "bubblewrap": "changes are shown before they happen; no network",
-    "namespaces": "changes are shown before they happen; no network",
-    "landlock": "commands run read-only first, then ask to run for real",
-    "seatbelt": "commands run read-only first, then ask to run for real",
-    "none": "nothing contains a command here: each one is asked about",
+    "landlock": _IN_A_COPY,
+    "seatbelt": _IN_A_COPY,
+    "none": "nothing confines a command here: each one is asked about",
 }
 
 
 async def sandbox(home: Path) -> list[Finding]:
-    """The active tier, and every better one that does not work here."""
-    from artoo.world.choose import diagnose
+    """Return the backend in use, and every better one that does not work here."""
+    from artoo.sandbox.backends.select import diagnose
 
     return [*findings_of(await diagnose(home)), await _bounds(), *_kept(home)]
 
 
 async def _bounds() -> Finding:
-    """Who counts a command's memory and processes: the kernel, or artoo."""
-    from artoo.world.cgroup import place
+    """Return who counts the memory and processes of commands: the kernel, or artoo."""
+    from artoo.sandbox.limits.cgroup import group_parent
 
-    found = await asyncio.to_thread(place)
-    if found.parent is not None:
+    found = await asyncio.to_thread(group_parent)
+    if found.path is not None:
         return Finding(
-            "bounds", State.OK, f"memory and tasks of commands are held by the kernel, below {found.parent}"
+            "bounds", State.OK, f"memory and tasks of commands are held by the kernel, below {found.path}"
         )
     what = f"memory and tasks of commands are counted ten times a second, for {found.why}"
     return Finding("bounds", State.OK, what, found.remedy)
 
 
 def _kept(home: Path) -> list[Finding]:
-    """Where what waits for a yes lies, when that does not last."""
-    from artoo.world.mounts import MountTable
+    """Return where what is pending lies, when that does not last."""
+    from artoo.sandbox.reading.mount_table import MountTable
 
     if not MountTable.read().in_memory(os.fsencode(home.resolve())):
         return []
@@ -49,12 +50,12 @@ def _kept(home: Path) -> list[Finding]:
     return [Finding("home", State.WARN, what, "set ARTOO_HOME to a directory on a disk")]
 
 
-def findings_of(tiers: Sequence[TierDiagnosis]) -> list[Finding]:
-    """`tiers` are tried afresh, best first; the first one that works is used."""
+def findings_of(backends: Sequence[BackendDiagnosis]) -> list[Finding]:
+    """Return what is to be said of `backends`, which were tried best first: the first that works is used."""
     findings: list[Finding] = []
-    for tier in tiers:
-        if tier.works:
-            state = State.WARN if tier.tier == "none" else State.OK
-            return [*findings, Finding("sandbox", state, f"{tier.tier}: {MEANINGS[tier.tier]}")]
-        findings.append(Finding(tier.tier, State.WARN, f"does not work here: {tier.cause}", tier.remedy))
-    return [*findings, Finding("sandbox", State.FAIL, "no tier is known for this system")]
+    for one in backends:
+        if one.works:
+            state = State.WARN if one.backend == "none" else State.OK
+            return [*findings, Finding("sandbox", state, f"{one.backend}: {MEANINGS[one.backend]}")]
+        findings.append(Finding(one.backend, State.WARN, f"does not work here: {one.cause}", one.remedy))
+    return [*findings, Finding("sandbox", State.FAIL, "no way to confine commands is known for this system")]

@@ -48,7 +48,13 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
     to_fetch = 0
     if config is not None:
         answering, to_fetch = await models(config, environ)
-        findings += [*answering, diagnosis.workspace(config), *servers(config), *await team(config)]
+        findings += [
+            *answering,
+            diagnosis.workspace(config),
+            diagnosis.apply(config),
+            *servers(config),
+            *await team(config),
+        ]
     return [*findings, diagnosis.disk(home, to_fetch), diagnosis.terminal(environ)]
 
 
@@ -57,8 +63,11 @@ def _show(finding: Finding) -> None:
     shown = state if os.environ.get("NO_COLOR") else click.style(state, fg=COLOURS[finding.state])
     first, *rest = [part for line in finding.detail.splitlines() for part in _wrapped(line)] or [""]
     click.echo(f"{shown}  {finding.name:<15} {first}")
-    for line in [*rest, *_wrapped(f"> {finding.remedy}" if finding.remedy else "")]:
+    advice, _, to_type = finding.remedy.partition("\n")
+    for line in [*rest, *_wrapped(f"> {advice}" if advice else "")]:
         click.echo(f"{'':<{INDENT}}{line}")
+    if to_type:  # whole and from the first column: a command that is wrapped or indented cannot be pasted
+        click.echo(f"\n{to_type}\n")
 
 
 def _wrapped(text: str) -> list[str]:

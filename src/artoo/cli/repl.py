@@ -28,7 +28,7 @@ from artoo.runtime.config_endpoints import takes_images
 from artoo.runtime.config_file import load_config
 from artoo.runtime.options import RunOptions
 from artoo.runtime.sessions import Session, open_session
-from artoo.world.programs import own_environment, own_python
+from artoo.sandbox.reading.programs import own_environment, own_python
 
 
 def converse(*, name: str | None = None, latest: bool = False) -> int:

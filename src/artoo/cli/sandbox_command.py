@@ -69,7 +69,7 @@ def sandbox(
     seconds: float,
     command: tuple[str, ...],
 ) -> None:
-    """Run COMMAND as a task of its own: in a view of your files. What it would change is shown and asked about.
+    """Run COMMAND as a task of its own, in a workspace. What it would change is shown and asked about.
 
     One word is a line for bash, whose first line may ask for hosts (# artoo hosts: pypi.org); several are a program
     and its arguments. The exit code is the command's own. Of a
@@ -92,36 +92,38 @@ async def _run(
     command: tuple[str, ...], options: RunOptions, asked: Wanted, seconds: float, *, by_option: bool
 ) -> int:
     """Its exit code. `by_option`: a host that is missing is asked for by an option."""
+    from artoo.ports.workspace import MIB, SandboxLimits
     from artoo.runtime.expiring import keeping_of
     from artoo.runtime.settling import settle_earlier
     from artoo.runtime.system import UuidIds
+    from artoo.sandbox.backends.select import open_backend
     from artoo.tools.commands import Command
     from artoo.tools.gate import Gate
-    from artoo.tools.in_view import CommandsInView
     from artoo.tools.network import Network
     from artoo.tools.origins import Origins
     from artoo.tools.policy import Policies
     from artoo.tools.settler import Settler
-    from artoo.world.choose import open_sandbox
-    from artoo.world.opening import views_in
+    from artoo.tools.workspace_commands import WorkspaceCommands
+    from artoo.workspace.open import workspaces_in
 
     config = load_config()
     await settle_earlier(config)
     roots, task_id, line = _roots(config, options.workspace), UuidIds().new(), shlex.join(command)
     policies = Policies.parse((*config.allow, *options.allow), roots.project, roots.home)
     roots = replace(roots, opened=policies.opened())
-    most = config.limits.view_megabytes
-    view = views_in(await open_sandbox(config.home), config.home, megabytes=most)(task_id, roots)
+    limits = SandboxLimits(disk_bytes=config.limits.view_megabytes * MIB)
+    workspace = workspaces_in(await open_backend(config.home), config.home, limits=limits)(task_id, roots)
     asking, mode = dialogue(), options.mode(config.apply)
     told = _Told(Answers(policies, asking, mode), talks=asking is not None)
     used = Network(by_option=by_option)
-    runner = CommandsInView(view, Gate(told, Origins(line), advice=""), used)
+    runner = WorkspaceCommands(workspace, Gate(told, Origins(line), advice=""), used)
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
     settler = Settler(
-        view, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out, logged=False
+        workspace, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out, logged=False
     )
     with Interrupts() as interrupts:
-        running = asyncio.ensure_future(runner.run(Command(argv, seconds, env={}, network=asked)))
+        wanted_command = Command(argv, argv[-1], seconds=seconds, env={}, network=asked)
+        running = asyncio.ensure_future(runner.run(wanted_command))
         try:
             with interrupts.during(running.cancel):
                 outcome = await running
@@ -132,6 +134,7 @@ async def _run(
         except SandboxError:
             await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
             raise
+        await workspace.stop_processes()
         _say(outcome)
         for option in allowing(told.not_allowed):
             click.echo(ENGLISH.allow.format(line=option), err=True)
@@ -192,7 +195,7 @@ def _tell(settled: Settled, name: str) -> None:
 
 
 def _code(outcome: Outcome, settled: Settled) -> int:
-    if outcome.status is CallStatus.TIMEOUT:
+    if outcome.status is CallStatus.RUNNING:  # its time was over, and it was stopped
         return TIMED_OUT
     if outcome.dropped or outcome.exit_code is None:
         return outcome.exit_code or REFUSED

@@ -90,17 +90,17 @@ def forget(name: str) -> None:
 def _of(config: Config) -> tuple[Agreed, Found]:
     from artoo.ports.sandbox import Roots
     from artoo.runtime.skills import Agreed, project_skills
-    from artoo.world.classify import Places
-    from artoo.world.union import RealFiles
+    from artoo.workspace.changes.path_class import Places
+    from artoo.workspace.files.rooted import real_files
 
     roots = Roots(project=Path.cwd(), workspace=config.workspace_path, home=Path.home().resolve())
-    return Agreed(config.home), project_skills(RealFiles(), roots, Places.of(roots, config.home))
+    return Agreed(config.home), project_skills(real_files(), roots, Places.of(roots, config.home))
 
 
 def _own(config: Config) -> Found:
     from artoo.runtime.skills import HOME_FOLDER
     from artoo.tools.skills import skills_in
-    from artoo.world.union import RealFiles
+    from artoo.workspace.files.rooted import real_files
 
     folder = config.home / HOME_FOLDER
-    return skills_in(RealFiles(), folder, folder.resolve(), foreign=False)
+    return skills_in(real_files(), folder, folder.resolve(), foreign=False)

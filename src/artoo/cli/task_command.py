@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from artoo.contracts.settling import Review
     from artoo.runtime.team.office import Office
     from artoo.runtime.team.proposal import Proposal
-    from artoo.world.pending import SettledRecord
+    from artoo.workspace.settlement.history import SettledRecord
 
 UNSET = "unset"
 WIDE = 120
@@ -295,9 +295,9 @@ class _Shown:
 
 def _put_back(home: Path, task_id: str) -> tuple[SettledRecord, ...]:
     """What `artoo undo` took back of a task's files here: the board stands as it stood."""
-    from artoo.world.pending import settled_records
+    from artoo.workspace.settlement.history import settled_records
 
-    return tuple(one for one in settled_records(home / "views") if one.task_id == task_id and one.what == "undone")
+    return tuple(one for one in settled_records(home) if one.task_id == task_id and one.what == "undone")
 
 
 def _put_back_line(one: SettledRecord) -> str:

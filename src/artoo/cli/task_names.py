@@ -14,12 +14,13 @@ ID_SHOWN = 13
 def name_at(home: Path, task_id: str) -> str:
     """The shortest that names it to every command: no other task that waits, has a log or can be undone."""
     from artoo.tasklog.layout import tasks_directory
-    from artoo.world.undo import acted
-    from artoo.world.view_place import Views
+    from artoo.workspace.commit import tasks_with_records
+    from artoo.workspace.directory import Workspaces
 
     logs = tasks_directory(home)
     logged = [entry.name for entry in logs.iterdir()] if logs.is_dir() else []
-    return short_name(task_id, [*acted(home), *(place.task_id for place in Views(home).listed()), *logged])
+    pending = [directory.task_id for directory in Workspaces(home).listed()]
+    return short_name(task_id, [*tasks_with_records(home), *pending, *logged])
 
 
 def tasks_at(home: Path, most: int) -> list[str]:

@@ -59,11 +59,11 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
     """
     from artoo.contracts.confirmation import PERSON
     from artoo.runtime.undoing import can_be_undone, put_back, undoable_task, undone_already
-    from artoo.world.undo import damaged
+    from artoo.workspace.commit import unreadable
 
     config = load_config()
     known = can_be_undone(config)
-    for cause in damaged(config.home):
+    for cause in unreadable(config.home):
         say(one_line(cause))
     if list_:
         asked = {one.task_id: what_was_asked(config.home, one.task_id) for one in known}

@@ -100,7 +100,7 @@ def open_page(address: str, home: Path) -> None:
     import html
     import subprocess
 
-    from artoo.world.programs import own_environment, own_python, search_path
+    from artoo.sandbox.reading.programs import own_environment, own_python, search_path
 
     place = home / "web" / "open.html"
     target = html.escape(address, quote=True)

@@ -201,8 +201,9 @@ class Conflict(Contract):
 
 
 class Clash(Conflict):
-    """A path that two forks left differently, by the names of the forks: what `stands` made of it is there, what
-    `lost` did to it is not. Both are empty in logs of version 0.1.
+    """A path that two subtasks left differently, in logs of earlier versions.
+
+    The change of `stands` was kept, that of `lost` was not. Both are empty in logs of version 0.1.
     """
 
     stands: str = ""

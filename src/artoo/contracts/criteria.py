@@ -162,8 +162,6 @@ AGREES_WITH_EVIDENCE = "The result agrees with what the tools did"
 """Law 0 as a criterion: listed when facts stand against a result all of whose criteria have checks."""
 TWO_WAYS_AGREE = "Two independent ways agree"
 """Listed when a second way was due, and every criterion is decided without it."""
-NO_FILE_IN_COMMON = "Subtasks that run in parallel change no file in common"
-"""Listed when two of them have: the plan has to put them in an order."""
 
 
 def by_command(command: str) -> Criterion:

@@ -11,7 +11,7 @@ from pydantic import Field
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance, Mode, weakest
 from artoo.contracts.failure import FailureClass, failure_class, says_absent
-from artoo.contracts.findings import Found, Reason
+from artoo.contracts.findings import Reason
 from artoo.contracts.plan import Glance
 from artoo.contracts.printed import lengths_of_lists
 from artoo.contracts.roles import Role
@@ -33,13 +33,22 @@ WithheldBy = Literal["person", "nobody"]
 
 
 class CallStatus(StrEnum):
-    """How a tool call ended. Only `ok` can support a claim that something was done."""
+    """How a tool call ended. Only `ok` can support a claim that something was done.
+
+    `running`: the call's time was over and its command goes on as a process; nothing is known of its end yet.
+    """
 
     OK = "ok"
     ERROR = "error"
+    RUNNING = "running"
     TIMEOUT = "timeout"
     INTERRUPTED = "interrupted"
     REFUSED = "refused"
+
+    @property
+    def failed(self) -> bool:
+        """True if the call ran and ended badly."""
+        return self in (CallStatus.ERROR, CallStatus.TIMEOUT, CallStatus.INTERRUPTED)
 
 
 class ToolCall(Contract):
@@ -51,7 +60,9 @@ class ToolCall(Contract):
     head and tail; `total_bytes` counts all of both streams. `result_count` is set by searches.
     `changes` are the paths that the call created or changed, `bookkeeping` whether it changed git's own notes.
     `dropped` are those changes that were withheld, `withheld_by` whose no it was, if somebody was asked.
-    `self_contained`: what ran could see nothing but its own text.
+    `self_contained`: what ran could see nothing but its own text. `process` is the id of the process that still ran
+    when the call ended. `overlapped`: calls or processes of other subtasks ran at the same time, so that some of
+    `changes` may be theirs; their records name these paths too.
     """
 
     tool: str
@@ -73,6 +84,8 @@ class ToolCall(Contract):
     withheld_by: WithheldBy | None = None
     reason: str | None = None
     self_contained: bool = False
+    process: str = ""
+    overlapped: bool = False
 
     @property
     def never_ran(self) -> bool:
@@ -80,6 +93,11 @@ class ToolCall(Contract):
         it was made before, for its arguments. Such a call says nothing about the tools and targets that it names.
         """
         return self.status is CallStatus.REFUSED and self.withheld_by is None and not self.dropped
+
+    @property
+    def went_wrong(self) -> bool:
+        """True if it did not end well. A command that still runs has not ended."""
+        return self.status not in (CallStatus.OK, CallStatus.RUNNING)
 
     @property
     def changed_something(self) -> bool:
@@ -97,7 +115,7 @@ class ToolCall(Contract):
     def failure_class(self) -> FailureClass:
         """Why it failed, if it did: cut off, kept back or something that the system says was lacking, or wrong."""
         if (
-            self.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED)
+            self.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING)
             or self.withheld_by is not None
             or self.dropped
         ):
@@ -111,7 +129,7 @@ class ToolCall(Contract):
     @property
     def met_the_world(self) -> bool:
         """Whether the world refused it: it did not end well, and was not made wrongly."""
-        return self.status is not CallStatus.OK and self.failure_class is FailureClass.ENVIRONMENTAL
+        return self.went_wrong and self.failure_class is FailureClass.ENVIRONMENTAL
 
     @property
     def absences(self) -> tuple[str, ...]:
@@ -165,9 +183,9 @@ def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:
 class CallEffects(StrEnum):
     """How far a call reaches, which decides what a resumed task may do about one that a crash cut off.
 
-    `none`: it only reads, and may be run again. `staged`: its changes take effect through the journalled
-    transaction alone, so the journal knows. `outside`: other programs, services, foreign code, commands without a
-    sandbox: nobody can know.
+    `none`: it only reads, and may be run again. `staged`: it works in the task's workspace alone: what it left
+    there stays, and artoo does not repeat it. `outside`: other programs, services, foreign code, commands without a
+    sandbox: no one can know what it did.
     """
 
     NONE = "none"
@@ -361,10 +379,10 @@ class SubTaskOutcome(Contract):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What it shows: its output, and what its calls were given and put out. Lost work shows nothing."""
+        """What it shows: its output, and what its calls were given and put out."""
         calls = (text for call in self.tool_calls for text in (call.input, call.output, call.error_output))
         reasons = (call.reason or "" for call in self.tool_calls)
-        return () if self.clashed else (self.output, *calls, *reasons)
+        return (self.output, *calls, *reasons)
 
     @property
     def confirmed(self) -> bool:
@@ -385,12 +403,6 @@ class SubTaskOutcome(Contract):
         said_no = any(call.withheld_by == "person" for call in self.tool_calls)
         unanswered = bool(self.tool_calls) and self.tool_calls[-1].withheld_by is not None
         return self.status == "failed" and (said_no or unanswered)
-
-    @property
-    def clashed(self) -> bool:
-        """Whether it had matched, and lost work to one that ran beside it (contracts.clashes)."""
-        reasons = (verdict.reason for verdict in self.criteria_verdicts)
-        return any(reason is not None and reason.found is Found.CONFLICT for reason in reasons)
 
     @property
     def corrections(self) -> int:

@@ -22,6 +22,7 @@ class Found(StrEnum):
     CALL_ENDED = "call_ended"
     WITHHELD = "withheld"
     CUT_SHORT = "cut_short"
+    STILL_RUNNING = "still_running"
     DID_NOT_RUN = "did_not_run"
     FAILED = "failed"
     SAYS_ONLY = "says_only"
@@ -66,6 +67,7 @@ _ENGLISH: dict[Found, str] = {
     Found.CALL_ENDED: "{subject}: {said}",
     Found.WITHHELD: "{subject} was withheld: {said}",
     Found.CUT_SHORT: "{subject} was cut short ({said})",
+    Found.STILL_RUNNING: "{subject} is still running: {said}",
     Found.DID_NOT_RUN: "{subject} did not run: {said}",
     Found.FAILED: "{subject} failed: {said}",
     Found.SAYS_ONLY: "{subject} says only: {said}",
@@ -175,6 +177,28 @@ class FailedLast(Contract):
     said_no: bool = False
 
 
+class StoppedAtEnd(Contract):
+    """Commands that still ran when the task ended, and that artoo stopped."""
+
+    fact: Literal["stopped_at_end"] = "stopped_at_end"
+    commands: tuple[str, ...]
+
+
+class LeftRunning(Contract):
+    """Commands that artoo started outside the workspace after the user agreed, each as `ID: command`."""
+
+    fact: Literal["left_running"] = "left_running"
+    commands: tuple[str, ...]
+
+
+class ChangedByTwo(Contract):
+    """Paths that several parts of the task changed which ran at the same time. `parts`: what these were to do."""
+
+    fact: Literal["changed_by_two"] = "changed_by_two"
+    paths: tuple[str, ...]
+    parts: tuple[str, ...]
+
+
 class Unformed(Contract):
     """The answer could not be put into the form that was asked for. `problem` is that of the form's library."""
 
@@ -219,6 +243,9 @@ ResultFact = Annotated[
         | Unformed
         | OwnValues
         | NotAgreed
+        | StoppedAtEnd
+        | LeftRunning
+        | ChangedByTwo
         | Remark,
         Field(discriminator="fact"),
     ],

@@ -143,13 +143,21 @@ class DispatchManifest(Contract):
         return {entry.subtask_id: entry.intent for entry in self.subtasks}
 
 
-class Joined(Contract):
-    """What the subtasks of one group did is in the task's view now, in this order. dispatcher → R4b.
+class SharedPath(Contract):
+    """A path that several subtasks changed which ran at the same time. `subtasks` are their ids."""
 
-    `conflicts`: paths that two of them left differently; the earlier one's version stands, and the other one is not
-    done (contracts.clashes). They end the round.
+    path: str
+    subtasks: tuple[str, ...]
+
+
+class Joined(Contract):
+    """All subtasks of one group have ended, matched ones first in this order. dispatcher → R4b.
+
+    `shared`: paths that two of them certainly changed (contracts.shared_paths): a fact, no failure.
+    `conflicts` is in logs of earlier versions, whose subtasks worked apart, and means nothing now.
     """
 
     round: int = Field(ge=1)
     subtask_ids: tuple[str, ...]
+    shared: tuple[SharedPath, ...] = ()
     conflicts: tuple[Clash, ...] = ()

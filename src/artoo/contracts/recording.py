@@ -92,7 +92,8 @@ class Source(StrEnum):
     COMMAND = "command"
     TRIAL = "trial"
     DIFFERENCE = "difference"
-    JOIN = "join"
+    JOIN = "join"  # in logs of earlier versions, whose subtasks worked apart
+    NEWS = "news"
     ALTERNATIVES = "alternatives"
     TOOL_PAIRS = "tool_pairs"
     CALIBRATION = "calibration"

@@ -40,18 +40,25 @@ class ChangeClass(StrEnum):
 _DANGER: dict[ChangeClass, int] = {each: number for number, each in enumerate(ChangeClass)}
 
 BY_NAME = frozenset({ChangeClass.DELETION, ChangeClass.PERSISTENCE, ChangeClass.HISTORY, ChangeClass.SPECIAL})
-"""Classes whose changes are shown one by one, by name, however many there are; no `--apply` covers them."""
+"""Classes whose changes are shown one by one, however many there are; of the modes only `all` covers them."""
 
 
 _MADE = frozenset({ChangeKind.CREATED, ChangeKind.LINK})
 
 
 class ApplyMode(StrEnum):
-    """What may take effect unasked: what is silent; edits of ordinary project files too; nothing."""
+    """What may take effect without approval.
+
+    `new`: silent changes. `edits`: edits of ordinary project files too. `ask`: nothing. `live`: as `edits`, and at
+    the end of every turn instead of at the end of the task. `all`: everything in project and output folder; for
+    containers and CI only, so it is never set in a file.
+    """
 
     NEW = "new"
     EDITS = "edits"
     ASK = "ask"
+    LIVE = "live"
+    ALL = "all"
 
     @property
     def unasked(self) -> frozenset[ChangeClass]:
@@ -70,6 +77,8 @@ _UNASKED = {
     ApplyMode.NEW: frozenset({ChangeClass.SILENT}),
     ApplyMode.EDITS: frozenset({ChangeClass.SILENT, ChangeClass.EDIT}),
     ApplyMode.ASK: frozenset[ChangeClass](),
+    ApplyMode.LIVE: frozenset({ChangeClass.SILENT, ChangeClass.EDIT}),
+    ApplyMode.ALL: frozenset(ChangeClass) - {ChangeClass.ELSEWHERE},
 }
 _PERMITTED = {
     "edits": (ChangeClass.EDIT, ChangeClass.ELSEWHERE),
@@ -194,7 +203,8 @@ class Settled(Contract):
     all when the state is `applied`). `reason` says in the task's language why it waits, if not for
     consent alone, or why something was not applied. `expires_at`: seconds since the epoch (UTC) after which a
     pending difference may be dropped. `kept_under` is the task in whose view it lies, and under whose id it is
-    settled, where that is another: a task of the board.
+    settled, where that is another: a task of the board. `stopped`: commands that still ran at the task's end;
+    `running`: commands that were then started outside the workspace because the user agreed, each as `ID: command`.
     """
 
     state: SettledState = "none"
@@ -208,6 +218,8 @@ class Settled(Contract):
     went_out: tuple[str, ...] = ()
     digest: str = ""
     kept_under: str = ""
+    stopped: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
 
     @property
     def waits(self) -> bool:

@@ -12,6 +12,7 @@ from artoo.contracts.criteria import Assurance, CheckAmended
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Reason, ResultFact
+from artoo.contracts.plan import SharedPath
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import Settled
 
@@ -58,17 +59,18 @@ class StoppedBy(StrEnum):
 
 
 class OutcomeSummary(Contract):
-    """Everything matched and no criterion failed; some may be open. R4b → R7."""
+    """Everything matched and no criterion failed; some may be open. R4b → R7. `shared` as in Joined."""
 
     task_id: str
     merged_output: str
     summary: str
     outcomes: tuple[SubTaskOutcome, ...] = ()
     task_verdicts: tuple[CriterionVerdict, ...] = ()
+    shared: tuple[SharedPath, ...] = ()
 
 
 class ReplanRequest(Contract):
-    """Something is unmet. Holds all outcomes and a merge of what matched. R4b → R7.
+    """Something is unmet. Holds all outcomes and a merge of what matched. R4b → R7. `shared` as in Joined.
 
     `not_run` counts the criteria of subtasks that never started: failed in D, absent from P.
     """
@@ -83,6 +85,7 @@ class ReplanRequest(Contract):
     stopped_by: StoppedBy | None = None
     merged_output: str = ""
     gap_summary: str = ""
+    shared: tuple[SharedPath, ...] = ()
 
 
 class Directive(StrEnum):

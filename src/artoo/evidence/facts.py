@@ -80,6 +80,8 @@ def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
             found, said = Found.WITHHELD, ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool
         case CallStatus.TIMEOUT | CallStatus.INTERRUPTED:
             found, said = Found.CUT_SHORT, call.status.value
+        case CallStatus.RUNNING:
+            found, said = Found.STILL_RUNNING, shortened(call.reason or "", _SAID)
         case CallStatus.REFUSED:
             found, said = Found.DID_NOT_RUN, shortened(call.reason or "", _SAID)
         case CallStatus.ERROR:

@@ -9,7 +9,7 @@ from pathlib import Path
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.model_fetch_pip import directory_size, running, watch
 from artoo.llm.model_store import KnownModel
-from artoo.world.programs import own_environment, own_python
+from artoo.sandbox.reading.programs import own_environment, own_python
 
 HubDownload = Callable[[KnownModel, Path, Callable[[int], None]], Awaitable[Path]]
 """Downloads a model's hub file below a directory, reports the bytes that are there, and returns the file."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.model_store import WheelPart
-from artoo.world.programs import find_program, own_environment, own_python
+from artoo.sandbox.reading.programs import find_program, own_environment, own_python
 
 POLL_SECONDS = 0.25
 STALL_SECONDS = 180.0

@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from artoo.contracts.plan import MustNot
-from artoo.ports.tools import ToolSpec
+from artoo.ports.tools import Parameter, ToolSpec
 from artoo.prompts.segments import Segment
 
 _SHOWN_PROHIBITIONS = 12
@@ -56,7 +56,7 @@ def program_in(language: str) -> str:
 
 def _line(spec: ToolSpec) -> str:
     parts = [f"- {spec.name}: {spec.description}"]
-    inline = next((parameter for parameter in spec.parameters if parameter.name != spec.body), None)
+    inline = _inline(spec)
     if inline is not None:
         parts.append(f"input: {inline.description}")
     further = [each for each in spec.parameters if each is not inline and each.name != spec.body]
@@ -68,6 +68,12 @@ def _line(spec: ToolSpec) -> str:
     return "; ".join(parts)
 
 
+def _inline(spec: ToolSpec) -> Parameter | None:
+    """Return the parameter that a step's input is for: options of a program are none."""
+    apart = (one for one in spec.parameters if one.name != spec.body)
+    return next((one for one in apart if one.required or spec.body is None), None)
+
+
 def arguments_for(spec: ToolSpec, inline: str, block: str | None, more: Mapping[str, str]) -> dict[str, str]:
     """A step's input, block and further values as this tool's named arguments; `block` is None where none came.
 
@@ -75,7 +81,8 @@ def arguments_for(spec: ToolSpec, inline: str, block: str | None, more: Mapping[
     the parameter that is required. What is left over, or was given to nothing, keeps its name, and what is missing
     is missing: the tool then says so, and does nothing. See `beside`.
     """
-    first = next((one.name for one in spec.parameters if one.name != spec.body), None)
+    inline_parameter = _inline(spec)
+    first = None if inline_parameter is None else inline_parameter.name
     arguments = dict(more)
     if spec.body is not None and block is not None and (block or first or not inline):
         text = f"{block}\n" if spec.whole_lines and block.strip("\n") else block

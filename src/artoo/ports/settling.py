@@ -1,4 +1,5 @@
-"""What settles a task's difference when R7 has said that the task ends (SPEC section 8)."""
+"""What settles a task's changes: all of them when R7 has said that the task ends, ordinary ones earlier if the user
+wants that (SPEC section 8)."""
 
 from __future__ import annotations
 
@@ -19,10 +20,21 @@ class Settling(Protocol):
         """
         ...
 
+    async def settle_live(self) -> tuple[str, ...]:
+        """Apply ordinary changes between two turns if `--apply live` is set; return their printable paths.
+
+        Never raises: what cannot be applied now is settled at the end of the task.
+        """
+        ...
+
 
 class NothingToSettle:
-    """For tasks that have no view. Implements Settling."""
+    """For tasks that have no workspace. Implements Settling."""
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
         """Nothing was changed."""
         return Settled()
+
+    async def settle_live(self) -> tuple[str, ...]:
+        """Nothing was changed."""
+        return ()

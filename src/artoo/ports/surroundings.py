@@ -36,7 +36,15 @@ class SurroundingsSource(Protocol):
         ...
 
 
-class LastingSurroundings(SurroundingsSource, Protocol):
+class TurnSource(SurroundingsSource, Protocol):
+    """Surroundings of one subtask, before each of its turns."""
+
+    async def news(self) -> tuple[str, ...]:
+        """Show the user's files as they are now; return what happened outside the subtask's calls. Never raises."""
+        ...
+
+
+class LastingSurroundings(TurnSource, Protocol):
     """The same for who keeps what was seen."""
 
     async def went_on(self) -> bool:

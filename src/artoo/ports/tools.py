@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from artoo.contracts.execution import CallEffects, ToolCall
 from artoo.contracts.plan import Caution, MustNot
@@ -17,13 +17,15 @@ Named = tuple[str, tuple[str, ...]]
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One argument of a tool. Values are text; the tool parses what it needs. `aliases`: what other agents call it:
-    models write these too, and no prompt shows them.
+    models write these too, and no prompt shows them. `type` is that of JSON Schema; a number and a boolean are checked
+    before the tool gets them.
     """
 
     name: str
     description: str
     required: bool = True
     aliases: tuple[str, ...] = ()
+    type: Literal["string", "number", "boolean"] = "string"
 
     @property
     def named(self) -> Named:

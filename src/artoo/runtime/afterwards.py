@@ -1,7 +1,7 @@
 """What became of a task's changes: what its result says of its end, and what is on record of the time after it.
 
 The log ends with the task. Whoever applies, discards or puts back later leaves a line in `settled.jsonl`, and what
-still waits has its view; both are of this machine.
+is still pending has its workspace; both are of this machine.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Literal
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.request import Act
 from artoo.contracts.settling import ClassCount, Settled, implied
-from artoo.world.pending import PendingRecord, SettledRecord, read_pending, settled_records
-from artoo.world.unpacking import is_brought
-from artoo.world.view_place import Views
+from artoo.workspace.directory import Workspaces
+from artoo.workspace.settlement.history import SettledRecord, settled_records
+from artoo.workspace.settlement.pending import PendingRecord, read_pending
+from artoo.workspace.transfer.bundle_reader import is_brought
 
 State = Literal["waits", "waited", "applied", "part applied", "discarded", "expired", "put back"]
 """Where it stands now. `waited`: it did at the end, and nothing is on record of what came then."""
@@ -86,9 +87,9 @@ class SettledBooks:
         acts: dict[str, list[SettledRecord]] = defaultdict(list)
         waiting: dict[str, PendingRecord | None] = {}
         try:
-            for record in settled_records(home / "views"):
+            for record in settled_records(home):
                 acts[record.task_id].append(record)
-            places = [place for place in Views(home).listed() if not is_brought(place)]
+            places = [place for place in Workspaces(home).listed() if not is_brought(place)]
         except (OSError, SandboxError):
             return cls(acts, waiting)
         for place in places:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from dataclasses import dataclass, field
 
+from artoo.contracts.changes import printable_path
 from artoo.contracts.confirmation import (
     NOBODY,
     PERSON,
@@ -14,28 +16,29 @@ from artoo.contracts.confirmation import (
     ConfirmationRequest,
     Consent,
 )
-from artoo.contracts.settling import ApplyMode, ChangeClass
+from artoo.contracts.settling import ApplyMode, ChangeClass, ClassifiedChange, is_gits
 from artoo.ports.confirm import Confirm, answer_of
+from artoo.ports.sandbox import Roots
 from artoo.runtime.asked_everywhere import AskedEverywhere
 from artoo.tools.policy import Policies
 
 logger = logging.getLogger(__name__)
-
-_EDITS = "--apply edits"
 
 
 @dataclass(slots=True)
 class Answers:
     """Answers the questions of one task; one person is asked one thing at a time.
 
-    `mode`: what of the task's difference may take effect unasked. `through`: the program by which the person
-    is asked; an answer that came from another window is not through it.
+    `mode`: what of the task's change set may take effect without approval. `through`: the program by which the
+    user is asked; an answer that came from another window is not through it. `roots`: project, output folder and
+    home, for `--apply all`.
     """
 
     policies: Policies = field(default_factory=Policies)
     confirm: Confirm | None = None
     mode: ApplyMode = ApplyMode.NEW
     through: str = ""
+    roots: Roots | None = None
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def answer(self, request: ConfirmationRequest) -> ConfirmationAnswer:
@@ -74,11 +77,25 @@ class Answers:
             return self.policies.covering(request.acts)
         if review.unfinished or review.conflicts or self.mode is ApplyMode.ASK or not request.acts:
             return ()
-        edits = {one.path for one in review.changes if one.change_class is ChangeClass.EDIT}
-        trusted = edits if self.mode is ApplyMode.EDITS else set[str]()
-        flood = self.mode is ApplyMode.EDITS
+        trusted = {one.path for one in review.changes if self._is_trusted(one)}
+        flood = self.mode in (ApplyMode.EDITS, ApplyMode.LIVE, ApplyMode.ALL)
         rest = [act for act in request.acts if act.target not in trusted and not (flood and act.verb == "flood")]
+        by_mode = f"--apply {self.mode}"
         if not rest:
-            return (_EDITS,)
+            return (by_mode,)
         lines = self.policies.covering(rest)
-        return (_EDITS, *lines) if lines and len(rest) < len(request.acts) else lines
+        return (by_mode, *lines) if lines and len(rest) < len(request.acts) else lines
+
+    def _is_trusted(self, change: ClassifiedChange) -> bool:
+        """True if the mode alone approves a change that is not silent."""
+        if self.mode in (ApplyMode.EDITS, ApplyMode.LIVE):
+            return change.change_class is ChangeClass.EDIT
+        if self.mode is not ApplyMode.ALL or self.roots is None:
+            return False
+        # What starts programs in a repository is approved by name only, and so are the start-up files of a home
+        # that is the project.
+        by_name = is_gits(change.path) or self.roots.home.is_relative_to(self.roots.project)
+        if change.change_class is ChangeClass.PERSISTENCE and by_name:
+            return False
+        inside = (printable_path(os.fsencode(root)) for root in (self.roots.project, self.roots.workspace))
+        return any(change.path.startswith(f"{root}/") for root in inside)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from artoo.ports.confirm import Confirm
     from artoo.ports.evidence import EvidenceSource
     from artoo.ports.printing import OnOutput
-    from artoo.ports.world import View
+    from artoo.ports.workspace import Workspace
     from artoo.runtime.beginning import Begun
     from artoo.runtime.behalf import Behalf
     from artoo.runtime.caller import Caller
@@ -209,22 +209,21 @@ class Artoo:
 
     async def evidence(self, project: Path) -> EvidenceSource:
         """A read-only look at a directory, as validators have it."""
-        from artoo.tools.evidence_source import EvidenceInView
-        from artoo.world.classify import Places
-        from artoo.world.real import RealView
+        from artoo.tools.evidence_source import WorkspaceEvidence
+        from artoo.workspace.changes.path_class import Places
 
         shop = self._open_shop()
         roots = shop.roots(RunOptions(project=project))
-        view = RealView(await shop.sandbox(), roots, self._ids.new())
-        return EvidenceInView(view, Places.of(roots, self._config.home), view)
+        workspace = await shop.workspace(self._ids.new(), roots)
+        return WorkspaceEvidence(workspace, Places.of(roots, self._config.home))
 
-    async def view(self, name: str, places: RunOptions) -> View:
-        """A view of the files under a name of its own, for tasks to work in one after another.
+    async def workspace(self, name: str, places: RunOptions) -> Workspace:
+        """Open a workspace under a name of its own, for tasks to work in one after another.
 
-        Raises ConfigurationError when the project is not there, SandboxError where this machine has no views.
+        Raises ConfigurationError when the project is not there, SandboxError where nothing can confine commands.
         """
         shop = self._open_shop()
-        return await shop.view(name, shop.roots(places))
+        return await shop.workspace(name, shop.roots(places))
 
     async def changes(self, task: FinalResult | str) -> Pending:
         """What a task has changed and that waits: to be looked at, applied or discarded.
@@ -354,7 +353,7 @@ class Artoo:
             del self._running[task_id]
             self._bus.close_task(task_id)  # roles that were cancelled may have spoken a last time
             shop.log.let_go(task_id)
-            await begun.view.close()
+            await begun.workspace.close()
             begun.lock.release()
             shop.nudge()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from artoo.tasklog.reader import request_of
-from artoo.world.pending import settled_records
+from artoo.workspace.settlement.history import settled_records
 
 
 def what_was_asked(home: Path, task_id: str) -> str:
@@ -26,7 +26,7 @@ def asked_on_the_board(home: Path, task_id: str) -> str:
 
 def _settled(home: Path, task_id: str) -> str:
     try:
-        records = settled_records(home / "views")
+        records = settled_records(home)
     except OSError:
         return ""
     return next((one.request for one in reversed(records) if one.task_id == task_id and one.request), "")

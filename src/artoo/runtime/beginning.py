@@ -17,7 +17,7 @@ from artoo.contracts.solution import FinalResult
 from artoo.contracts.well_formed import well_formed
 from artoo.llm.budget import BudgetedModel
 from artoo.ports.model import Tier
-from artoo.ports.world import View
+from artoo.ports.workspace import Workspace
 from artoo.runtime.behalf import Behalf
 from artoo.runtime.images import Album, demand_eyes
 from artoo.runtime.opening import opened_as
@@ -35,13 +35,13 @@ from artoo.tasklog.lock import TaskLock
 class Begun:
     """A task that is ready to run. `lock` is taken when it plays, at the latest, and released by whoever played it.
 
-    `view` is let go of by the same. `earlier` is what it said in another process.
+    `workspace` is closed by the same. `earlier` is what it said in another process.
     """
 
     task: TaskRun
     play: Callable[[], Coroutine[None, None, FinalResult]]
     lock: TaskLock
-    view: View
+    workspace: Workspace
     earlier: tuple[Envelope, ...] = ()
 
 
@@ -86,9 +86,9 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         unasked=mode.perhaps_unasked((*shop.config.allow, *options.allow)),
     )
     demand_eyes(album.images, (settings.brain, settings.tool))
-    view = behalf.view or await shop.view(task_id, roots)
+    workspace = behalf.workspace or await shop.workspace(task_id, roots)
     servers = options.caller.servers if options.caller is not None else ()
-    made = await shop.hands(view, text, mode, settling=behalf.settling, servers=servers)
+    made = await shop.hands(workspace, text, mode, settling=behalf.settling, servers=servers, verify=options.verify)
     await behalf.began(task_id)
     gate = shop.bus.port(Role.GATE, task_id)
 
@@ -116,4 +116,4 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         lock.take()
         album.keep(home, task_id)
 
-    return Begun(task, lambda: alone(task.run(opened, request, claim)), lock, view)
+    return Begun(task, lambda: alone(task.run(opened, request, claim)), lock, workspace)

@@ -12,7 +12,7 @@ from artoo.llm.budget import Meter, MeteredModel
 from artoo.loops.asking import Standing
 from artoo.ports.model import Answer, Known, Question, Tier
 from artoo.ports.settling import Settling
-from artoo.ports.world import View
+from artoo.ports.workspace import Workspace
 from artoo.runtime.stage import Hands
 from artoo.tools.limited import LimitedTools
 from artoo.tools.registry import Registry
@@ -30,15 +30,16 @@ class Behalf:
     """An agent's part in a task's making.
 
     `standing`: its segments of every prompt, checked at each. `must_not`: tools that it is not given. `tools`:
-    those that it has besides. `view`: where it works (None: in one of the task's own), `settling` what becomes of
-    that at the end (None: as with any task), `kept` whether an interrupted run's work is still in it. `tier`: the
-    models that it may ask (None: every role its own). `began` is told the task's id before anything else happens.
+    those that it has besides. `workspace`: where it works (None: in one of the task's own), `settling` what becomes
+    of that at the end (None: as with any task), `kept` whether an interrupted run's work is still in it. `tier`:
+    the models that it may ask (None: every role its own). `began` is told the task's id before anything else
+    happens.
     """
 
     standing: Standing = field(default_factory=Standing)
     must_not: frozenset[str] = frozenset()
     tools: tuple[Tool, ...] = ()
-    view: View | None = None
+    workspace: Workspace | None = None
     settling: Settling | None = None
     kept: bool = False
     tier: Tier | None = None

@@ -191,15 +191,13 @@ class Limits(Section):
     `money` is in the currency of `prices`, and needs the price of every model that is used.
 
     `subtasks` bounds one plan, `steps` one attempt at a subtask, `subtask_seconds` all its attempts
-    together (not the judging between them), `tool_seconds` one command
-    or program; other tools have bounds of their own. `view_megabytes` bounds what its changes take on disk until
-    they are settled, all commands together.
+    together (not the judging between them); the task's time bounds them too. `view_megabytes` bounds what its
+    changes take on disk until they are settled, all commands together.
     """
 
     subtasks: Whole = Field(default=8, ge=1, le=64)
     steps: Whole = Field(default=8, ge=1, le=100)
-    subtask_seconds: Number = Field(default=240.0, gt=0, le=86_400)
-    tool_seconds: Number = Field(default=60.0, gt=0, le=86_400)
+    subtask_seconds: Number = Field(default=1_500.0, gt=0, le=86_400)
     calls: Whole | None = Field(default=100, ge=1)
     tokens: Whole | None = Field(default=1_000_000, ge=1)
     money: Number | None = Field(default=None, gt=0)

@@ -11,12 +11,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import ApplyMode
 from artoo.runtime.config import Config
 from artoo.runtime.config_environment import overrides
 from artoo.runtime.home import CONFIG_NAME, default_home
 from artoo.settings.places import Places, Tree
 from artoo.settings.problems import problems_of, report
 from artoo.settings.text_file import bytes_of, decoded
+
+APPLY_ALL = "ARTOO_APPLY=all"
+"""Approves everything in project and output folder, for containers and CI: a file would approve it unseen."""
 
 
 def load_config(environ: Mapping[str, str] | None = None) -> Config:
@@ -39,6 +43,9 @@ def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
     tree, places = _parsed(text, path) if text.strip() else ({}, Places(path))
     problems = list(places.problems)
     problems += overrides(tree, places, environ)
+    apply = places.values.get(("apply",))
+    if tree.get("apply") == ApplyMode.ALL and (apply is None or apply.variable is None):
+        problems.append(places.problem(("apply",), f"cannot be all in a file: type --apply all or set {APPLY_ALL}"))
     if not tree and not problems:
         return Config.model_construct()  # all defaults: nothing to check, and the schema need not be built
     problems += problems_of(tree, places, Config)

@@ -1,4 +1,4 @@
-"""How long what waits is kept, and what becomes of it then."""
+"""How long pending changes are retained, and when they are dropped."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ import logging
 import time
 
 from artoo.runtime.config import Config
-from artoo.world.pending import Keeping, PendingRecord, expire
+from artoo.workspace.settlement.expiry import expire
+from artoo.workspace.settlement.pending import Keeping, PendingRecord
 
 logger = logging.getLogger(__name__)
 
 
 def keeping_of(config: Config) -> Keeping:
-    """How long and how much may wait."""
+    """Return how long and how much may be pending."""
     return Keeping(days=config.pending.days, total_bytes=config.pending.megabytes << 20)
 
 
 def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecord, ...]:
-    """Drops what has waited too long and was warned of, with a line in the log; returns what expires soon.
+    """Drop what was pending too long and was warned of, with a line in the log; return what expires soon.
 
     Blocking. Nothing is dropped within three days of the first warning: `artoo status` and every start show it.
     """
     found = expire(config.home, keeping_of(config), time.time() if now is None else now)
     for gone in found.dropped:
         logger.warning(
-            "the changes of task %s (%d paths) waited too long and were dropped; views/settled.jsonl lists them",
+            "the changes of task %s (%d paths) were pending too long; workspaces/settled.jsonl has them",
             gone.task_id,
             gone.count,
         )
     for record in found.warned:
         day = time.strftime("%Y-%m-%d", time.localtime(record.due))
-        logger.warning("the changes of task %s wait, and are dropped on %s: artoo status", record.task_id, day)
+        logger.warning("the changes of task %s are dropped on %s: artoo status", record.task_id, day)
     return found.warned

@@ -23,6 +23,7 @@ from artoo.disk.whole import write_whole
 from artoo.ports.model import Answer, Known, Model, Question
 from artoo.tasklog.layout import images_directory
 from artoo.tools.text_file import NotPlainFile, read_limited
+from artoo.workspace.files.rooted import real_files
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T", bound=BaseModel)
@@ -52,7 +53,7 @@ def media_type_of(data: bytes) -> MediaType | None:
 def is_image(path: Path) -> bool:
     """Whether a file can be attached by what it is. Never raises."""
     try:
-        head, _ = read_limited(path.resolve(), _HEAD)
+        head, _ = read_limited(real_files(), path.resolve(), _HEAD)
     except (NotPlainFile, OSError, RuntimeError, ValueError):  # also a ring of links, a character zero
         return False
     return media_type_of(head) is not None
@@ -148,7 +149,7 @@ def _read(given: Path | bytes, number: int) -> tuple[AttachedImage, bytes]:
         data, size = given, len(given)
     else:
         try:
-            data, size = read_limited(given.expanduser().resolve(), LARGEST_IMAGE + 1)
+            data, size = read_limited(real_files(), given.expanduser().resolve(), LARGEST_IMAGE + 1)
         except (NotPlainFile, RuntimeError, ValueError) as error:  # also an unknown person's home, a ring of links
             raise ConfigurationError(f"{given} cannot be attached: {error}") from error
         except OSError as error:

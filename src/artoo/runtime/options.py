@@ -168,7 +168,7 @@ class RunOptions:
 
     workspace: Path | None = None
     project: Path | None = None
-    apply: ApplyMode | Literal["new", "edits", "ask"] | None = None
+    apply: ApplyMode | Literal["new", "edits", "ask", "live", "all"] | None = None
     allow: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     verify: bool = False

@@ -1,57 +1,87 @@
-"""What of ended tasks waits for consent: all of it, or that of one task. What is done with it is in `pending`."""
+"""Find the pending change sets of ended tasks: all of them, or that of one task. `pending` settles them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import Settled
 from artoo.runtime.asked import asked_on_the_board
 from artoo.runtime.config import Config
 from artoo.runtime.pending import Pending, has_ended
+from artoo.runtime.settling import recover_earlier
 from artoo.tasklog.reader import summary_of
-from artoo.world.closing import require_waiting
-from artoo.world.pending import DAY, PendingRecord, read_pending
-from artoo.world.recover import recover
-from artoo.world.unpacking import is_brought
-from artoo.world.view_place import ViewPlace, Views
+from artoo.workspace.directory import WorkspaceDirectory, Workspaces
+from artoo.workspace.settlement.pending import DAY, PendingRecord, read_pending
+from artoo.workspace.settlement.service import settled_already
+from artoo.workspace.transfer.bundle_reader import is_brought
+
+ATTEMPT = " attempt"
+"""The end of the id of the workspace in which an agent works on a task of the board, until it hands in."""
+
+_OUTDATED = "it was made by another version of artoo, and can only be discarded"
 
 
 def pendings(config: Config) -> tuple[Pending, ...]:
-    """All that waits, oldest first, tasks that were cut off among them; tasks at work are not. Blocking."""
+    """Return everything that is pending, oldest first, with tasks that were cut off and without tasks at work.
+
+    Blocking.
+    """
     found: list[Pending] = []
-    for place in Views(config.home).listed():
-        if is_brought(place):  # another machine's, for a look
-            continue
+    for directory in _candidates(config):
         try:
-            with place.locked():
-                found.append(_pending(place, config))
+            with directory.locked():
+                found.append(_pending(directory, config))
         except SandboxError:  # at work in another process, or damaged: `find_pending` says which
             continue
+    found += _outdated(config)
     return tuple(sorted(found, key=lambda one: one.since))
 
 
 def find_pending(config: Config, task_id: str) -> Pending:
-    """The one whose task id begins like this. Blocking.
+    """Return what is pending of the task whose id begins with `task_id`. Blocking.
 
-    Raises ConfigurationError when there is none or several, SandboxError when it is at work, or settled just now.
+    Raises ConfigurationError if there is none or several, SandboxError if it is at work, or was settled just now.
     """
-    found = [place for place in Views(config.home).listed() if task_id and place.task_id.startswith(task_id)]
-    exact = [place for place in found if place.task_id == task_id]
-    if len(exact or found) > 1:
-        listed = ", ".join(place.task_id for place in found[:5])
+    places: dict[str, WorkspaceDirectory | Pending] = {one.task_id: one for one in _outdated(config)}
+    places |= {task_of(directory): directory for directory in _candidates(config)}
+    found = [one for one in places if task_id and one.startswith(task_id)]
+    exact = [task_id] if task_id in places else found
+    if len(exact) > 1:
+        listed = ", ".join(found[:5])
         raise ConfigurationError(f"{task_id!r} fits several tasks ({listed}): write more of it")
-    if not found:
-        raise ConfigurationError(f"nothing of a task {task_id!r} waits; `artoo status` lists what does")
-    place = (exact or found)[0]
+    if not exact:
+        raise ConfigurationError(f"nothing of a task {task_id!r} is pending; `artoo status` lists what is")
+    place = places[exact[0]]
+    if isinstance(place, Pending):
+        return place
     with place.locked():
         return _pending(place, config)
 
 
-def _pending(place: ViewPlace, config: Config) -> Pending:
-    require_waiting(place)
-    record = read_pending(place)
-    board = asked_on_the_board(config.home, place.task_id)
+def task_of(directory: WorkspaceDirectory) -> str:
+    """Return the id of the task whose work a workspace holds: of an attempt, the board's task."""
+    return directory.task_id.removesuffix(ATTEMPT)
+
+
+def _candidates(config: Config) -> Iterator[WorkspaceDirectory]:
+    """Return the workspaces that are listed: not those brought from another machine for a review, and of a task of
+    the board its attempt only if nothing was handed in."""
+    listed = {directory.task_id: directory for directory in Workspaces(config.home).listed()}
+    for task_id, directory in listed.items():
+        handed_in = task_id.endswith(ATTEMPT) and task_id.removesuffix(ATTEMPT) in listed
+        if not handed_in and not is_brought(directory):
+            yield directory
+
+
+def _pending(directory: WorkspaceDirectory, config: Config) -> Pending:
+    if not directory.exists:
+        directory.remove()  # taking the lock has made it again
+        raise settled_already(task_of(directory))
+    record = read_pending(directory)
+    board = asked_on_the_board(config.home, task_of(directory))
     if record is None or record.cut_off:
-        return _without_record(place, config, record, board)
+        return _without_record(directory, config, record, board)
     return Pending(
         task_id=record.task_id,
         since=record.since,
@@ -68,15 +98,18 @@ def _pending(place: ViewPlace, config: Config) -> Pending:
     )
 
 
-def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | None, board: str) -> Pending:
-    """A task that was cut off, or one for whose record there was no room: then its log knows how it ended."""
-    since = place.record().created_at
-    told = summary_of(config.home, place.task_id)
+def _without_record(
+    directory: WorkspaceDirectory, config: Config, warning: PendingRecord | None, board: str
+) -> Pending:
+    """Describe a task that was cut off, or one for whose record there was no room; its log knows how it ended."""
+    task_id = task_of(directory)
+    since = directory.record().created_at
+    told = summary_of(config.home, task_id)
     changes = Settled() if told is None or told.result is None else told.result.changes
     changes = changes if changes.waits else Settled()
     expires_at = since + config.pending.days * DAY if changes.expires_at is None else changes.expires_at
     return Pending(
-        task_id=place.task_id,
+        task_id=task_id,
         since=since,
         expires_at=expires_at if warning is None else warning.due,
         request=board if told is None else told.request,
@@ -87,13 +120,38 @@ def _without_record(place: ViewPlace, config: Config, warning: PendingRecord | N
         warned=warning is not None and warning.warned_at is not None,
         cut_off=not changes.waits and not has_ended(told),
         on_board=bool(board),
+        workspace=directory.task_id,
         _home=config.home,
     )
 
 
-def settle_cut_applies(config: Config) -> None:
-    """What `artoo diff|apply|discard` do first: acts that a crash cut are finished or undone. Blocking.
+def _outdated(config: Config) -> list[Pending]:
+    """Describe the workspaces of other versions of artoo. They never expire: only the user discards them."""
+    found: list[Pending] = []
+    for one in Workspaces(config.home).outdated():
+        try:
+            since = one.base.stat().st_mtime
+        except OSError:  # discarded at this moment
+            continue
+        told = summary_of(config.home, one.task_id)
+        request = "" if told is None else told.request
+        found.append(
+            Pending(
+                task_id=one.task_id,
+                since=since,
+                expires_at=float("inf"),
+                request=request,
+                reason=_OUTDATED,
+                outdated=True,
+                _home=config.home,
+            )
+        )
+    return found
 
-    Raises SandboxError when one can be neither finished nor undone.
+
+def settle_cut_applies(config: Config) -> None:
+    """Roll back or end what a crash interrupted, before anything is listed or settled. Blocking.
+
+    Raises SandboxError when that is not possible.
     """
-    recover(config.home)
+    recover_earlier(config)

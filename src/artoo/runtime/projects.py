@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.world.programs import find_program
+from artoo.sandbox.reading.programs import find_program
 
 _GIT_SECONDS = 10
 _SSH = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")

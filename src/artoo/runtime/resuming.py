@@ -16,6 +16,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.recording import TaskResumed
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.llm.budget import BudgetedModel, cost_of
 from artoo.loops.asking import Standing
@@ -40,9 +41,9 @@ from artoo.runtime.workshop import Workshop
 from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import TaskLogReader, find_log
 from artoo.tools.past import Past
-from artoo.world.pending import forget_pending
-from artoo.world.settle import told_of
-from artoo.world.view_place import PATIENCE_SECONDS, Views
+from artoo.workspace.directory import PATIENCE_SECONDS, Workspaces
+from artoo.workspace.settlement.notes import outcomes
+from artoo.workspace.settlement.pending import forget_pending
 
 T = TypeVar("T")
 
@@ -71,7 +72,8 @@ class Resumption:
         return RunOptions(
             workspace=Path(request.workspace),
             project=Path(request.project),
-            apply=opened.apply,
+            # `all` is typed each time, or comes from the environment
+            apply=None if opened.apply is ApplyMode.ALL else opened.apply,
             allow=opened.allow,
             budgets=Budgets(calls=opened.max_calls, tokens=opened.max_tokens, money=opened.max_money),
             strict_roles=opened.strict_roles,
@@ -110,8 +112,8 @@ async def _taken_up(
     album = await asyncio.to_thread(Album.kept, shop.config.home, task_id, recording.request.images)
     await settle_earlier(shop.config)
     await asyncio.to_thread(_goes_on, shop.config.home, task_id)
-    view = behalf.view or await shop.view(task_id, roots)
-    past = await asyncio.to_thread(past_of, recording.all_messages, await view.notes(), recording.stream)
+    workspace = behalf.workspace or await shop.workspace(task_id, roots)
+    past = await asyncio.to_thread(past_of, recording.all_messages)
     if not await _has_work(shop.config.home, task_id, past, behalf) and not await _has_settled(shop, task_id):
         raise ConfigurationError(
             f"what task {task_id} had changed was applied or discarded since; it cannot go on from there: "
@@ -120,7 +122,7 @@ async def _taken_up(
     memory = await shop.memory(options)
     mode = options.mode(shop.config.apply)
     servers = caller.servers if caller is not None else ()
-    made = await shop.hands(view, recording.request.text, mode, past, behalf.settling, servers)
+    made = await shop.hands(workspace, recording.request.text, mode, past, behalf.settling, servers)
     beyond = Beyond(
         bus=shop.bus,
         model=album.shown_to(BudgetedModel(behalf.model(shop.model), budget)),
@@ -135,23 +137,25 @@ async def _taken_up(
     standing = replace(settings.standing, check=behalf.standing.check)
     task = TaskRun(task_id, stage, replace(settings, standing=standing), budget.cost, answers)
     return Begun(
-        task, lambda: alone(resumed(task.follow(conductor), resumption)), lock, view, tuple(recording.stream)
+        task, lambda: alone(resumed(task.follow(conductor), resumption)), lock, workspace, tuple(recording.stream)
     )
 
 
 async def _has_settled(shop: Workshop, task_id: str) -> bool:
-    """Whether it died between applying and its result: the view is gone because all of it took effect. The log may
-    not have heard of it; the journal has."""
-    return await asyncio.to_thread(told_of, shop.config.home, task_id) is not None
+    """True if the process died between the apply and the result: the workspace is gone, because it took effect.
+
+    The log may not have recorded it; the undo record has.
+    """
+    return bool(await asyncio.to_thread(outcomes, shop.config.home, task_id, "end"))
 
 
 async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> bool:
-    """Whether what the task did in its view is still there."""
+    """True if what the task did in its workspace is still there."""
     if not any(call.changes for call in past.calls):
         return True
-    if behalf.view is not None:
+    if behalf.workspace is not None:
         return behalf.kept
-    return await asyncio.to_thread(Views(home).find, task_id) is not None
+    return await asyncio.to_thread(Workspaces(home).find, task_id) is not None
 
 
 def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
@@ -181,7 +185,7 @@ def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) 
         raise ConfigurationError(f"task {recording.task_id} was begun with other knowledge than the agent has now")
     if recording.opened.standing and agent is None:
         raise ConfigurationError(
-            f"task {recording.task_id} was done for a standing agent, with its rights and in a view of its own; "
+            f"task {recording.task_id} was done for a standing agent, with its rights, in a workspace of its own; "
             "the agent takes its work up again when `artoo serve` runs"
         )
     if not Path(recording.request.project).is_dir():
@@ -223,8 +227,9 @@ def _refuse_if_done(stream: Sequence[Envelope]) -> None:
 
 
 def _goes_on(home: Path, task_id: str) -> None:
-    """A task is taken up again in its view: nothing of it waits any more. Blocking. Raises SandboxError."""
-    place = Views(home).find(task_id)
-    if place is not None:
-        with place.locked(PATIENCE_SECONDS):
-            forget_pending(place)
+    """Forget that changes are pending, because the task goes on in its workspace. Blocking. Raises SandboxError."""
+    Workspaces(home).require_readable(task_id)
+    directory = Workspaces(home).find(task_id)
+    if directory is not None:
+        with directory.locked(PATIENCE_SECONDS):
+            forget_pending(directory)

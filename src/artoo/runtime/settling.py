@@ -14,8 +14,9 @@ from artoo.contracts.errors import SandboxError
 from artoo.runtime.config import Config
 from artoo.runtime.expiring import drop_expired
 from artoo.tasklog.retention import KeepLogs, forget_logs
-from artoo.world.recover import recover
-from artoo.world.undo import Keep, prune
+from artoo.workspace.commit import prune, recover
+from artoo.workspace.commit.retention import Keep
+from artoo.workspace.settlement.service import recover_settlements
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +32,21 @@ def keep_of(config: Config) -> Keep:
 async def settle_earlier(config: Config) -> None:
     """Recovers and prunes. What cannot be settled now is logged and tried again at the next start."""
     try:
-        report = await asyncio.to_thread(recover, config.home)
-        _tell(report)
+        _tell(await asyncio.to_thread(recover_earlier, config))
         await asyncio.to_thread(prune, config.home, keep_of(config))
         await asyncio.to_thread(drop_expired, config)
     except (SandboxError, OSError) as error:
         logger.warning("an earlier act is not settled yet: %s", error)
+
+
+def recover_earlier(config: Config) -> RecoveryReport:
+    """Roll back applies that a crash interrupted, end undos, and put workspaces in order. Blocking.
+
+    Raises SandboxError.
+    """
+    report = recover(config.home)
+    recover_settlements(config.home)
+    return report
 
 
 async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str]], None] | None = None) -> None:

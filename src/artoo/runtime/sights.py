@@ -12,16 +12,14 @@ from typing import Protocol, TypeVar, cast
 
 from pydantic import BaseModel, JsonValue
 
-from artoo.contracts.changes import Clash
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Calibration, Megram, Potentials
 from artoo.contracts.recording import Observed, Source
 from artoo.contracts.tags import Pair
 from artoo.ports.bus import Port
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, EvidenceSource, FileView, Language, Trial
-from artoo.ports.joining import Joining
 from artoo.ports.recall import Recall
-from artoo.ports.surroundings import Surroundings, SurroundingsSource
+from artoo.ports.surroundings import Surroundings, SurroundingsSource, TurnSource
 
 T = TypeVar("T")
 
@@ -31,6 +29,10 @@ class Eyes(Protocol):
 
     async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
         """What is seen, of type `kind`, after it is on the stream. Raises MemoryStoreError as memory does."""
+        ...
+
+    async def news(self, look: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
+        """Return what a look before a turn found; only what was found is on the stream."""
         ...
 
     async def went_on(self) -> bool:
@@ -53,6 +55,13 @@ class LiveEyes:
             raise
         self._port.publish(Observed(source=source, question=question, answer=plain(seen)))
         return seen
+
+    async def news(self, look: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
+        """See Eyes."""
+        found = await look()
+        if found:
+            self._port.publish(Observed(source=Source.NEWS, answer=plain(found)))
+        return found
 
     async def went_on(self) -> bool:
         """See Eyes."""
@@ -100,19 +109,6 @@ class WatchedEvidence:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WatchedJoining:
-    """A Joining whose every answer is on the stream."""
-
-    inner: Joining
-    eyes: Eyes
-
-    async def join(self, subtask_ids: Sequence[str]) -> tuple[Clash, ...]:
-        """See Joining."""
-        kind = tuple[Clash, ...]
-        return await self.eyes.look(Source.JOIN, " ".join(subtask_ids), kind, lambda: self.inner.join(subtask_ids))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class WatchedSurroundings:
     """A SurroundingsSource whose every look is on the stream."""
 
@@ -126,6 +122,17 @@ class WatchedSurroundings:
     async def went_on(self) -> bool:
         """See LastingSurroundings."""
         return await self.eyes.went_on()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WatchedTurns(WatchedSurroundings):
+    """Surroundings of one subtask, whose news are on the stream too."""
+
+    inner: TurnSource
+
+    async def news(self) -> tuple[str, ...]:
+        """See TurnSource."""
+        return await self.eyes.news(self.inner.news)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

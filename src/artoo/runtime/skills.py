@@ -25,7 +25,7 @@ from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 from artoo.runtime.skill_places import COPIES, HOME_FOLDER, PROJECT_FOLDERS
 from artoo.tools.builtin.skill import ReadSkill, free_name
 from artoo.tools.gate import Gate, digest_of_act
@@ -34,8 +34,8 @@ from artoo.tools.registry import Registry
 from artoo.tools.skills import SKILL_FILE, Found, Skill, read_skill, skills_in
 from artoo.tools.threads import in_thread
 from artoo.tools.unified import plain
-from artoo.world.classify import Places
-from artoo.world.union import RealFiles
+from artoo.workspace.changes.path_class import Places
+from artoo.workspace.files.rooted import real_files
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ class Agreed:
 def own_skills(artoo_home: Path, person: Path) -> Found:
     """The person's own, where tasks can read their files. Blocking."""
     folder = artoo_home / HOME_FOLDER
-    found = skills_in(RealFiles(), folder, folder.resolve(), foreign=False)
+    found = skills_in(real_files(), folder, folder.resolve(), foreign=False)
     laid, problems = list[Skill](), list(found.problems)
     for one in found.skills:
         try:
@@ -132,7 +132,7 @@ def project_skills(files: Files, roots: Roots, places: Places) -> Found:
     skills, problems = list[Skill](), list[str]()
     for name in PROJECT_FOLDERS:
         found = skills_in(files, roots.project / name, roots.project, foreign=True)
-        skills += (one for one in found.skills if not places.is_closed(os.fsencode(one.folder)))
+        skills += (one for one in found.skills if not places.is_hidden(os.fsencode(one.folder)))
         problems += found.problems
     return Found(tuple(skills), tuple(problems))
 
@@ -224,7 +224,7 @@ def _laid_out(skill: Skill, copies: Path) -> Skill:
 
 def _is_copy(skill: Skill, place: Path) -> bool:
     try:
-        return read_skill(RealFiles(), place).digest == skill.digest
+        return read_skill(real_files(), place).digest == skill.digest
     except (ConfigurationError, OSError):
         return False
 

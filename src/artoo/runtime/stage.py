@@ -19,15 +19,15 @@ from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
 from artoo.ports.ids import Ids
-from artoo.ports.joining import Joining
 from artoo.ports.model import Model
 from artoo.ports.recall import Recall
 from artoo.ports.remember import Remember
 from artoo.ports.stopwatch import Stopwatch
-from artoo.ports.surroundings import SurroundingsSource
+from artoo.ports.surroundings import SurroundingsSource, TurnSource
 from artoo.ports.tools import Tools, ToolSpec
 from artoo.runtime.in_time import TimeLeft, in_time
 from artoo.runtime.sights import Eyes, LiveEyes, plain
+from artoo.tools.processes import Processes
 from artoo.tools.questions import AskOnStream
 
 
@@ -40,18 +40,25 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
+class SubTaskSight(Sight):
+    """The same for one subtask, which is also told what happened between its turns."""
+
+    surroundings: TurnSource
+
+
+@dataclass(frozen=True, slots=True)
 class Hands:
     """What a task may do on this machine: its tools, and how its roles see what was done.
 
-    `whole` looks at the task's view, `sight` at the fork of a subtask, by its id; `joining` folds forks into the
-    view. `questions` are the gate's, when it asks on the stream. `prepare` runs before the request is read: what it
-    needs to ask about can be asked then. It does not raise.
+    `whole` looks at the task's workspace, `sight` at what one subtask did in it, by its id. `questions` are the
+    gate's, when it asks on the stream. `prepare` runs before the request is read: what it needs to ask about can be
+    asked then. It does not raise. `processes`: the commands that go on; they are told how much time is left.
     """
 
     tools: Tools
     whole: Sight
-    sight: Callable[[str], Sight]
-    joining: Joining
+    sight: Callable[[str], SubTaskSight]
+    processes: Processes | None = None
     questions: AskOnStream | None = None
     prepare: Callable[[], Awaitable[None]] | None = None
 

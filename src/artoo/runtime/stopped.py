@@ -9,7 +9,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.recording import TaskOpened
 from artoo.runtime.replaying.standing import RESUMABLE
 from artoo.tasklog.reader import TaskLogReader, TaskSummary, list_tasks
-from artoo.world.pending import settled_records
+from artoo.workspace.settlement.history import settled_records
 
 
 def stopped_tasks(home: Path, latest: int | None = None) -> Iterator[TaskSummary]:
@@ -27,7 +27,7 @@ def only_agents_stopped(home: Path) -> bool:
 def left_undone(home: Path, latest: int) -> tuple[TaskSummary, ...]:
     """Those of which nobody has said yet what is to become of it: none that was put back or dropped. Blocking."""
     try:
-        said = {one.task_id for one in settled_records(home / "views")}
+        said = {one.task_id for one in settled_records(home)}
     except OSError:
         said = set[str]()
     return tuple(one for one in stopped_tasks(home, latest) if one.task_id not in said)

@@ -38,7 +38,7 @@ from artoo.ports.tools import ToolSpec
 from artoo.runtime.answers import Answers
 from artoo.runtime.early_look import EarlyLook
 from artoo.runtime.effectors import POOL_KINDS, EffectorPool, Pair
-from artoo.runtime.sights import Eyes, WatchedEvidence, WatchedJoining, WatchedRecall, WatchedSurroundings
+from artoo.runtime.sights import Eyes, WatchedEvidence, WatchedRecall, WatchedSurroundings, WatchedTurns
 from artoo.runtime.stage import Sight, Stage
 
 
@@ -188,9 +188,7 @@ class TaskRun:
         """Every other role's life."""
         stage, settings = self._stage, self._settings
         pool = EffectorPool(stage.inbox(POOL_KINDS), self._pair)
-        port = self._ports[Role.DISPATCHER]
-        joining = WatchedJoining(stage.hands.joining, stage.eyes(port))
-        dispatcher = Dispatcher(port, stage.ids(Role.DISPATCHER), joining)
+        dispatcher = Dispatcher(self._ports[Role.DISPATCHER], stage.ids(Role.DISPATCHER))
         port, asker = self._speaker(Role.META_VALIDATOR, Tier.BRAIN)
         meta_validator = MetaValidator(
             port,
@@ -203,6 +201,8 @@ class TaskRun:
             unasked=settings.unasked,
         )
         self._solver = self._made_solver()
+        if stage.hands.processes is not None:
+            stage.hands.processes.time_left = self._solver.time_left
         roles = (pool, dispatcher, meta_validator, self._solver)
         questions = stage.hands.questions
         asking = (questions,) if questions is not None else ()
@@ -273,7 +273,7 @@ class TaskRun:
         port, asker = self._speaker(Role.EXECUTOR, Tier.TOOL, key)
         toolbox = stage.hands.tools.toolbox(key, subtask.must_not, subtask.cautions)
         sight = stage.hands.sight(key)
-        surroundings = WatchedSurroundings(sight.surroundings, stage.eyes(port, key))
+        surroundings = WatchedTurns(sight.surroundings, stage.eyes(port, key))
         executor = Executor(
             port,
             asker,

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from artoo.llm.budget import Budget, MeteredModel
     from artoo.ports.confirm import Confirm
     from artoo.ports.printing import OnOutput
-    from artoo.ports.sandbox import Roots, Sandbox
+    from artoo.ports.sandbox import Roots
     from artoo.ports.settling import Settling
-    from artoo.ports.world import OpenView, View
+    from artoo.ports.workspace import OpenWorkspace, Workspace
     from artoo.runtime.answers import Answers
     from artoo.runtime.auditing import Auditing
     from artoo.runtime.hands import McpTools
@@ -77,8 +77,7 @@ class Workshop:
     redacted: Callable[[str], str]
     _hyperparameters: dict[bool, Hyperparameters] = field(default_factory=dict[bool, "Hyperparameters"])
     _mcp: McpTools | None = None
-    _sandbox: Sandbox | None = None
-    _views: OpenView | None = None
+    _workspaces: OpenWorkspace | None = None
     _memories: Memories | None = None
     _upkeep: UpkeepModel | None = None
 
@@ -115,36 +114,50 @@ class Workshop:
 
         if caller is not None:
             by = caller.asked_by
-            return Answers(policies, everywhere(caller.confirm, by.protocol), mode, through=by.label)
-        return Answers(policies, everywhere(self.confirm, HERE), mode)
+            return Answers(policies, everywhere(caller.confirm, by.protocol), mode, through=by.label, roots=roots)
+        return Answers(policies, everywhere(self.confirm, HERE), mode, roots=roots)
 
     def _policies(self, options: RunOptions, project: Path, home: Path) -> Policies:
         from artoo.tools.policy import Policies
 
         return Policies.parse((*self.config.allow, *options.allow), project, home)
 
-    async def view(self, task_id: str, roots: Roots) -> View:
-        """The task's view of the files, as it stands. Raises SandboxError where this machine has none."""
-        if self._views is None:
-            from artoo.world.opening import views_in
+    async def workspace(self, task_id: str, roots: Roots) -> Workspace:
+        """Return the task's workspace as it stands; what a crash left of earlier applies is rolled back first.
 
-            most = self.config.limits.view_megabytes
-            self._views = views_in(await self.sandbox(), self.config.home, megabytes=most)
-        return self._views(task_id, roots)
+        Raises SandboxError where nothing on this machine can confine commands.
+        """
+        if self._workspaces is None:
+            from artoo.runtime.settling import forget_old_logs, settle_earlier
+
+            await settle_earlier(self.config)
+            self.group.create_task(forget_old_logs(self.config, self.auditing.note_forgotten))
+            # Probes the kernel: only for real tasks.
+            from artoo.ports.workspace import MIB, SandboxLimits
+            from artoo.sandbox.backends.select import open_backend
+            from artoo.workspace.open import workspaces_in
+
+            limits = SandboxLimits(disk_bytes=self.config.limits.view_megabytes * MIB)
+            self._workspaces = workspaces_in(
+                await open_backend(self.config.home), self.config.home, limits=limits
+            )
+        return self._workspaces(task_id, roots)
 
     async def hands(
         self,
-        view: View,
+        workspace: Workspace,
         text: str,
         mode: ApplyMode,
         past: Past | None = None,
         settling: Settling | None = None,
         servers: Sequence[McpServer] = (),
+        *,
+        verify: bool = False,
     ) -> Callable[[Port], Hands]:
         """What makes the tools of one task, given the gate's place on the stream; `past`: of a resumed task.
 
         `mode`: what of the task's difference may take effect unasked; `settling`, if given, decides instead.
-        `servers`: MCP servers besides the person's own, whose names go before.
+        `servers`: MCP servers besides the person's own, whose names go before. `verify`: results need a second way.
         All that can go wrong goes wrong here: raises ConfigurationError.
         """
         from artoo.loops.fast.record import kept_of_a_read
@@ -162,14 +175,14 @@ class Workshop:
 
             def settle(went_out: Callable[[], tuple[str, ...]]) -> Settling:
                 again = past is not None
-                return settling or Settler(view, home, text, mode, keeping, went_out, durable, again)
+                return settling or Settler(workspace, home, text, mode, keeping, went_out, durable, again)
 
             outfit = Outfit(
-                *(view, home, text, self.clock, self.own_tools, self.environ, mcp, durable, past, settle),
+                *(workspace, home, text, self.clock, self.own_tools, self.environ, mcp, durable, past, settle),
                 printing=self._printing(port.task_id),
                 whole_files=not known.small,
-                command_seconds=self.config.limits.tool_seconds,
                 read_kept=kept_of_a_read(known.window, small=known.small),
+                second_ways=verify or known.small,
             )
             return open_hands(outfit, port)
 
@@ -231,18 +244,6 @@ class Workshop:
             self.resources.push_async_callback(pool.close)
             self._mcp = McpTools(own_servers(self.config), pool)
         return self._mcp
-
-    async def sandbox(self) -> Sandbox:
-        """The sandbox; what a crash left of earlier acts is finished or undone first."""
-        if self._sandbox is None:
-            from artoo.runtime.settling import forget_old_logs, settle_earlier
-
-            await settle_earlier(self.config)
-            self.group.create_task(forget_old_logs(self.config, self.auditing.note_forgotten))
-            from artoo.world.choose import open_sandbox  # probes the kernel: only for real tasks
-
-            self._sandbox = await open_sandbox(self.config.home)
-        return self._sandbox
 
     def roots(self, options: RunOptions) -> Roots:
         """Where a task works. Raises ConfigurationError for a project or a workspace that cannot be had."""

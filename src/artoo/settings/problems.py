@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 SECRET_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
+REMOVED = {
+    "limits.tool_seconds": "a command goes on after its timeout, which the model gives with the call; delete the line",
+}
+"""Settings of earlier versions, and what to do about them."""
 SHOWN = 60
 """Characters of a wrong value that a message repeats."""
 
@@ -50,6 +54,8 @@ def _unknown(route: Route, model: type[BaseModel], whole: str) -> str:
             f"{dotted(route)} is not a setting: keys do not belong in this file;"
             " write api_key_env: NAME, the environment variable that holds it"
         )
+    if removed := REMOVED.get(dotted(route)):
+        return f"{dotted(route)} was removed: {removed}"
     known = _names_at(route[:-1], model)
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     around = dotted(route[:-1]) or whole

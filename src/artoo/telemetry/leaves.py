@@ -8,7 +8,7 @@ from opentelemetry.trace import SpanKind
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import CallStatus, CorrectionSignal, CriterionJudged, ToolCalled
+from artoo.contracts.execution import CorrectionSignal, CriterionJudged, ToolCalled
 from artoo.contracts.memory import MemoryRead, MemoryWritten
 from artoo.contracts.roles import Role
 from artoo.telemetry import conventions as c
@@ -124,7 +124,7 @@ def _tool_call(called: ToolCalled, call_id: str, *, content: bool) -> Leaf:
     if content:
         attributes[c.TOOL_ARGUMENTS] = shortened(call.input)
         attributes[c.TOOL_RESULT] = shortened(call.output or call.error_output)
-    failed = call.status is not CallStatus.OK
+    failed = call.went_wrong
     return Leaf(
         f"{c.EXECUTE_TOOL} {call.tool}",
         attributes,

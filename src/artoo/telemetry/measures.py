@@ -9,7 +9,7 @@ from opentelemetry.metrics import Meter
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import CallStatus, ToolCalled
+from artoo.contracts.execution import ToolCalled
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.telemetry import conventions as c
@@ -75,7 +75,7 @@ class Measures:
             case ModelCalled() as call:
                 self._called(call)
             case ToolCalled(call=call):
-                failed = {} if call.status is CallStatus.OK else {c.ERROR_TYPE: call.status.value}
+                failed = {} if not call.went_wrong else {c.ERROR_TYPE: call.status.value}
                 self._tools.record(
                     call.duration_ms / 1_000, {c.TOOL_NAME: call.tool, c.TOOL_TYPE: "function", **failed}
                 )

@@ -1,4 +1,4 @@
-"""How tools run commands, and what a run says: one small interface over the task's view."""
+"""How tools run commands, and what is said about how one ended."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Protocol
 
 from artoo.contracts.changes import Change, Trait
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
-from artoo.ports.sandbox import Limits, RunStatus
-from artoo.ports.world import ViewRun
+from artoo.ports.sandbox import Captured
+from artoo.ports.workspace import CommandLimits, Ended, EndStatus
 from artoo.tools.output import clip
 from artoo.tools.signalled import signalled
 from artoo.tools.tool import Outcome
@@ -19,40 +19,48 @@ from artoo.tools.wanted import NOTHING, Wanted
 ERROR_OUTPUT_KEPT = OUTPUT_KEPT // 2
 """Characters of standard error that are kept: it rarely says more, and the prompt pays for it."""
 
+COMMAND_SECONDS = 120.0
+"""How long a call waits for its command by default. The command goes on afterwards (SPEC section 3.3)."""
+
 _INCIDENTAL = (Trait.DERIVED, Trait.GIT_BOOKKEEPING, Trait.TIMES_ONLY)
 
-_STATUS: Mapping[RunStatus, CallStatus] = {
+_STATUS: Mapping[EndStatus, CallStatus] = {
     "ok": CallStatus.OK,
-    "timeout": CallStatus.TIMEOUT,
-    "interrupted": CallStatus.INTERRUPTED,
+    "stopped": CallStatus.INTERRUPTED,
     "refused": CallStatus.REFUSED,
 }
 
-_LIMIT_REASONS: Mapping[RunStatus, str] = {
-    "timeout": "it did not end within {wall:g} s and was stopped; what it printed until then is incomplete",
-    "interrupted": "it was interrupted",
-    "killed": "it was killed from outside",
-    "output_limit": "it printed more than {output} bytes and was stopped",
-    "disk_limit": "it wrote more than {disk} bytes and was stopped",
-    "process_limit": "it started more than {processes} processes and was stopped",
-    "memory_limit": "it needed more than {memory} bytes of memory and was stopped",
+_REASONS: Mapping[EndStatus, str] = {
+    "stopped": "it was stopped before its end",
+    "killed": "a signal ended it that artoo did not send",
+    "disk_limit": "it was ended because the workspace is full",
+    "process_limit": "it was ended because the sandbox has too many processes",
+    "memory_limit": "it was ended because the sandbox has no memory left",
     "refused": "the sandbox refused to run it",
 }
 
 
 def as_it_is(outcome: Outcome) -> Outcome:
-    """What a tool makes of an outcome that needs no reading."""
+    """Return an outcome that needs no reading unchanged."""
     return outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run in the project root. `argv[0]` is looked up on the sandbox's PATH. `network`: what it may
-    reach, if that is agreed to. `judged`: what the tool will make of its outcome, for what is kept of it."""
+    """A program that a tool wants to run in the project root.
+
+    `text` is what the model wrote, for questions and records. `argv[0]` is looked up on the sandbox's PATH. The
+    call waits `seconds` for its end (`background`: not at all), then the command goes on as a process. `pty` gives
+    it a pseudo-terminal and input. `keep`: the user is asked at the task's end whether it is to be left running.
+    `network`: what it may reach, if the user agrees. `judged` reads the outcome as the tool's programs mean it.
+    """
 
     argv: tuple[str, ...]
-    wall_seconds: float
-    stdin: bytes | None = None
+    text: str
+    seconds: float = COMMAND_SECONDS
+    background: bool = False
+    pty: bool = False
+    keep: bool = False
     env: Mapping[str, str] = field(default_factory=lambda: PLAIN_LOCALE)
     network: Wanted = NOTHING
     judged: Callable[[Outcome], Outcome] = as_it_is
@@ -61,15 +69,16 @@ class Command:
 def bash(script: str) -> tuple[str, ...]:
     """Return the arguments that run `script` with bash, exactly as it was written and with no shell option set.
 
-    The two options only keep the user's start-up files out. The last argument is the whole script, because it is
-    what a user who is asked for consent sees.
+    The two options only keep the user's start-up files out.
     """
     return ("bash", "--noprofile", "--norc", "-c", script)
 
 
 def python(script: str, interpreter: str = sys.executable) -> tuple[str, ...]:
-    """How a script of Python is run: apart from the person's environment and site directory. The project's modules
-    can be imported where no other has the name: first in the path, a `json.py` there would break any script.
+    """Return the arguments that run a Python script apart from the user's environment and site directory.
+
+    The project's modules can be imported where no other has the name: first in the path, a `json.py` there would
+    break any script.
     """
     return (interpreter, "-I", "-X", "utf8", "-c", _SHOWING_LINES, script)
 
@@ -93,48 +102,52 @@ exec(compile(code, name, "exec"), main.__dict__)
 
 
 class CommandRunner(Protocol):
-    """Runs commands in the task's view."""
+    """Runs commands in the task's workspace."""
 
     async def run(self, command: Command) -> Outcome:
-        """Runs to the end. `changes` is what it did to the view; a command that was stopped did nothing.
+        """Start a command and wait for its end as long as it says. `changes` happened in the workspace meanwhile.
 
-        Raises SandboxError when the command could not be contained; cancelling ends it, and nothing of it is there.
+        Raises SandboxError when the command cannot be confined or started. Cancelling stops it.
         """
         ...
 
 
-def outcome_of(run: ViewRun, limits: Limits) -> Outcome:
-    """What a run was, with its streams cut; its changes are for the caller to add."""
-    output, output_cut = clip(run.stdout)
-    error_output, error_cut = clip(run.stderr, ERROR_OUTPUT_KEPT)
-    status = _STATUS.get(run.status, CallStatus.ERROR)
-    if run.needs_confirmation:
-        status = CallStatus.REFUSED
+def outcome_of(ended: Ended, limits: CommandLimits | None = None) -> Outcome:
+    """Return how a command ended, with its streams cut to what a record keeps."""
+    return printed_outcome(
+        ended.stdout,
+        ended.stderr,
+        status=_STATUS.get(ended.status, CallStatus.ERROR),
+        exit_code=ended.exit_code,
+        reason=_reason(ended, limits or CommandLimits()),
+    )
+
+
+def printed_outcome(
+    stdout: Captured,
+    stderr: Captured,
+    *,
+    status: CallStatus,
+    exit_code: int | None = None,
+    reason: str | None = None,
+) -> Outcome:
+    """Return an outcome that shows what a command printed."""
+    output, output_cut = clip(stdout)
+    error_output, error_cut = clip(stderr, ERROR_OUTPUT_KEPT)
     return Outcome(
         output=output,
         error_output=error_output,
         status=status,
-        exit_code=run.exit_code,
-        total_bytes=run.stdout.total_bytes + run.stderr.total_bytes,
+        exit_code=exit_code,
+        total_bytes=stdout.total_bytes + stderr.total_bytes,
         truncated=output_cut or error_cut,
-        reason=_reason(run, limits),
+        reason=reason,
     )
 
 
-def _reason(run: ViewRun, limits: Limits) -> str | None:
-    if run.needs_confirmation:
-        return f"the sandbox here ({run.tier}) cannot run this without asking, and nobody was asked"
-    template = _LIMIT_REASONS.get(run.status)
-    if template is None:
-        return "; ".join(filter(None, (signalled(run.exit_code, limits), *run.notes))) or None
-    said = template.format(
-        wall=limits.wall_seconds,
-        output=limits.output_bytes,
-        disk=limits.disk_bytes,
-        processes=limits.processes,
-        memory=limits.memory_bytes,
-    )
-    return "; ".join((said, *run.notes))
+def _reason(ended: Ended, limits: CommandLimits) -> str | None:
+    said = _REASONS.get(ended.status) or signalled(ended.exit_code, limits)
+    return "; ".join(filter(None, (said, *ended.notes))) or None
 
 
 PLAIN_LOCALE: Mapping[str, str] = {"LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"}

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from artoo.contracts.changes import CROWD, Change, ChangeKind, Node, PathClass, Trait, outermost, path_bytes
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 from artoo.tools.commands import meant_changes
 from artoo.tools.moves import content_at, moved_files
-from artoo.tools.paths import shown
+from artoo.tools.paths import printable, shown
 from artoo.tools.ref_moves import is_record, ref_moves
 from artoo.tools.unified import unified
 from artoo.tools.withheld import closed_as
@@ -71,7 +71,7 @@ def _about(
     name = _shown(change.path, roots)
     if change.has(Trait.CHANGED_MEANWHILE):
         yield f"{name}: somebody else changed it too since the task first did; lines with - may be theirs, and stay"
-    if change.path_class in (PathClass.SECRET, PathClass.ARTOO) and change.node is not Node.DIRECTORY:
+    if _is_closed(change, roots) and change.node is not Node.DIRECTORY:
         yield f"{change.kind}: {name} ({closed_as(change.path_class)})"
     elif moved_to is not None:
         yield f"moved: {name} -> {_shown(moved_to, roots)}"
@@ -83,6 +83,13 @@ def _about(
         yield f"created: {name}/"
     else:
         yield f"{change.kind}: {name}{f' ({change.detail})' if change.detail else ''}"
+
+
+def _is_closed(change: Change, roots: Roots) -> bool:
+    """True if what stands there is not shown: a new file directly in the home is the task's own writing."""
+    if change.path_class not in (PathClass.SECRET, PathClass.ARTOO):
+        return False
+    return change.before is not None or change.path.rpartition("/")[0] != printable(roots.home)
 
 
 def _file(change: Change, name: str, before: bytes | None, now: bytes | None) -> Iterator[str]:

@@ -50,6 +50,10 @@ _CHINESE: Mapping[str, str] = {
     "the command failed, but changed this before": "命令失败，但此前已做出这些更改",
     "run it for real, without a sandbox": "在没有沙箱的情况下真正运行",
     "its changes cannot be listed beforehand, nor undone": "其更改无法事先列出，也无法撤销",
+    "leave it running": "让它继续运行",
+    "it runs with your rights, outside the workspace, until it is stopped (artoo stop)": (
+        "它将以您的权限在工作区之外运行，直到被停止（artoo stop）"
+    ),
     "do it again": "再做一次",
     "it was under way when artoo died; nobody knows whether it took effect": (
         "artoo 终止时它正在进行；是否已生效无人知晓"

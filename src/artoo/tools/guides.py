@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import Files
-from artoo.tools.paths import is_within, place_of, shown
+from artoo.ports.workspace import Files
+from artoo.tools.paths import found_at, is_within, shown
 from artoo.tools.text_file import NotPlainFile, decode, read_limited
-from artoo.world.classify import Places
+from artoo.workspace.changes.path_class import Places
 
 GUIDE_FILES = ("AGENTS.md", "CLAUDE.md")
 """The first of them that a directory has is its guide."""
@@ -73,8 +74,8 @@ def _closest(files: Files, project: Path, path: Path) -> tuple[Path, ...]:
 
 def _named(files: Files, directory: Path) -> Iterator[Path]:
     for name in GUIDE_FILES:
-        place = place_of(files, directory / name)
-        if place is not None and place.is_file():
+        found = found_at(files, directory / name)
+        if found is not None and stat.S_ISREG(found.mode):
             yield directory / name
 
 
@@ -83,10 +84,9 @@ def _guide_in(files: Files, roots: Roots, places: Places, directory: Path, *, fo
     for path in _named(files, directory):
         try:
             real = files.resolve(path)
-            place = files.at(real)
-            if place is None or places.is_closed(os.fsencode(real)):
+            if places.is_hidden(os.fsencode(real)):
                 continue
-            data, _ = read_limited(place, 4 * GUIDE_CHARACTERS)
+            data, _ = read_limited(files, real, 4 * GUIDE_CHARACTERS)
         except (NotPlainFile, OSError):
             continue
         text = decode(data, whole=False)

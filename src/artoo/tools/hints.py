@@ -12,9 +12,9 @@ from pathlib import Path
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 from artoo.tools.nearby import explain_missing
-from artoo.tools.paths import absolute, place_of
+from artoo.tools.paths import absolute, found_at
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Outcome
 
@@ -73,4 +73,4 @@ def _missing(word: str, roots: Roots, files: Files) -> Path | None:
         path = absolute(word, roots)
     except ToolError:
         return None
-    return path if place_of(files, path) is None else None
+    return path if found_at(files, path) is None else None

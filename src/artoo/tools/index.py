@@ -11,6 +11,7 @@ import os
 import re
 import selectors
 import signal
+import stat
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from artoo.contracts.errors import ToolError
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 from artoo.tools.paths import entry_at
 from artoo.tools.threads import in_thread
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
@@ -71,10 +72,10 @@ class IndexQuery:
             return False
         if not any(path.startswith(f"{str(folder).rstrip('/')}/") for folder in self.folders):
             return False
-        place = entry_at(files, Path(path))
-        if place is None:
+        found = entry_at(files, Path(path))
+        if found is None:
             return False
-        is_directory = place.is_dir() and not place.is_symlink()
+        is_directory = stat.S_ISDIR(found.mode)
         return self.kind is FileKind.ANY or is_directory == (self.kind is FileKind.DIRECTORY)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+import stat
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,7 @@ from artoo.contracts.settling import ChangeClass
 from artoo.contracts.shortened import listed
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
-from artoo.ports.world import Files, View
+from artoo.ports.workspace import Files, Workspace
 from artoo.tools.commands import meant_changes
 from artoo.tools.guides import Guide, guides
 from artoo.tools.listing import (
@@ -33,15 +34,14 @@ from artoo.tools.listing import (
 )
 from artoo.tools.looked_at import LookedAt
 from artoo.tools.moves import moved_files
-from artoo.tools.paths import absolute, entry_at, existing, place_of, shown
+from artoo.tools.paths import absolute, entry_at, existing, found_at, shown
 from artoo.tools.ref_moves import ref_moves
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.text_file import NotPlainFile, decode, kind_of_bytes, read_limited
 from artoo.tools.threads import in_thread
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
 from artoo.tools.withheld import withheld
-from artoo.world.classify import Places
-from artoo.world.union import RealFiles
+from artoo.workspace.changes.path_class import Places
 
 _LOOK = WalkLimits(entries=20_000, seconds=1.5)
 _WALL_SECONDS = 6.0
@@ -63,24 +63,35 @@ def _unobserved(source: str, text: str) -> None:
     """Nobody keeps account of where names came from."""
 
 
+def _everything(path: str) -> bool:
+    """Say that every change is the subtask's."""
+    return True
+
+
+async def _nothing_new() -> tuple[str, ...]:
+    """Say that nothing happened."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectLook:
-    """Implements `ports.surroundings.SurroundingsSource` over a view's files.
+    """Implements `ports.surroundings.TurnSource` over a workspace's files.
 
-    `whole_files`: small files that are named are shown whole. `view`: whose changes of the files `before` are told,
-    with what they mean; `task`: the view that it is a fork of, whose changes came before. `observe` is told what is
-    passed on of texts that others wrote, by where it stands; `looked` of the files that are shown.
+    `whole_files`: small files that are named are shown whole. `workspace`: whose changes are told, with what they
+    mean (None: no changes). `mine`: whether a change of a printable path is the subtask's; others were made by the
+    task before. `turns` gives the news of a turn. `observe` is told what is passed on of texts that others wrote,
+    by where it stands; `looked` of the files that are shown.
     """
 
     roots: Roots
     places: Places
-    files: Look = RealFiles
+    files: Look = real_files
     characters: int = LISTING_CHARACTERS
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
     whole_files: bool = False
-    view: View | None = None
-    before: Look = RealFiles
-    task: View | None = None
+    workspace: Workspace | None = None
+    mine: Callable[[str], bool] = _everything
+    turns: Callable[[], Awaitable[tuple[str, ...]]] = _nothing_new
     observe: Callable[[str, str], None] = _unobserved
     looked: LookedAt = field(default_factory=LookedAt)
 
@@ -88,28 +99,27 @@ class ProjectLook:
         """What is there that matters for `request`. Never raises; what cannot be seen is said in the listing."""
         try:
             async with asyncio.timeout(_WALL_SECONDS):
-                changes = () if self.view is None else await self.view.changes()
-                seen, found = await in_thread(self._look, request, changes)
+                changes = () if self.workspace is None else await self.workspace.changes()
+                own = tuple(change for change in changes if self.mine(change.path))
+                seen, found = await in_thread(self._look, request, own)
                 for guide in found:
                     if guide.foreign:
                         self.observe(guide.path, guide.text)
-                changed = await in_thread(_by_kind, changes, self.roots, self.before(), self.files())
-                classes = await _classes(self.view) if self.view is not None and changes else ()
-                seen = replace(seen, changed=changed, classes=classes)
-                return await self._with_earlier(seen, self.task) if self.task is not None else seen
+                others = tuple(change for change in changes if not self.mine(change.path))
+                changed, earlier = [
+                    await in_thread(_by_kind, some, self.roots, real_files(), self.files()) if some else ""
+                    for some in (own, others)
+                ]
+                classes = await _classes(self.workspace) if self.workspace is not None and changes else ()
+                return replace(seen, changed=changed, earlier=earlier, classes=classes)
         except TimeoutError:
             return Surroundings(listing="The project directory did not answer in time; it is not listed.")
         except (ArtooError, OSError) as error:
             return Surroundings(listing=f"The project directory is not listed: {error}")
 
-    async def _with_earlier(self, seen: Surroundings, task: View) -> Surroundings:
-        """With what the task had changed before this fork of its view was made."""
-        changes = await task.changes()
-        if not changes:
-            return seen
-        earlier = await in_thread(_by_kind, changes, self.roots, RealFiles(), task.files)
-        classes = {*seen.classes, *await _classes(task)}
-        return replace(seen, earlier=earlier, classes=tuple(sorted(classes, key=lambda one: one.danger)))
+    async def news(self) -> tuple[str, ...]:
+        """See TurnSource."""
+        return await self.turns()
 
     def _look(self, request: str, changes: tuple[Change, ...]) -> tuple[Surroundings, tuple[Guide, ...]]:
         files = self.files()
@@ -144,7 +154,7 @@ class ProjectLook:
             empty=frozenset(walk.empty),
             unreadable=frozenset(walk.unreadable),
             ignored=tuple(walk.ignored),
-            broken=frozenset(path for path in links if place_of(files, self.roots.project / path) is None),
+            broken=frozenset(path for path in links if found_at(files, self.roots.project / path) is None),
         )
 
     def _named_outside(self, files: Files, request: str) -> Iterator[tuple[str, Path]]:
@@ -175,16 +185,16 @@ class ProjectLook:
         """What a file begins with; None for what is no file."""
         try:
             real = files.resolve(path)
-            place = files.at(real)
         except OSError:
             return None
-        if place is None or place.is_dir():
+        found = files.stat(real)
+        if found is None or stat.S_ISDIR(found.mode):
             return None
         if (instead := withheld(real, self.places)) is not None:
             return Head(instead=instead)
-        note = self.looked.showing(real, place)
+        note = self.looked.showing(real, found)
         try:
-            data, size = read_limited(place, _HEAD_BYTES)
+            data, size = read_limited(files, real, _HEAD_BYTES)
         except NotPlainFile:
             return None
         except OSError as error:
@@ -201,11 +211,11 @@ class ProjectLook:
         return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole, form=text.form)
 
 
-async def _classes(view: View) -> tuple[ChangeClass, ...]:
+async def _classes(workspace: Workspace) -> tuple[ChangeClass, ...]:
     """Each once, the most dangerous first; none where that takes too long, or settling will say why it fails."""
     try:
         async with asyncio.timeout(_JUDGING_SECONDS):
-            found = {change.change_class for change in await view.classes()}
+            found = {change.change_class for change in await workspace.classes()}
     except (ArtooError, OSError):
         return ()
     return tuple(sorted(found, key=lambda one: one.danger))

@@ -1,20 +1,26 @@
-"""What a task was shown of the person's files. One that was saved afterwards, or of which only a part was shown, is
-not replaced unread.
+"""What a task was shown of the user's files.
 
-Until a task first changes a file, its view shows it as it is on the disk. A text that was made from an older state
-would take the person's save away, and settling could not tell, for that save is then the base. A text that was made
-from the first lines would take the rest away.
+A file that someone else saved after it was shown, or of which only a part was shown, is not replaced unread: a text
+that was made from an older state would take the user's save away, and a text that was made from the first lines
+would take the rest away.
 """
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from artoo.contracts.changes import Change, path_bytes
+from artoo.ports.workspace import Files, FileStat
+
 _MOST = 2_000
 """Files that are remembered; the longest unseen go first."""
+_MOST_COMPARED = 300
+"""Files that are compared before a turn, the last shown first: each takes a system call."""
 _SAVED = "was saved by somebody else after you saw it; read it again, and keep what is new"
 _PART = (
     "is longer than what was shown of it; edit_file changes a part, read_file with lines shows the rest, and if "
@@ -31,25 +37,30 @@ class _State(NamedTuple):
 class _Seen(NamedTuple):
     state: _State
     whole: bool
+    told: bool = False
 
 
 class LookedAt:
-    """The person's files that one task's tools and prompts have shown, each as it was then."""
+    """The files that one task's tools and prompts have shown, each in the state that it had then."""
 
     def __init__(self) -> None:
         self._seen = OrderedDict[Path, _Seen]()
 
-    def showing(self, real: Path, place: Path) -> Callable[[bool], None]:
-        """The file is about to be read from `place`: its real path while the task has not changed it. What is
-        returned notes that it was shown, given whether that is all that was wanted of it.
+    @property
+    def empty(self) -> bool:
+        """True if no file was shown."""
+        return not self._seen
 
-        Before its content is read: a save in between is then one too many that is seen, not one too few.
+    def showing(self, real: Path, found: FileStat) -> Callable[[bool], None]:
+        """Return what notes that the file at a resolved path was shown, given whether all wanted of it was shown.
+
+        Call it before the content is read: a save in between is then noticed once too often and not once too few.
         """
-        state = _state_of(place) if real == place else None
+        state = _state_of(found)
 
         def note(whole: bool) -> None:
             before = self._seen.get(real)
-            if state is None or (before is not None and before.whole and not whole):
+            if before is not None and before.whole and not whole:
                 return  # a few lines do not tell what else was saved
             self._seen[real] = _Seen(state, whole)
             self._seen.move_to_end(real)
@@ -58,23 +69,32 @@ class LookedAt:
 
         return note
 
-    def why_not_replaced(self, real: Path, place: Path | None) -> str:
-        """What stands against replacing a file by a text that was not made from it as it is now; empty: nothing.
+    def forget(self, changes: Iterable[Change]) -> None:
+        """Forget the files that the task changed itself."""
+        for change in changes:
+            self._seen.pop(Path(os.fsdecode(path_bytes(change.path))), None)
 
-        Nothing does where it was never shown, or the task has changed it itself.
-        """
+    def why_not_replaced(self, real: Path, found: FileStat | None) -> str:
+        """Return why a file may not be replaced by a text that was not made from its content now; empty: it may."""
         seen = self._seen.get(real)
-        now = _state_of(real) if real == place else None
-        if seen is None or now is None:
+        if seen is None or found is None:
             return ""
-        if now != seen.state:
+        if _state_of(found) != seen.state:
             return _SAVED
         return "" if seen.whole else _PART
 
+    def saved_since(self, files: Files) -> tuple[Path, ...]:
+        """Return the files that were saved by someone else after they were shown, each once. Blocking."""
+        saved: list[Path] = []
+        for real, seen in list(islice(reversed(self._seen.items()), _MOST_COMPARED)):
+            if seen.told:
+                continue
+            found = files.stat(real)
+            if found is None or _state_of(found) != seen.state:
+                saved.append(real)
+                self._seen[real] = seen._replace(told=True)
+        return tuple(saved)
 
-def _state_of(place: Path) -> _State | None:
-    try:
-        status = place.stat(follow_symlinks=False)
-    except OSError:
-        return None
-    return _State(status.st_ino, status.st_size, status.st_mtime_ns)
+
+def _state_of(found: FileStat) -> _State:
+    return _State(found.inode, found.size, found.mtime_ns)

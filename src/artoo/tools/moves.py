@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from artoo.contracts.changes import Change, ChangeKind, Node, path_bytes
-from artoo.ports.world import Files
-from artoo.tools.paths import entry_at
+from artoo.ports.workspace import Files
+from artoo.tools.paths import entry_path
 from artoo.tools.text_file import NotPlainFile, read_limited
 
 COMPARED_BYTES = 256 * 1024
@@ -26,7 +26,7 @@ def moved_files(changes: Iterable[Change], before: Files, now: Files) -> dict[st
     """Where each deleted file stands now: the path of a new file with its very content, each named once. Blocks.
 
     What is dangerous to write where it goes, or was closed where it stood, is told as deleted and made. An empty
-    file is moved only to one of its own name: anything empty is like it (as `world.difference.moves`).
+    file is moved only to one of its own name: anything empty is like it (as the difference tells moves).
     """
     gone: list[Change] = []
     made: dict[int, list[Change]] = defaultdict(list)
@@ -60,11 +60,9 @@ def _name(change: Change) -> str:
 
 def content_at(files: Files, printable: str) -> bytes | None:
     """None for what is no plain file, or too large to be compared or shown as a diff."""
-    place = entry_at(files, Path(os.fsdecode(path_bytes(printable))))
-    if place is None:
-        return None
     try:
-        data, size = read_limited(place, COMPARED_BYTES)
+        path = entry_path(files, Path(os.fsdecode(path_bytes(printable))))
+        data, size = read_limited(files, path, COMPARED_BYTES)
     except (NotPlainFile, OSError):
         return None
     return data if size <= COMPARED_BYTES else None

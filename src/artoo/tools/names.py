@@ -8,6 +8,7 @@ from artoo.contracts.errors import ConfigurationError
 
 BUILTIN_NAMES = (
     "shell",
+    "process",
     "python",
     "read_file",
     "write_file",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import Files
-from artoo.tools.paths import entry_at, is_within, place_of, printable, shown
+from artoo.ports.workspace import Files
+from artoo.tools.paths import entry_at, entry_path, found_at, is_within, printable, shown
 from artoo.tools.walk import Entry, Hidden, Kind, Walk, WalkLimits
 
 _LOOK = WalkLimits(entries=20_000, seconds=1.0)
@@ -49,26 +49,26 @@ def nearby(name: str, entries: Iterable[Entry], *, most: int = 3) -> Nearby:
 def explain_missing(path: Path, roots: Roots, files: Files) -> str:
     """One sentence that says what is wrong with a path and where the thing really may be. Reads the project."""
     problem = f"there is no {shown(path, roots)}"
-    place = entry_at(files, path)
-    if place is not None and place.is_symlink():
-        leads_to = printable(os.readlink(place))  # noqa: PTH115  # keeps odd bytes as they are
+    found = entry_at(files, path)
+    if found is not None and stat.S_ISLNK(found.mode):
+        leads_to = printable(files.readlink(entry_path(files, path)))
         problem = f"{shown(path, roots)} is a broken link to {leads_to}, which does not exist"
     try:
         entries = [
             entry
             for entry in Walk(roots.project, _LOOK, files, hidden=Hidden.LAST, honour_ignore=True)
-            if entry.kind is not Kind.LINK or place_of(files, roots.project / entry.path) is not None
+            if entry.kind is not Kind.LINK or found_at(files, roots.project / entry.path) is not None
         ]
     except ToolError:
         return problem
-    found = nearby(shown(path, roots), entries)
+    near = nearby(shown(path, roots), entries)
     parts = [problem]
-    if found.same:
-        parts.append(f"the same name is at: {_list(found.same)}")
-    if found.copies:
-        parts.append(f"copies: {_list(found.copies)}")
-    if found.similar and not found.same:
-        parts.append(f"similar names: {_list(found.similar)}")
+    if near.same:
+        parts.append(f"the same name is at: {_list(near.same)}")
+    if near.copies:
+        parts.append(f"copies: {_list(near.copies)}")
+    if near.similar and not near.same:
+        parts.append(f"similar names: {_list(near.similar)}")
     if len(parts) == 1 and is_within(path, roots.project):
         parts.append("nothing with a similar name is in the project")
     return "; ".join(parts)

@@ -12,6 +12,8 @@ from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.sandbox import unheard
+from artoo.sandbox.network.allowlist import Destination, not_permitted
+from artoo.sandbox.network.proxy_env import NO_NETWORK
 from artoo.tools.gate import Gate, digest_of_act
 from artoo.tools.gate_words import word
 from artoo.tools.paths import size_text
@@ -19,8 +21,6 @@ from artoo.tools.tool import Outcome
 from artoo.tools.under_way import current_act
 from artoo.tools.unified import plain
 from artoo.tools.wanted import Wanted
-from artoo.world.edge.environment import NO_NETWORK
-from artoo.world.edge.hosts import Destination, not_permitted
 
 _SHOWN = 5
 _DIAGNOSES = (
@@ -139,9 +139,14 @@ class Hearing:
             name = str(Destination(used.host, used.port)) if used.host else ""
             self.refused.setdefault(name, used.refused)
 
-    def explained(self, outcome: Outcome, asked: Wanted) -> Outcome:
-        """The outcome with what the command's programs were refused, and how to ask for it."""
-        if not asked.hosts:
+    def explained(self, outcome: Outcome, asked: Wanted, denied: Iterable[str] = ()) -> Outcome:
+        """Return the outcome with what the command's programs were refused, and how to ask for it.
+
+        `denied`: hosts that the sandbox refused, whatever the exit code.
+        """
+        for host in denied:
+            self.refused.setdefault(host, not_permitted(host))
+        if not asked.hosts and not self.refused:
             said = outcome.error_output + outcome.output
             failed = outcome.status is not CallStatus.OK and any(words in said for words in _DIAGNOSES)
             if not failed and NO_NETWORK not in said:  # this is said by nobody else, also where a failure is hidden
@@ -158,7 +163,8 @@ class Hearing:
         reason = f"refused at the network's edge: {'; '.join(listed[:_SHOWN])}"
         missing = [name for name, why in self.refused.items() if why == not_permitted(name)]
         if missing:
-            reason += f"; {self._asking_for_more(str(asked).split(), missing[:_SHOWN])}"
+            named = str(asked).split() if asked.hosts else []
+            reason += f"; {self._asking_for_more(named, missing[:_SHOWN])}"
         return _because(outcome, reason)
 
     def _asking_for_more(self, asked: Sequence[str], missing: Sequence[str]) -> str:

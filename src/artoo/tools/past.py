@@ -1,10 +1,9 @@
-"""What earlier processes of a resumed task left, and what follows for a call that was cut off.
+"""What earlier processes of a resumed task left, and what follows for a call that a crash cut off.
 
-noted in the task's view ─────► TookEffect  whatever the log says: its changes are there
 started, only reads ──────────► RunAgain
-started, in the task's view ──► RunAgain    the view has nothing of it
-started, reaches outside ─────► AskFirst    nobody knows
-not started ──────────────────► None       a call like any other
+started, in the workspace ────► Interrupted  what it left there stays; the model is told, and decides
+started, reaches outside ─────► AskFirst     no one knows whether it took effect
+not started ──────────────────► None         a call like any other
 """
 
 from __future__ import annotations
@@ -15,15 +14,21 @@ from dataclasses import dataclass, field
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.execution import CallEffects, ToolCall, ToolStarted
 from artoo.contracts.network import NetworkUsed
-from artoo.ports.sandbox import ActNote
 
 Consented = tuple[ConfirmationRequest, ConfirmationAnswer]
-"""A question and the answer that somebody gave."""
+"""A question and the answer that someone gave."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunAgain:
-    """Nothing of it took effect, or it has no effects."""
+    """It has no effects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """It worked in the workspace, and may have done a part of its work. artoo does not repeat it."""
+
+    started: ToolStarted
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +38,7 @@ class AskFirst:
     started: ToolStarted
 
 
-@dataclass(frozen=True, slots=True)
-class TookEffect:
-    """It ended, and its changes are in the view; only its record was lost."""
-
-    note: ActNote
-
-
-Verdict = RunAgain | AskFirst | TookEffect
+Verdict = RunAgain | Interrupted | AskFirst
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,8 @@ class Past:
 
     `started`: calls that went out and have no record, each as far as it went. `consented`: every answered question,
     oldest first. `calls`: the records, in order. `redacted`: the mark that stands in the log where a secret was.
-    `used`: what its commands have sent over the network. `notes`: how calls ended whose changes are in its view.
-    `joined`: subtasks whose forks are in the task's view already.
+    `used`: what its commands have sent over the network. `changed`: pairs of a subtask and a printable path that it
+    changed. `died`: processes that ended with the crash, by subtask, each as `ID (command)`.
     """
 
     started: Mapping[str, ToolStarted] = field(default_factory=dict[str, ToolStarted])
@@ -59,19 +57,22 @@ class Past:
     calls: tuple[ToolCall, ...] = ()
     redacted: str = ""
     used: tuple[NetworkUsed, ...] = ()
-    notes: Mapping[str, ActNote] = field(default_factory=dict[str, ActNote])
-    joined: frozenset[str] = frozenset()
+    changed: tuple[tuple[str, str], ...] = ()
+    died: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def verdict(self, act: str) -> Verdict | None:
-        """What follows for a call without a record; None when it never went out."""
-        note = self.notes.get(act)
-        if note is not None:
-            return TookEffect(note)
+        """Return what follows for a call without a record; None when it never went out."""
         started = self.started.get(act)
         if started is None:
             return None
-        return AskFirst(started) if started.effects is CallEffects.OUTSIDE else RunAgain()
+        match started.effects:
+            case CallEffects.OUTSIDE:
+                return AskFirst(started)
+            case CallEffects.STAGED:
+                return Interrupted(started)
+            case CallEffects.NONE:
+                return RunAgain()
 
     def may_use_once(self, act: str) -> bool:
-        """Whether a yes that was given once to this act has not been used: it has not taken effect yet."""
-        return bool(act) and act not in self.ended and not isinstance(self.verdict(act), AskFirst | TookEffect)
+        """True if a yes that was given once to this act has not been used: it has not taken effect yet."""
+        return bool(act) and act not in self.ended and not isinstance(self.verdict(act), AskFirst | Interrupted)

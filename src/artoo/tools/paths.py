@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from artoo.contracts.changes import path_bytes, printable_path
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files, FileStat
 
 _MARKS = frozenset(('""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u00ab\u00bb", "\u300c\u300d"))
 """Pairs of quotation marks, the first and the last."""
@@ -43,26 +44,31 @@ def unquoted(text: str) -> str:
     return inner if inner and marks in _MARKS and not {*marks} & {*inner} else text
 
 
-def entry_at(files: Files, path: Path) -> Path | None:
-    """Where that lies which an absolute path names, a last link not followed; None when nothing is there."""
+def entry_path(files: Files, path: Path) -> Path:
+    """Return an absolute path with the links of its directory followed, and a last link not. Raises OSError."""
+    return files.resolve(path.parent) / path.name
+
+
+def entry_at(files: Files, path: Path) -> FileStat | None:
+    """Return what an absolute path names, without following a last link; None when nothing is there."""
     try:
-        return files.at(files.resolve(path.parent) / path.name)
+        return files.stat(entry_path(files, path))
     except OSError:  # a circle of links
         return None
 
 
-def place_of(files: Files, path: Path) -> Path | None:
-    """Where that lies which an absolute path leads to, all links followed; None when nothing is there."""
+def found_at(files: Files, path: Path) -> FileStat | None:
+    """Return what an absolute path leads to, with all links followed; None when nothing is there."""
     try:
-        return files.at(files.resolve(path))
+        return files.stat(files.resolve(path))
     except OSError:
         return None
 
 
 def is_directory(files: Files, path: Path) -> bool:
-    """Whether an absolute path leads to a directory."""
-    place = place_of(files, path)
-    return place is not None and place.is_dir()
+    """True if an absolute path leads to a directory."""
+    found = found_at(files, path)
+    return found is not None and stat.S_ISDIR(found.mode)
 
 
 def existing(text: str, roots: Roots, files: Files) -> Path:

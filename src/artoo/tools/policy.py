@@ -25,8 +25,8 @@ from artoo.contracts.changes import path_bytes
 from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.ports.sandbox import Opened
+from artoo.sandbox.network.allowlist import WEB_PORTS, NotAHost, Permit, destination
 from artoo.tools.path_pattern import PathPattern, path_pattern
-from artoo.world.edge.hosts import WEB_PORTS, NotAHost, Permit, destination
 
 FILE_KINDS = ("create", "edits", "delete", "mode", "link", "history")
 OTHER_KINDS = ("network", "credential", "recipient", "tool")

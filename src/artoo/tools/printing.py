@@ -55,10 +55,13 @@ class _Tail:
         self._redacted = redacted
         self._window = bytearray()
         self._cut = False
+        self._closed = False
         self._next: asyncio.TimerHandle | None = None
 
     def add(self, written: bytes) -> None:
-        """Keeps the end; the first piece is told after a moment, for what comes with it."""
+        """Keep the end of the output; the first piece is told after a moment, for what comes with it."""
+        if self._closed:
+            return  # its command goes on after the call
         self._window += written[-_WINDOW_BYTES:]
         if len(self._window) > _WINDOW_BYTES or len(written) > _WINDOW_BYTES:
             self._cut = True
@@ -67,6 +70,7 @@ class _Tail:
             self._next = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._report)
 
     def close(self) -> None:
+        self._closed = True
         if self._next is not None:
             self._next.cancel()
 

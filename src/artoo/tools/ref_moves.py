@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from artoo.contracts.changes import Change, ChangeKind, Node, Trait, path_bytes
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 from artoo.tools.moves import content_at
-from artoo.world.git_layout import Part, is_bookkeeping, part_of
+from artoo.workspace.git.layout import Part, is_bookkeeping, part_of
 
 _MARK = "/.git/"
 _PACKED = "packed-refs"

@@ -23,7 +23,7 @@ from artoo.tools.commands import ERROR_OUTPUT_KEPT
 from artoo.tools.gate import Gate
 from artoo.tools.output import head_tail
 from artoo.tools.resumed import Resumed
-from artoo.tools.tool import Arguments, Outcome, Tool
+from artoo.tools.tool import Arguments, Outcome, Tool, mistyped
 from artoo.tools.under_way import (
     Announcing,
     Durable,
@@ -45,10 +45,6 @@ Observer = Callable[[ToolCall], None]
 """Hears of every call that ran, when its record is complete. Quick, never raises."""
 
 
-AtWork = Callable[[str], Iterable[Tool]]
-"""The tools that work in the fork of one subtask, by its id; they stand in for those of the task's view."""
-
-
 def _unseen(call: ToolCall) -> None:
     """Nobody watches."""
 
@@ -64,11 +60,10 @@ class Registry:
         gate: Gate | None = None,
         durable: Durable = nothing_to_keep,
         resumed: Resumed | None = None,
-        at_work: AtWork | None = None,
     ) -> None:
         """`tools` are those that work on this platform; `observe` sees every record; `gate` asks where memory is
         in doubt (None: nobody can be asked). `durable` is waited for before a call may have effects; `resumed`
-        looks at the calls of a task that goes on after a crash. `at_work` gives a subtask its own of some of them.
+        looks at the calls of a task that goes on after a crash.
 
         Raises ConfigurationError when two tools have one name.
         """
@@ -80,7 +75,6 @@ class Registry:
         self._gate = gate if gate is not None else Gate()
         self._durable = durable
         self._resumed = resumed
-        self._at_work = at_work
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -101,10 +95,8 @@ class Registry:
         blocked = must_not.tools
         open_to_it = self._specs if not blocked else tuple(one for one in self._specs if one.name not in blocked)
         doubts = Cautions(cautions, self._gate)
-        own = () if self._at_work is None else self._at_work(subtask_id)
-        tools = self._tools | {name: tool for tool in own if (name := tool.spec.name) in self._tools}
         return SubTaskToolbox(
-            tools, open_to_it, must_not, self._clock, self._observe, doubts, self._durable, self._resumed
+            self._tools, open_to_it, must_not, self._clock, self._observe, doubts, self._durable, self._resumed
         )
 
     def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
@@ -242,6 +234,8 @@ class SubTaskToolbox:
             withheld_by=outcome.withheld_by,
             reason=None if outcome.reason is None else head_tail(well_formed(outcome.reason), ERROR_OUTPUT_KEPT),
             self_contained=outcome.self_contained,
+            process=outcome.process,
+            overlapped=outcome.overlapped,
         )
 
 
@@ -302,6 +296,8 @@ def _wrong_arguments(spec: ToolSpec, arguments: Arguments) -> str | None:
     main = spec.parameters[0]
     if main.required and not arguments[main.name].strip():
         return f"{spec.name}: {main.name!r} is empty; it is {main.description}"
+    if wrong := next(filter(None, (mistyped(one, arguments.get(one.name, "")) for one in spec.parameters)), ""):
+        return f"{spec.name}: {wrong}"
     if too_long := [name for name, value in arguments.items() if len(value) > MAX_ARGUMENT]:
         return f"{spec.name}: {too_long[0]!r} is longer than {MAX_ARGUMENT} characters; do it in parts"
     return None

@@ -1,4 +1,4 @@
-"""Calls of a resumed task that a crash may have cut off: done again where that is safe, or a person says so."""
+"""Calls of a resumed task that a crash may have cut off: reported, or asked about before they are done again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CallStatus, ToolStarted
 from artoo.tools.gate import AGAIN, Gate, Refusal, digest_of_act
 from artoo.tools.gate_words import word
-from artoo.tools.noted import outcome_before
-from artoo.tools.past import AskFirst, Past, TookEffect
+from artoo.tools.past import AskFirst, Interrupted, Past
 from artoo.tools.tool import Arguments, Outcome
 from artoo.tools.under_way import UnderWay
 from artoo.tools.unified import plain
@@ -34,8 +33,8 @@ class Resumed:
         """
         act = call.ticket.act
         verdict = self.past.verdict(act)
-        if isinstance(verdict, TookEffect):
-            return outcome_before(verdict.note, call.digest())
+        if isinstance(verdict, Interrupted):
+            return _interrupted(verdict.started)
         if self.past.redacted and any(self.past.redacted in value for value in arguments.values()):
             reason = f"it holds {self.past.redacted!r}, as the log does where a secret was; say it anew"
             return Outcome(status=CallStatus.REFUSED, reason=reason)
@@ -68,6 +67,17 @@ class Resumed:
             acts=(AskedAct(verb=AGAIN, target=plain(f"{started.tool} {lines[0]}".strip())),),
             language=language,
         )
+
+
+def _interrupted(started: ToolStarted) -> Outcome:
+    """Return how a call ended that worked in the workspace when artoo died: it is not repeated."""
+    return Outcome(
+        status=CallStatus.INTERRUPTED,
+        reason=(
+            f"{started.tool} was under way when artoo was interrupted, and was not repeated. What it had done by then "
+            "is in the files: look at them before you do it again"
+        ),
+    )
 
 
 def _left(started: ToolStarted, refusal: Refusal) -> Outcome:

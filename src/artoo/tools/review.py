@@ -1,4 +1,4 @@
-"""A task's difference as one question: complete, in order of danger, with diffs, bound to its digest."""
+"""Show a task's change set as one question: complete, most dangerous first, with diffs, bound to its digest."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from artoo.contracts.settling import (
     counts_of,
     in_order_of_danger,
 )
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 from artoo.tools.gate_words import why, word
 from artoo.tools.paths import size_text
 from artoo.tools.text_file import NotPlainFile, read_limited
 from artoo.tools.unified import plain, unified
 from artoo.words.settling import counted, title
-from artoo.world.difference import Difference
+from artoo.workspace.changes.change_set import ChangeSet
 
 DIFF_BYTES = 64 * 1024
-"""A file is small enough for a diff up to here, before and after."""
+"""The largest file of which a diff is shown, before and after."""
 
 _MOST_DIFF_LINES = 20_000
-"""Of one review. What is beyond has its sizes; `artoo diff` shows single files."""
+"""Lines of diffs in one review. Further files are shown by their sizes; `artoo diff` shows single files."""
 
 _VERBS = {
     ChangeClass.EDIT: "edits",
@@ -46,12 +46,12 @@ _KIND_VERBS = {
 
 
 def verb_of(change: ClassifiedChange) -> str:
-    """What the policy language calls a change that needs consent."""
+    """Return the policy language's verb for a change that needs approval."""
     return _VERBS.get(change.change_class) or _KIND_VERBS.get(change.kind, "edits")
 
 
 def review_of(
-    difference: Difference,
+    change_set: ChangeSet,
     task_id: str,
     before: Files,
     after: Files,
@@ -59,45 +59,49 @@ def review_of(
     unfinished: bool = False,
     went_out: tuple[str, ...] = (),
 ) -> Review:
-    """Lays a difference out. Blocking: reads the small text files among it."""
+    """Lay out a change set with the diffs of its small text files, which are read for that. Blocking.
+
+    `before` are the user's files, `after` the files as the task left them.
+    """
     left = _MOST_DIFF_LINES
     changes: list[ClassifiedChange] = []
-    moved = _moved(difference.classes)
-    for one in in_order_of_danger(difference.classes):
+    classes = change_set.all_classes
+    moved = _moved(classes)
+    for one in in_order_of_danger(classes):
         lines = diff_of(one, before, after) if left > 0 and one.path not in moved else ()
         left -= len(lines)
         changes.append(one.model_copy(update={"diff": lines if left >= 0 else ()}))
     return Review(
         task_id=task_id,
-        counts=counts_of(difference.classes),
+        counts=counts_of(classes),
         changes=tuple(changes),
-        conflicts=tuple(_both_versions(one, before, after) for one in difference.conflicts),
+        conflicts=tuple(_both_versions(one, before, after) for one in change_set.all_conflicts),
         unfinished=unfinished,
         went_out=went_out,
     )
 
 
 def _moved(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
-    """Both ends of every file that is moved as it is: its content is neither lost nor new, and no diff says so."""
+    """Return both ends of every file that is only moved: its content is neither lost nor new."""
     went = {one.path: one.moved_to for one in changes if one.moved_to is not None}
     targets = frozenset(went.values())
     made = (one.path for one in changes if one.kind is ChangeKind.CREATED and one.path in targets)
     return frozenset((*went, *made))
 
 
-def question_of(difference: Difference, review: Review, language: str) -> ConfirmationRequest:
-    """The question whose yes applies the difference."""
+def question_of(change_set: ChangeSet, review: Review, language: str) -> ConfirmationRequest:
+    """Return the question whose approval applies the change set."""
     acts = [
         AskedAct(verb=verb_of(one), target=one.path, sensitive=one.change_class is ChangeClass.PERSISTENCE)
         for one in review.changes
         if one.change_class is not ChangeClass.SILENT
     ]
-    if difference.flood is not None:
-        acts.append(AskedAct(verb="flood", target=difference.flood))
+    if change_set.flood is not None:
+        acts.append(AskedAct(verb="flood", target=change_set.flood))
     return ConfirmationRequest(
-        digest=difference.digest,
+        digest=change_set.digest,
         title=title(counted(review.counts, language), language, unfinished=review.unfinished),
-        details=tuple(_lines(difference, review, language)),
+        details=tuple(_lines(change_set, review, language)),
         acts=tuple(acts),
         language=language,
         review=review,
@@ -105,7 +109,7 @@ def question_of(difference: Difference, review: Review, language: str) -> Confir
 
 
 def diff_of(change: ClassifiedChange, before: Files, after: Files) -> tuple[str, ...]:
-    """What changes in a small text file; nothing for others, whose sizes must do."""
+    """Return the diff of a small text file; empty for other files, of which the sizes are shown."""
     if change.kind not in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN, ChangeKind.DELETED):
         return ()
     if max(change.size_after or 0, change.size_before or 0) > DIFF_BYTES:
@@ -116,13 +120,13 @@ def diff_of(change: ClassifiedChange, before: Files, after: Files) -> tuple[str,
 
 
 def _both_versions(conflict: Conflict, before: Files, after: Files) -> Conflict:
-    """With what tells the person's version from the task's, where both are small texts, or one is nothing."""
+    """Add the diff from the user's version to the task's, if both are small texts or one of them is missing."""
     mine, its = (
-        b"" if files.at(_path(conflict.path)) is None else content_of(files, conflict.path)
+        b"" if files.stat(_path(conflict.path)) is None else content_of(files, conflict.path)
         for files in (before, after)
     )
     diff = () if mine is None or its is None else unified(mine, its)
-    deleted = after.at(_path(conflict.path)) is None
+    deleted = after.stat(_path(conflict.path)) is None
     return conflict.model_copy(update={"diff": diff, "deleted": deleted})
 
 
@@ -131,19 +135,16 @@ def _path(printable: str) -> Path:
 
 
 def content_of(files: Files, path: str) -> bytes | None:
-    """What a look shows at a printable path; None when it is no small file."""
-    place = files.at(_path(path))
-    if place is None:
-        return None
+    """Return the first bytes of the file at a printable path; None if it is no regular file."""
     try:
-        return read_limited(place, DIFF_BYTES)[0]
+        return read_limited(files, _path(path), DIFF_BYTES)[0]
     except (OSError, NotPlainFile):
         return None
 
 
-def _lines(difference: Difference, review: Review, language: str) -> Iterator[str]:
-    if difference.flood is not None:
-        yield difference.flood
+def _lines(change_set: ChangeSet, review: Review, language: str) -> Iterator[str]:
+    if change_set.flood is not None:
+        yield change_set.flood
     for conflict in review.conflicts:
         yield f"{word('conflict', language)} {conflict.path}: {word(conflict.reason, language)}"
     for one in review.changes:
@@ -154,7 +155,7 @@ def _lines(difference: Difference, review: Review, language: str) -> Iterator[st
 
 
 def line_of(change: ClassifiedChange, language: str = "en") -> str:
-    """One change in one line: its class, where, with which sizes, and why it needs consent."""
+    """Return one line for a change: its class, path and sizes, and why it needs approval."""
     what = word(change.change_class.value, language)
     head = " ".join(filter(None, (what, change.path, _sizes(change), plain(change.detail))))
     return f"{head}: {why(change, language)}" if change.reason else head

@@ -1,10 +1,13 @@
-"""How a tool looks at the files of its view: anew for every call, for what is there changes from call to call."""
+"""How a tool looks at the files of its workspace: anew for every call, for they change from call to call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
+from artoo.workspace.files.rooted import real_files
+
+__all__ = ["Look", "real_files"]
 
 Look = Callable[[], Files]
-"""The files as they are at this moment. Quick."""
+"""Returns the files as they are at this moment. Quick."""

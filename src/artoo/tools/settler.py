@@ -1,73 +1,59 @@
-"""Settles a task's view when R7 says that the task ends (SPEC section 8): applied, kept for consent, or forgotten.
+"""Settle a task's workspace when R7 reports the end of the task: apply it, keep it pending, or delete it.
 
-difference ─► all silent ───────────────► applied
-          └─► one needs consent ─► asked ─► yes: applied · a part: that part · discard: forgotten
-                                └─► no, keep, nobody there ─► pending
+change set ─► all silent ───────────────────► applied
+           └─► something needs approval ─► ask ─► yes: applied · a part: that part · discard: deleted
+                                          └─► no, keep, no one answers ─► pending
+
+With `--apply live`, ordinary changes are also applied at the end of every turn (`settle_live`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from artoo.contracts.changes import path_bytes, printable_path
 from artoo.contracts.confirmation import PERSON, ConfirmationAnswer, Consent
 from artoo.contracts.errors import NotLogged, SandboxError
-from artoo.contracts.settling import (
-    ApplyMode,
-    ChangeClass,
-    Ending,
-    Settled,
-    counts_of,
-    in_order_of_danger,
-)
+from artoo.contracts.settling import ApplyMode, Ending, Review, Settled, counts_of
 from artoo.ports.confirm import Questions
 from artoo.ports.waiting import waiting_for_a_person
-from artoo.ports.world import View
+from artoo.ports.workspace import Workspace
 from artoo.tools.review import question_of, review_of
 from artoo.tools.under_way import Durable, nothing_to_keep
-from artoo.words.settling import (
-    joined,
-    kept_in_memory,
-    left_twice,
-    met,
-    rest_by_hand,
-    unfinished,
-    why_it_waits,
-)
-from artoo.world.closing import ClosingView, opened
-from artoo.world.difference import Difference
-from artoo.world.pending import DAY, Keeping, PendingRecord, SettledRecord
-from artoo.world.settle import Told, part_of, told_of
-from artoo.world.union import RealFiles, Union
-from artoo.world.view_place import Views
+from artoo.words.settling import rest_by_hand, unfinished
+from artoo.workspace.changes.change_set import ChangeSet
+from artoo.workspace.directory import Workspaces
+from artoo.workspace.settlement.decision import Decision, Subject
+from artoo.workspace.settlement.notes import outcomes
+from artoo.workspace.settlement.pending import DAY, Keeping
+from artoo.workspace.settlement.service import Settlement, opened
 
-_LISTED = 1_000
-_NOTED = 50
+logger = logging.getLogger(__name__)
+
 _PATIENCE_SECONDS = 60.0
-"""For somebody who looks at the difference just now; a page may, of a large one."""
+"""How long to wait for a process that reviews the changes just now: a web page may review a large change set."""
 
 
 def nothing_went_out() -> tuple[str, ...]:
-    """For tasks that reach nobody."""
+    """Return nothing, for tasks that send nothing out of the machine."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Settler:
-    """Implements ports.settling.Settling over one task's view. `request` is what the person asked for.
+    """Settles one task's workspace. Implements ports.settling.Settling.
 
-    `mode`: what may take effect unasked. `went_out` tells what left the machine. `durable` waits for the task log,
-    so that whatever led to an effect is written down before it. `again`: the task goes on in another process.
-    `logged`: there is a log of it; without one a line in `settled.jsonl` tells what was asked and took effect.
+    `request` is what the user asked for. `mode`: what may take effect without approval. `went_out` returns what
+    left the machine. `durable` waits for the task log, so that whatever led to an effect is logged before it.
+    `again`: the task was resumed. `logged`: the task has a log; without one a line of the history reports what was
+    asked and applied.
     """
 
-    view: View
+    workspace: Workspace
     artoo_home: Path
     request: str = ""
     mode: ApplyMode = ApplyMode.NEW
@@ -79,184 +65,114 @@ class Settler:
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
         """See Settling."""
-        await self.view.close()
-        place = Views(self.artoo_home).find(ending.task_id)
-        before = await asyncio.to_thread(self._told_before, ending) if self.again else None
-        if place is None:
-            return self._by_hand(before, ending) or Settled(went_out=self.went_out())
-        holding = opened(place, self.artoo_home, _PATIENCE_SECONDS)
-        closing = await asyncio.to_thread(holding.__enter__)
+        await self.workspace.close()
+        directory = Workspaces(self.artoo_home).find(ending.task_id)
+        live = await self._reports(ending.task_id, live=True) if self.mode is ApplyMode.LIVE else ()
+        before = await self._reports(ending.task_id, live=False) if self.again else ()
+        if directory is None:
+            settled = self._settled_by_hand(before[-1], ending) if before else Settled(went_out=self.went_out())
+            return _with_live(live, settled)
+        holding = opened(directory, self.artoo_home, patience=_PATIENCE_SECONDS)
+        settlement = await asyncio.to_thread(holding.__enter__)
         try:
-            settled = await self._settle(closing, ending, questions)
-            return settled if before is None else _with(before, settled)
+            if settlement is None:
+                return _with_live(live, Settled(went_out=self.went_out()))
+            settled = await self._settle(settlement, ending, questions)
         finally:
             await asyncio.to_thread(holding.__exit__, None, None, None)
+        return _with_live(live, _with_part(before[-1], settled) if before else settled)
 
-    async def _settle(self, closing: ClosingView, ending: Ending, questions: Questions | None) -> Settled:
-        why = unfinished(ending.language) if ending.directive == "abandon" else ""
+    async def settle_live(self) -> tuple[str, ...]:
+        """Apply ordinary changes at the end of a turn if `--apply live` is set; return their printable paths.
+
+        What cannot be applied now stays in the workspace, and is settled at the end of the task.
+        """
+        directory = Workspaces(self.artoo_home).find(self.workspace.task_id)
+        if self.mode is not ApplyMode.LIVE or directory is None:
+            return ()
+        settlement = Settlement(directory, self.artoo_home, live=self.workspace.files)
         try:
-            if ending.directive != "abandon":
-                await asyncio.to_thread(closing.drop_forks)
-            elif not ending.may_go_on:
-                lost = await asyncio.to_thread(closing.join_forks)
-                why = joined(why, left_twice(lost, ending.language) if lost else "")
-            found = await asyncio.to_thread(closing.difference)
+            await self.durable()
+            decision = self._decision(settlement, Ending(task_id=self.workspace.task_id, directive="accept"))
+            return await asyncio.to_thread(lambda: decision.apply_live(settlement.review()))
+        except (NotLogged, SandboxError) as error:
+            logger.info("task %s: nothing is applied at this turn: %s", self.workspace.task_id, error)
+            return ()
+
+    async def _settle(self, settlement: Settlement, ending: Ending, questions: Questions | None) -> Settled:
+        decision = self._decision(settlement, ending)
+        try:
+            found = await asyncio.to_thread(settlement.review)
         except SandboxError as error:
-            return await asyncio.to_thread(self._keep, closing, ending, Difference(), str(error))
+            return await asyncio.to_thread(decision.keep, ChangeSet(), str(error))
         if found.empty:
-            await asyncio.to_thread(closing.forget)
+            await asyncio.to_thread(settlement.forget)
             return Settled(went_out=self.went_out())
         if found.silent and self.mode is not ApplyMode.ASK and ending.directive != "abandon":
-            return await self._apply(closing, ending, found, None)
-        answer = await self._asked(closing, ending, found, questions) if questions is not None else None
+            return await self._apply(decision, found, None)
+        answer = await self._ask(settlement, ending, found, questions) if questions is not None else None
         if answer is not None and answer.consent.is_yes:
-            return await self._apply(closing, ending, found, answer.paths or None)
+            return await self._apply(decision, found, answer)
         if answer is not None and answer.consent is Consent.DISCARD:
-            await asyncio.to_thread(closing.place.remove)
-            return self._settled(found, "discarded")
-        return await asyncio.to_thread(self._keep, closing, ending, found, why)
+            await asyncio.to_thread(lambda: decision.discard(by=answer.by))
+            return decision.settled(found, "discarded")
+        why = unfinished(ending.language) if ending.directive == "abandon" else ""
+        return await asyncio.to_thread(decision.keep, found, why)
 
-    async def _asked(
-        self, closing: ClosingView, ending: Ending, found: Difference, questions: Questions
+    async def _ask(
+        self, settlement: Settlement, ending: Ending, found: ChangeSet, questions: Questions
     ) -> ConfirmationAnswer:
-        review = await asyncio.to_thread(
-            review_of,
-            found,
-            ending.task_id,
-            RealFiles(),
-            Union(closing.place.strata()),
-            unfinished=ending.directive == "abandon",
-            went_out=self.went_out(),
-        )
+        review = await asyncio.to_thread(self._review, settlement, ending, found)
         with waiting_for_a_person():
             return await questions.ask(question_of(found, review, ending.language))
 
-    async def _apply(
-        self, closing: ClosingView, ending: Ending, found: Difference, paths: Collection[str] | None
-    ) -> Settled:
+    def _review(self, settlement: Settlement, ending: Ending, found: ChangeSet) -> Review:
+        unfinished = ending.directive == "abandon"
+        with settlement.files() as (before, after):
+            return review_of(found, ending.task_id, before, after, unfinished=unfinished, went_out=self.went_out())
+
+    async def _apply(self, decision: Decision, found: ChangeSet, answer: ConfirmationAnswer | None) -> Settled:
+        """Apply everything, or the paths of the answer. What cannot be applied is pending."""
+        paths = (answer.paths or None) if answer is not None else None
+        by = answer.by if answer is not None else PERSON
         try:
             await self.durable()
-        except NotLogged as error:
-            return await asyncio.to_thread(self._keep, closing, ending, found, str(error))
-        try:
-            paths = None if paths is None else await asyncio.to_thread(closing.named, paths)
-            note = self._note(found, paths)
-            told = None if self.logged else self._told(closing.place.task_id, found, paths)
-            done = await asyncio.to_thread(
-                closing.apply, found, digest=found.digest, paths=paths, note=note, told=told
-            )
-        except SandboxError as error:
-            return await asyncio.to_thread(self._keep, closing, ending, found, str(error))
-        if not done.report.applied:
-            why = met(done.report.conflicts, ending.language)
-            kept = await asyncio.to_thread(self._keep, closing, ending, found, why)
-            return kept.model_copy(update={"conflicts": done.report.conflicts})
-        if done.whole:
-            return self._settled(found, "applied")
-        return await asyncio.to_thread(self._rest, closing, ending, found, done.report.paths)
+            return await asyncio.to_thread(lambda: decision.apply(found, paths, by=by))
+        except (NotLogged, SandboxError) as error:
+            return await asyncio.to_thread(decision.keep, found, str(error))
 
-    def _rest(self, closing: ClosingView, ending: Ending, found: Difference, applied: tuple[str, ...]) -> Settled:
-        """A part is applied, and is told so; the rest waits, if there is one, or none can be told of now."""
-        try:
-            rest, why = closing.difference(), ""
-        except SandboxError as error:
-            rest, why = Difference(), str(error)
-        if rest.empty and not why:
-            closing.forget()
-            return self._settled(found, "applied")
-        kept = self._keep(closing, ending, rest, why)
-        return kept.model_copy(update={"state": "partly", "applied": applied})
-
-    def _keep(self, closing: ClosingView, ending: Ending, found: Difference, why: str) -> Settled:
-        """Pending: written down with everything that somebody needs to settle it another day."""
+    def _decision(self, settlement: Settlement, ending: Ending) -> Decision:
         now = time.time()
-        counts = counts_of(found.classes)
-        lost = kept_in_memory(ending.language) if closing.in_memory else ""
-        reason = why_it_waits(found.conflicts, ending.language, why, lost)
-        record = PendingRecord(
+        subject = Subject(
             task_id=ending.task_id,
+            since=now,
+            expires_at=now + self.keeping.days * DAY,
             request=self.request,
             language=ending.language,
-            since=now,
-            digest=found.digest,
-            counts=counts,
-            reason=reason,
-            conflicts=len(found.conflicts),
             went_out=self.went_out(),
-            expires_at=now + self.keeping.days * DAY,
+            moment="end",
+            recorded=not self.logged,
         )
-        try:
-            closing.keep(record)
-        except SandboxError as error:  # no room: the result and the log say what the record would have
-            reason = joined(str(error), reason)
-        pending = self._settled(found, "pending")
-        return pending.model_copy(update={"reason": reason, "expires_at": record.expires_at})
+        return Decision(settlement, subject)
 
-    def _settled(self, found: Difference, state: str, most: int = _LISTED) -> Settled:
-        ordered = in_order_of_danger(found.classes)
-        loud = [one for one in ordered if one.change_class is not ChangeClass.SILENT]
-        if most < _LISTED:
-            loud = loud[:most]
-        listed = (*loud, *[one for one in ordered if one.change_class is ChangeClass.SILENT][:most])
-        return Settled.model_validate(
-            {
-                "state": state,
-                "counts": counts_of(found.classes),
-                "changes": listed,
-                "unlisted": len(ordered) - len(listed),
-                "conflicts": found.conflicts,
-                "went_out": self.went_out(),
-                "digest": found.digest,
-            }
-        )
+    async def _reports(self, task_id: str, *, live: bool) -> tuple[Settled, ...]:
+        """Return what the task itself has applied before: at its turns, or at the end of an earlier process.
 
-    def _note(self, found: Difference, paths: Collection[str] | None) -> str:
-        """What the journal keeps of the act for the life after this one; of a part, that it is one, and which.
-
-        Raises SandboxError for a path that is not in the difference.
+        A process that died after its apply has logged nothing of it.
         """
-        if paths is None:
-            return self._settled(found, "applied", most=_NOTED).model_dump_json()
-        chosen = {effect.path for effect in part_of(found, paths)}
-        classes = tuple(one for one in found.classes if path_bytes(one.path) in chosen)
-        rest = len(classes) < len(found.classes) or bool(found.conflicts)
-        part = self._settled(replace(found, classes=classes), "partly" if rest else "applied", most=_NOTED)
-        applied = tuple(one.path for one in classes[:_LISTED]) if rest else ()
-        return part.model_copy(update={"applied": applied}).model_dump_json()
+        return await asyncio.to_thread(outcomes, self.artoo_home, task_id, "live" if live else "end")
 
-    def _told(self, task_id: str, found: Difference, paths: Collection[str] | None) -> Told:
-        """Raises SandboxError for a path that is not in the difference."""
-        chosen = found.effects if paths is None else part_of(found, paths)
-        line = SettledRecord(
-            at=time.time(),
-            task_id=task_id,
-            what="applied",
-            by=PERSON,
-            request=self.request,
-            digest=found.digest,
-            count=len(chosen),
-            paths=tuple(printable_path(effect.path) for effect in chosen[:_LISTED]),
-        )
-        return Told(settled=line)
-
-    def _by_hand(self, before: Settled | None, ending: Ending) -> Settled | None:
-        """What to say when the view is gone: of a part that was chosen, that this part was applied, and no more."""
-        if before is None or before.state != "partly":
+    @staticmethod
+    def _settled_by_hand(before: Settled, ending: Ending) -> Settled:
+        """Report an earlier apply when the workspace is gone: of a part, that this part was applied."""
+        if before.state != "partly":
             return before
         known = {"state": "applied", "conflicts": (), "reason": rest_by_hand(ending.language)}
         return before.model_copy(update=known)
 
-    def _told_before(self, ending: Ending) -> Settled | None:
-        """What a process that died after it had applied everything, or a part, would have said of that."""
-        note = told_of(self.artoo_home, ending.task_id)
-        try:
-            return None if note is None else Settled.model_validate_json(note)
-        except ValidationError:
-            return None
 
-
-def _with(before: Settled, now: Settled) -> Settled:
-    """What became of the rest, with the part that a person had chosen and an earlier process had applied."""
+def _with_part(before: Settled, now: Settled) -> Settled:
+    """Report what became of the rest, with the part that an earlier process had applied."""
     if now.state == "none":
         return before.model_copy(update={"state": "applied", "applied": ()})
     if before.state != "partly":
@@ -266,3 +182,17 @@ def _with(before: Settled, now: Settled) -> Settled:
         return now.model_copy(update={"applied": (*before.applied, *(now.applied or rest))})
     state = "partly" if now.waits else now.state
     return now.model_copy(update={"state": state, "applied": (*before.applied, *now.applied)})
+
+
+def _with_live(live: Sequence[Settled], now: Settled) -> Settled:
+    """Report the end of the task with what was applied during it."""
+    if not live:
+        return now
+    changes = {one.path: one for each in live for one in each.changes}
+    if now.state in ("none", "applied"):
+        merged = tuple({**changes, **{one.path: one for one in now.changes}}.values())
+        applied = () if not now.applied else (*changes, *now.applied)
+        known = {"state": "applied", "changes": merged, "counts": counts_of(merged), "applied": applied}
+        return now.model_copy(update=known)
+    state = "partly" if now.waits else now.state
+    return now.model_copy(update={"state": state, "applied": tuple(dict.fromkeys((*changes, *now.applied)))})

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 from artoo.settings.yaml_file import parse
 from artoo.tools.paths import is_within
 from artoo.tools.text_file import NotPlainFile, read_limited
@@ -117,14 +117,13 @@ def _places(files: Files, folder: Path) -> list[Path]:
 def _members(files: Files, folder: Path) -> Iterator[SkillFile]:
     """Every file, sorted by path. Links are not followed: what they lead to is no part of it."""
     left, count = LARGEST, 0
-    for seen, (path, place) in enumerate(_walk(files, folder, 0)):
+    for seen, (path, mode) in enumerate(_walk(files, folder, 0)):
         if seen == MOST_PATHS:
             raise ConfigurationError(f"it has more than {MOST_PATHS:,} files, directories and links")
-        mode = place.lstat().st_mode
         if stat.S_ISLNK(mode) or stat.S_ISDIR(mode):
             continue
         try:
-            data, size = read_limited(place, left + 1)
+            data, size = read_limited(files, path, left + 1)
         except NotPlainFile as error:
             raise ConfigurationError(f"{path.name} is no plain file: {error}") from error
         left, count = left - size, count + 1
@@ -133,17 +132,17 @@ def _members(files: Files, folder: Path) -> Iterator[SkillFile]:
         yield SkillFile(str(path.relative_to(folder)), data, bool(mode & stat.S_IXUSR))
 
 
-def _walk(files: Files, directory: Path, depth: int) -> Iterator[tuple[Path, Path]]:
-    """Everything below a directory: its path, and where it lies."""
+def _walk(files: Files, directory: Path, depth: int) -> Iterator[tuple[Path, int]]:
+    """Yield everything below a resolved directory, with its mode."""
     if depth > DEEPEST:
         raise ConfigurationError(f"it is deeper than {DEEPEST} directories")
     for name in files.names(directory):
         path = directory / name
-        place = files.at(path)
-        if place is None:
+        found = files.stat(path)
+        if found is None:
             continue
-        yield path, place
-        if place.is_dir() and not place.is_symlink():
+        yield path, found.mode
+        if stat.S_ISDIR(found.mode):
             yield from _walk(files, path, depth + 1)
 
 

@@ -6,33 +6,36 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 
 from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import Files, View
+from artoo.ports.workspace import Files, Workspace
+from artoo.sandbox.reading.programs import find_program, worked_in
 from artoo.tools.asking import Asking, always, never
 from artoo.tools.builtin.edit_file import EditFile
 from artoo.tools.builtin.find_files import FindFiles
 from artoo.tools.builtin.find_text import FindText
 from artoo.tools.builtin.glob import Glob
 from artoo.tools.builtin.macos import AppleScript, Real, Shortcuts
+from artoo.tools.builtin.process import ProcessTool
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.read_file import ReadFile
 from artoo.tools.builtin.search import Search, engine_for
-from artoo.tools.builtin.shell import COMMAND_SECONDS, Shell
+from artoo.tools.builtin.shell import Shell
 from artoo.tools.builtin.write_file import WriteFile
+from artoo.tools.call_changes import CallChanges
 from artoo.tools.gate import Gate
-from artoo.tools.in_view import CommandsInView, FilesInView
 from artoo.tools.index import choose_index
 from artoo.tools.looked_at import LookedAt
 from artoo.tools.network import Network
 from artoo.tools.printing import Printing
+from artoo.tools.processes import Processes
 from artoo.tools.tool import Tool
 from artoo.tools.user_tools import Function, UserTool, user_tool
-from artoo.world.classify import Places
-from artoo.world.programs import find_program, worked_in
-from artoo.world.reachable import ReachableFiles
+from artoo.tools.workspace_commands import WorkspaceCommands
+from artoo.tools.workspace_files import WorkspaceWriter
+from artoo.workspace.changes.path_class import Places
+from artoo.workspace.files.visible import VisibleFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,47 +66,69 @@ def reaching_tools(
     return tuple(tools)
 
 
-def builtin_tools(
-    view: View,
-    gate: Gate,
-    artoo_home: Path,
-    network: Network | None = None,
-    machine: Machine | None = None,
-    places: Places | None = None,
-    printing: Printing | None = None,
-    command_seconds: float = COMMAND_SECONDS,
-    read_kept: int = OUTPUT_KEPT,
-    looked: LookedAt | None = None,
-) -> tuple[Tool, ...]:
-    """The tools that look and act in one view. The shell is offered where there is a bash.
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all tools of a task share that look and act in its workspace.
 
-    `command_seconds` bounds one command or program; it is stopped then, and what it printed is kept. `read_kept`:
-    characters of a file that one call shows, `looked`: what the task was shown of files before. `gate` is asked
-    about hosts, and about commands for which this machine has no view; `network` hears of what commands send,
-    `printing` of what they print.
+    `gate` is asked about hosts, and about commands that cannot be confined; `network` keeps account of what
+    commands send; `printing` shows what they print; `looked` knows what the task was shown of files; `changes`
+    attributes changes to calls; `processes` are the commands that went on.
     """
-    roots = view.roots
+
+    workspace: Workspace
+    gate: Gate
+    places: Places
+    looked: LookedAt
+    changes: CallChanges
+    processes: Processes
+    network: Network
+    printing: Printing | None = None
+
+    @classmethod
+    def of(
+        cls,
+        workspace: Workspace,
+        gate: Gate,
+        places: Places,
+        network: Network | None = None,
+        printing: Printing | None = None,
+        *,
+        snapshots: bool = False,
+    ) -> Shared:
+        """`snapshots`: see CallChanges."""
+        looked, processes = LookedAt(), Processes()
+        changes = CallChanges(workspace, looked, processes.others_run, processes.any_runs, snapshots)
+        return cls(workspace, gate, places, looked, changes, processes, network or Network(), printing)
+
+
+def builtin_tools(shared: Shared, machine: Machine | None = None, read_kept: int = OUTPUT_KEPT) -> tuple[Tool, ...]:
+    """Return the tools that look and act in a task's workspace. The shell is offered where there is a bash.
+
+    `read_kept`: characters of a file that one call shows.
+    """
+    workspace, places, roots = shared.workspace, shared.places, shared.workspace.roots
     here = machine or Machine.of(roots)
-    places = places or Places.of(roots, artoo_home)
-    looked = looked or LookedAt()
     index = choose_index(here.platform, {name: here.which(name) for name in ("mdfind", "plocate")})
-    runner = CommandsInView(view, gate, network or Network(), printing=printing)
-    writer = FilesInView(view, places, looked)
+    runner = WorkspaceCommands(
+        workspace, shared.gate, shared.network, shared.processes, shared.changes, shared.printing
+    )
+    writer = WorkspaceWriter(workspace, places, shared.looked, shared.changes)
 
     def files() -> Files:
-        return ReachableFiles(view.files, places)
+        return VisibleFiles(workspace.files, places)
 
     tools: list[Tool] = [
         FindFiles(index, roots, files),
         Glob(roots, files),
         FindText(roots, files),
-        ReadFile(roots, places, files, read_kept, looked),
+        ReadFile(roots, places, files, read_kept, shared.looked),
         WriteFile(writer, roots),
         EditFile(writer, roots, files),
-        Python(runner, roots, files, command_seconds=command_seconds),
+        Python(runner, roots, files),
     ]
     if here.which("bash") is not None:
-        tools.append(Shell(runner, roots, index, files, command_seconds))
+        tools.append(Shell(runner, roots, index, files))
+        tools.append(ProcessTool(shared.processes, shared.changes, runner, shared.printing))
     return tuple(tools)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from artoo.contracts.errors import ToolError
+from artoo.ports.workspace import Files
 
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
@@ -21,7 +22,10 @@ _KINDS = (
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
+    (stat.S_ISLNK, "a link"),
 )
+_NOT_PLAIN = (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.EOPNOTSUPP)
+"""How `Files.open` refuses what is no regular file."""
 _SIGNATURES = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -92,30 +96,32 @@ class Text:
 
 
 @contextmanager
-def open_plain(path: Path) -> Generator[tuple[BinaryIO, int]]:
-    """Opens a plain file for reading, with its size in bytes. A last link is refused, pipes are never waited for.
+def open_plain(files: Files, path: Path) -> Generator[tuple[BinaryIO, int]]:
+    """Open the plain file at a resolved path for reading, and give its size in bytes. Never waits for a pipe.
 
-    Raises OSError as `open` does, NotPlainFile for anything that is not a plain file.
+    Raises OSError as `Files.open` does, NotPlainFile for anything that is not a plain file.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        file = files.open(path)
     except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise NotPlainFile("it is a link, not a file") from error
-        if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):
-            raise NotPlainFile("it is a socket, not a file") from error
+        if error.errno in _NOT_PLAIN:
+            raise NotPlainFile(f"it is {_kind_at(files, path)}, not a file") from error
         raise
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            kind = next((name for test, name in _KINDS if test(status.st_mode)), "not a file")
-            raise NotPlainFile(f"it is {kind}, not a file")
-        yield file, status.st_size
+    with file:
+        yield file, os.fstat(file.fileno()).st_size
 
 
-def read_limited(path: Path, limit: int) -> tuple[bytes, int]:
-    """At most `limit` bytes of a plain file, and its size. Raises as `open_plain`."""
-    with open_plain(path) as (file, size):
+def _kind_at(files: Files, path: Path) -> str:
+    """Return in words what is at a path that could not be opened as a file."""
+    found = files.stat(path)
+    return (
+        "something else" if found is None else next((name for is_it, name in _KINDS if is_it(found.mode)), "a link")
+    )
+
+
+def read_limited(files: Files, path: Path, limit: int) -> tuple[bytes, int]:
+    """Return at most `limit` bytes of the plain file at a resolved path, and its size. Raises as `open_plain`."""
+    with open_plain(files, path) as (file, size):
         return file.read(limit), size
 
 

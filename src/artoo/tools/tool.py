@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, WithheldBy
-from artoo.ports.tools import ToolSpec
+from artoo.ports.tools import Parameter, ToolSpec
 
 Arguments = Mapping[str, str]
 """The arguments of a call: every value is text."""
@@ -36,6 +38,8 @@ class Outcome:
     withheld_by: WithheldBy | None = None
     reason: str | None = None
     self_contained: bool = False
+    process: str = ""
+    overlapped: bool = False
 
 
 class Tool(Protocol):
@@ -67,3 +71,47 @@ class Tool(Protocol):
 def argument(arguments: Arguments, name: str, default: str = "") -> str:
     """An optional argument without surrounding blanks."""
     return arguments.get(name, default).strip()
+
+
+def number(arguments: Arguments, name: str, default: float) -> float:
+    """Return an optional argument that is a number, at least 0. Raises ToolError."""
+    text = argument(arguments, name)
+    value = _number(text) if text else default
+    if value is None or value < 0:
+        raise ToolError(f"{name} {text!r} is not a number of at least 0")
+    return value
+
+
+def flag(arguments: Arguments, name: str) -> bool:
+    """Return an optional argument that is true or false; false if it is absent. Raises ToolError."""
+    value = _flag(argument(arguments, name) or "false")
+    if value is None:
+        raise ToolError(f"{name} is true or false, not {argument(arguments, name)!r}")
+    return value
+
+
+def mistyped(parameter: Parameter, text: str) -> str:
+    """Return what is wrong with the type of an argument; empty if nothing is."""
+    if not text.strip():
+        return ""
+    if parameter.type == "number" and _number(text) is None:
+        return f"{parameter.name!r} must be a number, not {text.strip()[:40]!r}"
+    if parameter.type == "boolean" and _flag(text) is None:
+        return f"{parameter.name!r} must be true or false, not {text.strip()[:40]!r}"
+    return ""
+
+
+_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def _flag(text: str) -> bool | None:
+    return _FLAGS.get(text.strip().casefold())
+
+
+def _number(text: str) -> float | None:
+    """Return a finite number; models write `120`, `120.0` and `120s`."""
+    try:
+        value = float(text.strip().removesuffix("s").strip())
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

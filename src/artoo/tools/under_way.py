@@ -2,8 +2,7 @@
 
 A context variable, not a parameter: between the registry, which is given a call's number, and the gate, which knows
 the moment from which it takes effect, lies the tool itself, and neither a tool nor a user's function has any use
-for the number. Each asyncio task has its own value, so parallel subtasks cannot mix theirs up. From the gate on,
-the act goes to the view as an explicit parameter (`ActNote`).
+for the number. Each asyncio task has its own value, so parallel subtasks cannot mix theirs up.
 """
 
 from __future__ import annotations
@@ -64,6 +63,11 @@ def current_act() -> str:
     """The act of the call under way; empty when there is none."""
     call = current_call()
     return "" if call is None else call.ticket.act
+
+
+def current_subtask() -> str:
+    """Return the subtask of the call under way; empty when there is none."""
+    return current_act().rpartition("/")[0]
 
 
 class Announcing:

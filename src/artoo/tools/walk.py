@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ToolError
-from artoo.ports.world import Files
-from artoo.world.union import RealFiles
+from artoo.ports.workspace import Files, FileStat
+from artoo.tools.seeing import real_files
+from artoo.tools.text_file import NotPlainFile, read_limited
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -46,7 +47,7 @@ class Hidden(Enum):
 class Entry:
     """One entry. `path` is relative to the root, with `/`, undecodable bytes as surrogates. `size` in bytes.
 
-    `place` is where it lies at this moment (`Files.at`); None for an entry that is not read.
+    `place` is its resolved absolute path; None for an entry that is not read.
     """
 
     path: str
@@ -83,7 +84,7 @@ class Walk:
 
     root: Path
     limits: WalkLimits = WalkLimits()
-    files: Files = field(default_factory=RealFiles)
+    files: Files = field(default_factory=real_files)
     hidden: Hidden = Hidden.KEEP
     honour_ignore: bool = False
     details: bool = False
@@ -108,7 +109,7 @@ class Walk:
             if not found and folder not in self.unreadable[-1:]:
                 self.empty.append(folder)
             if self.honour_ignore:
-                ignores = _with_ignore_file(folder, found, ignores)
+                ignores = _with_ignore_file(self.files, folder, found, ignores)
             for item in found:
                 if self.seen >= self.limits.entries or self.monotonic() > deadline:
                     self.complete = False
@@ -142,11 +143,11 @@ class Walk:
 
     def _entry(self, folder: str, item: _Item) -> Entry:
         path = f"{folder}/{item.name}" if folder else item.name
-        kind = _kind(item.status.st_mode)
+        kind = _kind(item.status.mode)
         if not self.details:
             return Entry(path, kind, place=item.place)
-        target = _target(item.place) if kind is Kind.LINK else None
-        return Entry(path, kind, item.status.st_size if kind is Kind.FILE else None, target, item.place)
+        target = _target(self.files, item.place) if kind is Kind.LINK else None
+        return Entry(path, kind, item.status.size if kind is Kind.FILE else None, target, item.place)
 
     def _left_out(self, entry: Entry, ignores: _Ignores) -> bool:
         if self.honour_ignore and entry.name == ".git":
@@ -172,16 +173,14 @@ class _Item:
 
     name: str
     place: Path
-    status: os.stat_result
+    status: FileStat
 
 
 def _item(files: Files, directory: Path, name: str) -> _Item | None:
     """None for what went away meanwhile."""
-    place = files.at(directory / name)
-    try:
-        return None if place is None else _Item(name, place, os.lstat(place))
-    except OSError:
-        return None
+    place = directory / name
+    found = files.stat(place)
+    return None if found is None else _Item(name, place, found)
 
 
 def _kind(mode: int) -> Kind:
@@ -192,31 +191,27 @@ def _kind(mode: int) -> Kind:
     return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
 
 
-def _target(place: Path) -> str | None:
+def _target(files: Files, place: Path) -> str | None:
     try:
-        return os.readlink(place)  # noqa: PTH115  # keeps odd bytes as they are
+        return str(files.readlink(place))
     except OSError:
         return None
 
 
-def _with_ignore_file(folder: str, found: list[_Item], ignores: _Ignores) -> _Ignores:
+def _with_ignore_file(files: Files, folder: str, found: list[_Item], ignores: _Ignores) -> _Ignores:
     place = next((item.place for item in found if item.name == IGNORE_FILE), None)
-    rules = None if place is None else _read_rules(place)
+    rules = None if place is None else _read_rules(files, place)
     return (*ignores, (f"{folder}/" if folder else "", rules)) if rules is not None else ignores
 
 
-def _read_rules(path: Path) -> GitIgnoreSpec | None:
+def _read_rules(files: Files, path: Path) -> GitIgnoreSpec | None:
     """The rules of an ignore file; None when it cannot be read or is not a plain file."""
     from pathspec import GitIgnoreSpec
 
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        text = read_limited(files, path, _IGNORE_FILE_LIMIT)[0].decode("utf-8", "surrogateescape")
+    except (NotPlainFile, OSError):
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        text = file.read(_IGNORE_FILE_LIMIT).decode("utf-8", "surrogateescape")
     try:
         return GitIgnoreSpec.from_lines(text.splitlines())
     except ValueError:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from artoo.contracts.errors import ToolError
-from artoo.world.edge.hosts import WEB_PORTS, Destination, NotAHost, destination
+from artoo.sandbox.network.allowlist import WEB_PORTS, Destination, NotAHost, destination
 
 _LINE = re.compile(r"\s*#\s*artoo hosts:(?P<wanted>[^\n]*)")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from artoo.contracts.changes import PathClass
-from artoo.world.classify import Places
-from artoo.world.union import RealFiles
+from artoo.workspace.changes.path_class import Places
 
 _CLOSED: Mapping[PathClass, str] = {
     PathClass.ARTOO: "artoo's own records, not shown",
@@ -20,14 +19,13 @@ _CLOSED: Mapping[PathClass, str] = {
 def withheld(real: Path, places: Places) -> str | None:
     """What is said of a real path in place of its content; None when that may be shown.
 
-    A start-up file that the person has not, and a task's view has, is the task's own writing.
+    A hidden file in a directory that is open, such as `~/.bashrc`, is the task's own writing if the user has none.
     """
-    if not places.is_closed(os.fsencode(real)):
+    if not places.is_hidden(os.fsencode(real)):
         return None
-    path_class = places.classify(os.fsencode(real))
-    if path_class is PathClass.PERSISTENCE and RealFiles().at(real) is None:
+    if not places.is_hidden(os.fsencode(real.parent)) and not os.path.lexists(real):
         return None
-    return closed_as(path_class)
+    return closed_as(places.classify(os.fsencode(real)))
 
 
 def closed_as(path_class: PathClass) -> str:

@@ -10,7 +10,6 @@ from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, OF_THE_WORLD, Command
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.execution import (
     EVIDENCE_KEPT,
-    CallStatus,
     CorrectionSignal,
     CriterionVerdict,
     DecidedBy,
@@ -75,7 +74,7 @@ def accountable(failure_class: FailureClass) -> Role:
 
 def failing_identities(calls: Sequence[ToolCall]) -> tuple[str, ...]:
     """Identities of the calls that did not end well; of all calls when every one did."""
-    bad = [call for call in calls if call.status is not CallStatus.OK]
+    bad = [call for call in calls if call.went_wrong]
     return tuple(identities_of(bad or calls))
 
 
@@ -146,7 +145,7 @@ def _may_be_wrong(
     ran = [call for call in calls if not call.never_ran]
     of_answer = not isinstance(criterion.check, OF_THE_WORLD)
     refused = of_answer and any(call.output.strip() == output.strip() for call in ran)
-    bad = any(call.status is not CallStatus.OK or call.dropped for call in ran)
+    bad = any(call.went_wrong or call.dropped for call in ran)
     return verdict if refused or bad else verdict.model_copy(update={"blameless": True})
 
 

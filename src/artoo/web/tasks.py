@@ -99,6 +99,9 @@ async def home_stream(request: Request) -> Response:
     return streamed(home_events(site_of(request)))
 
 
+_OFFERED = {mode.value: mode for mode in (ApplyMode.NEW, ApplyMode.EDITS, ApplyMode.ASK, ApplyMode.LIVE)}
+
+
 async def start(request: Request) -> Response:
     """Begins a task and goes to its page."""
     site, form = site_of(request), await form_of(request)
@@ -106,8 +109,8 @@ async def start(request: Request) -> Response:
     if not text:
         raise ConfigurationError("the request is empty; say what you want done")
     try:
-        apply = ApplyMode(value(form, "apply") or ApplyMode.NEW.value)
-    except ValueError:
+        apply = _OFFERED[value(form, "apply") or "new"]
+    except KeyError:
         raise ConfigurationError("there is no such way of applying; use the page's own form") from None
     place = Path(project) if project else site.project
     task_id = await site.starter.start(text, RunOptions(project=place, apply=apply))

@@ -11,21 +11,23 @@ from typing import Final, NamedTuple
 
 from artoo.contracts.criteria import (
     AGREES_WITH_EVIDENCE,
-    NO_FILE_IN_COMMON,
     TWO_WAYS_AGREE,
     CheckAmended,
     in_a_line,
 )
 from artoo.contracts.findings import (
+    ChangedByTwo,
     FailedLast,
     Found,
     LeftOpen,
+    LeftRunning,
     NotAgreed,
     OwnValues,
     PartChecked,
     Reason,
     Remark,
     ResultFact,
+    StoppedAtEnd,
     Unconfirmed,
     Unformed,
     Unjudged,
@@ -82,6 +84,9 @@ class ResultWords:
     unformed: str
     own_values: str
     not_agreed: str
+    stopped_at_end: str
+    left_running: str
+    changed_by_two: str
     out_of_time: str
     more_time: str
     budget: str
@@ -154,6 +159,12 @@ class ResultWords:
                 return self.own_values.format(fields=", ".join(places))
             case NotAgreed(what=what):
                 return self.not_agreed.format(what=", ".join(what))
+            case StoppedAtEnd(commands=commands):
+                return self.stopped_at_end.format(commands=", ".join(f"`{each}`" for each in commands))
+            case LeftRunning(commands=commands):
+                return self.left_running.format(commands=", ".join(commands))
+            case ChangedByTwo(paths=paths, parts=parts):
+                return self.changed_by_two.format(paths=", ".join(paths), parts="; ".join(parts).rstrip(".\u3002"))
             case Remark(text=text):
                 return text
 
@@ -244,6 +255,9 @@ ENGLISH: Final = ResultWords(
     unformed="Not in the form that was asked for: {reason}",
     own_values="Put in by the model, not found in the answer: {fields}",
     not_agreed="Not used, because it was not agreed to: {what}",
+    stopped_at_end="Stopped at the end: {commands}",
+    left_running="Left running (`artoo ps`, `artoo stop ID`): {commands}",
+    changed_by_two="Changed by parts that ran at the same time: {paths} ({parts})",
     out_of_time="the time for a subtask ran out before there was a result",
     more_time="give each subtask more time ({setting})",
     budget="budget: {}",
@@ -306,6 +320,9 @@ CHINESE: Final = ResultWords(
     unformed="未能转换成所要求的格式：{reason}",
     own_values="由模型填入，答案中没有：{fields}",
     not_agreed="未获同意，没有使用：{what}",
+    stopped_at_end="结束时已停止：{commands}",
+    left_running="仍在运行（`artoo ps`、`artoo stop ID`）：{commands}",
+    changed_by_two="被同时运行的部分更改：{paths}（{parts}）",
     out_of_time="子任务的时间用尽，还没有得到结果",
     more_time="给每个子任务更多时间（{setting}）",
     budget="预算：{}",
@@ -341,13 +358,13 @@ CHINESE: Final = ResultWords(
     criteria={
         AGREES_WITH_EVIDENCE: "结果与工具实际所做的一致",
         TWO_WAYS_AGREE: "两种独立方法的结果一致",
-        NO_FILE_IN_COMMON: "同时运行的子任务不更改同一个文件",
     },
     findings={
         Found.NOT_CALLED: "没有调用过 {subject}",
         Found.CALL_ENDED: "{subject}：{said}",
         Found.WITHHELD: "{subject} 未获确认，没有执行：{said}",
         Found.CUT_SHORT: "{subject} 被中途终止（{said}）",
+        Found.STILL_RUNNING: "{subject} 仍在运行：{said}",
         Found.DID_NOT_RUN: "{subject} 没有运行：{said}",
         Found.FAILED: "{subject} 失败：{said}",
         Found.SAYS_ONLY: "{subject} 只输出了：{said}",

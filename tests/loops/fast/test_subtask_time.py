@@ -66,6 +66,9 @@ class NothingHere:
     async def look(self, request: str) -> Surroundings:
         return Surroundings()
 
+    async def news(self) -> tuple[str, ...]:
+        return ()
+
     async def went_on(self) -> bool:
         return False
 

@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from artoo.contracts.changes import Clash
-from artoo.contracts.clashes import as_joined, clash_verdict
 from artoo.contracts.criteria import CommandSucceeds, Criterion, FileExists, Mode, OutputMatches, by_command
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, SubTaskOutcome, ToolCall
 from artoo.contracts.plan import PlannedSubTask
@@ -204,7 +202,7 @@ def test_another_tool_makes_another_plan() -> None:
 
 
 def test_another_order_makes_another_plan() -> None:
-    """Parts that clashed may be all right one after the other; the numbers of the groups themselves say nothing."""
+    """Parts that failed side by side may do well one after the other; the numbers of groups alone say nothing."""
     one, two = planned("add first() to calc.py"), planned("add last() to calc.py")
     tried = (fingerprint([one, two]),)
     assert refused(one, two.model_copy(update={"sequence": 2}), tried=tried) == []
@@ -297,21 +295,3 @@ def test_what_failed_and_what_stands_are_named_once() -> None:
     for part in ("Not met: a number: no digit", "worked for this request before: glob", "- list: a.txt"):
         assert text.count(part) == 1
     assert failed_checks(given) == {"a number": "no digit"}
-
-
-def test_an_order_is_asked_for_where_parts_clashed() -> None:
-    """Alone it is all that must change; beside another failure it is said as well. What was lost is named, and what
-    nobody knows of it any more is not.
-    """
-    clash = Clash(path="/p/a.txt", reason="they differ", stands="1", lost="2")
-    lost = SubTaskOutcome(
-        subtask_id="2", parent_task_id="t", status="matched", intent="write the blue one", output="blue"
-    )
-    lost = as_joined(lost, (clash,), {"1": "write the red one"})
-    unmet = (clash_verdict((clash,), {"1": "write the red one"}),)
-    alone = directive_text(directive(Directive.BREAK_SYMMETRY, failed=(lost,), unmet=unmet))
-    assert alone.startswith("Keep the method, but let parts") and "write the blue one" in alone
-    assert alone.count("write the red one") == 1 and ": blue" not in alone
-    wrong = CriterionVerdict(criterion="a number", verdict="fail", evidence="no digit")
-    both = directive_text(directive(Directive.BREAK_SYMMETRY, failed=(lost,), unmet=(*unmet, wrong)))
-    assert both.startswith("Plan a different approach.") and "follow one another" in both

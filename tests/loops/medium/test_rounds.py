@@ -7,13 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.auditor.law import counted as audited
-from artoo.contracts.changes import Clash
-from artoo.contracts.clashes import as_joined
 from artoo.contracts.criteria import Criterion, FileExists, Mode
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, GapPoint, SubTaskOutcome, ToolCall
 from artoo.contracts.failure import FailureClass
-from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry
+from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry, SharedPath
 from artoo.contracts.roles import Role
+from artoo.contracts.shared_paths import shared_paths
 from artoo.contracts.solution import Directive, ReplanRequest, UnmetCriterion
 from artoo.control.decision import MacroState
 from artoo.control.hyperparameters import Hyperparameters
@@ -91,11 +90,8 @@ def manifest(*sequences: int) -> DispatchManifest:
     return DispatchManifest(task_id="t", round=1, subtasks=entries)
 
 
-def joined(*names: str, conflicts: tuple[Clash, ...] = ()) -> Joined:
-    return Joined(round=1, subtask_ids=names, conflicts=conflicts)
-
-
-CLASH = Clash(path="/p/a.txt", reason="1 and 2 left it differently", stands="1", lost="2")
+def joined(*names: str, shared: tuple[SharedPath, ...] = ()) -> Joined:
+    return Joined(round=1, subtask_ids=names, shared=shared)
 
 
 def test_a_round_is_complete_when_all_have_ended_and_are_joined() -> None:
@@ -123,19 +119,28 @@ def test_a_failed_group_ends_the_round_once_its_siblings_are_done() -> None:
     assert fan_in.complete and fan_in.failed and fan_in.not_run == 4
 
 
-def test_a_conflict_ends_the_round_and_the_plan_answers_for_it() -> None:
-    """Two subtasks left one path differently: later groups are not waited for, and the one whose work was lost has
-    failed.
-    """
-    fan_in = FanIn(manifest(1, 1, 2))
+def test_a_path_that_two_subtasks_changed_is_a_fact_and_no_failure() -> None:
+    """The round goes on, both stand, and the prompt of the merge says which path it is."""
+    fan_in = FanIn(manifest(1, 1))
     fan_in.add(outcome("1"))
     fan_in.add(outcome("2"))
-    assert fan_in.clash == ()
-    fan_in.join(joined("1", "2", conflicts=(CLASH,)))
-    assert fan_in.complete and fan_in.failed
-    assert [each.subtask_id for each in fan_in.matched] == ["1"]
-    (verdict,) = fan_in.clash
-    assert verdict.verdict == "fail" and verdict.accountable is Role.PLANNER and "/p/a.txt" in verdict.evidence
+    assert fan_in.shared_text == ""
+    fan_in.join(joined("1", "2", shared=(SharedPath(path="/p/a.txt", subtasks=("1", "2")),)))
+    assert fan_in.complete and not fan_in.failed
+    assert [each.subtask_id for each in fan_in.matched] == ["1", "2"]
+    assert "/p/a.txt" in fan_in.shared_text
+
+
+def test_only_certain_changes_make_a_shared_path() -> None:
+    """What changed while something else ran may be that other's; what one subtask changed twice is its own."""
+
+    def changing(name: str, *calls: tuple[str, bool]) -> SubTaskOutcome:
+        made = (call("shell").model_copy(update={"changes": (path,), "overlapped": over}) for path, over in calls)
+        return outcome(name, calls=tuple(made))
+
+    one = changing("1", ("/p/a", False), ("/p/a", False), ("/p/b", True), ("/p/c", False))
+    two = changing("2", ("/p/a", False), ("/p/b", False), ("/p/d", False))
+    assert shared_paths((one, two)) == (SharedPath(path="/p/a", subtasks=("1", "2")),)
 
 
 def test_strangers_are_not_counted() -> None:
@@ -314,13 +319,6 @@ def test_cited_tools_are_blocked() -> None:
     assert tools_to_block([outcome("1", cited, calls=(call("glob"),))], SPECS) == ("shell:cat",)
     assert tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=(call("glob"),))], SPECS) == ("glob",)
     assert tools_to_block([outcome("1", verdict(), calls=(call("glob"),))], SPECS) == ()
-
-
-def test_what_was_lost_in_the_join_blocks_nothing() -> None:
-    """No tool that it used and no target on its way is blamed: the same is to be done again."""
-    lost = as_joined(outcome("2", verdict(), calls=(call("shell:test"),)), (CLASH,), {"1": "do 1"})
-    assert lost.status == "failed"
-    assert tools_to_block([lost], SPECS) == () and targets_to_block([lost]) == ()
 
 
 def test_disagreement_blames_no_tool() -> None:

@@ -18,7 +18,7 @@ from artoo.runtime.team.dossier import Gathering
 from artoo.runtime.team.reviewing import problems_of
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
-from artoo.world.undo import undo
+from artoo.workspace.commit import undo
 
 REVIEW, COMPLETED, PENDING = BoardState.REVIEW, BoardState.COMPLETED, BoardState.PENDING
 SENIOR = {"cyd": TrustLevel.SENIOR}

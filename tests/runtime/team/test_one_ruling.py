@@ -14,7 +14,7 @@ from team_world import Crew, crew, writing
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, TrustLevel
 from artoo.contracts.errors import SandboxError
 from artoo.runtime.team.alone import alone
-from artoo.world.view_place import ViewInUse
+from artoo.workspace.directory import WorkspaceInUse
 
 ALONE = {"ada": TrustLevel.PROBATION}
 
@@ -57,7 +57,7 @@ async def test_who_reads_one_submission_stops_no_other(place: Path) -> None:
         async with approvals.by_hand(read, applying=False), asyncio.timeout(15):
             assert (await approvals.approve(other.id, OPERATOR, "", submission=1)).completed
             assert await approvals.finish_cut() == ()
-            with pytest.raises(ViewInUse, match="looked at or ruled on"):
+            with pytest.raises(WorkspaceInUse, match="decides on it"):
                 async with alone(team.office.submissions.lock(read.id), "it", patience=0.05):
                     pass
         assert (await approvals.reject(read.id, OPERATOR, "no", submission=1)).id == read.id

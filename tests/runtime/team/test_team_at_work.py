@@ -12,7 +12,7 @@ from artoo.contracts.events import ModelCalled
 from artoo.runtime.team.approval import Approvals
 from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted
-from artoo.world.view_place import ViewInUse
+from artoo.workspace.directory import WorkspaceInUse
 
 
 async def test_three_tasks_to_the_archive(place: Path) -> None:
@@ -59,7 +59,7 @@ async def test_three_tasks_to_the_archive(place: Path) -> None:
         assert "review > completed by policy" in await team.moves(beta)
         assert "review > completed by policy" in await team.moves(gamma)
         assert len(reviews) == 2 and all("One line a file." in shown for shown in reviews)
-        for work in ("views", "submissions"):
+        for work in ("workspaces", "submissions"):
             assert not list((place / "home" / work).glob("0*"))
     assert (place / "project" / "alpha.txt").read_text() == "alpha right\n"
     assert (place / "project" / "beta.txt").exists() and (place / "project" / "gamma.txt").exists()
@@ -75,7 +75,7 @@ async def test_a_claim_that_nothing_confirms_is_not_passed_by_trust(
     it before them when it is handed in, and the upkeep rules on it later."""
 
     async def in_use(*_: object) -> object:
-        raise ViewInUse("somebody looks at it")
+        raise WorkspaceInUse("somebody looks at it")
 
     def script(asked: Asked) -> Scripted:
         match asked.contract:

@@ -26,8 +26,8 @@ from artoo.runtime.team.office import Office, open_office
 from artoo.store.address import StoreAddress
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
-from artoo.world import packing
-from artoo.world.undo import undo
+from artoo.workspace.commit import undo
+from artoo.workspace.transfer import bundle_writer
 
 REVIEW, COMPLETED, PENDING = BoardState.REVIEW, BoardState.COMPLETED, BoardState.PENDING
 ADA = {"ada": TrustLevel.PROBATION}
@@ -146,7 +146,7 @@ async def test_approved_where_the_person_is(place: Path, store: StoreAddress) ->
         proposal = await office.approvals.look(found)
         assert proposal is not None and not proposal.conflicts
         assert {change.path for change in proposal.review.changes} == {str(here / "a.txt"), str(here / "new.txt")}
-        assert not office.submissions.view(task.id).exists  # it was only looked at
+        assert not office.submissions.workspace(task.id).exists  # it was only looked at
         assert await pieces(office) == (1, 1)
         blind = await office.approvals.approve(task.id, OPERATOR, "", submission=1)
         assert blind.waiting  # an edit is not covered by a word that does not say what was seen
@@ -251,7 +251,7 @@ async def test_what_cannot_be_had_is_said(
     place: Path, store: StoreAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Too large, not sent yet, project not here: each is a sentence, and rejecting works all the same."""
-    monkeypatch.setattr(packing, "MOST_BYTES", 1)
+    monkeypatch.setattr(bundle_writer, "MOST_BYTES", 1)
     task, laptop = await handed_in(place, store, doing(SCRIPT))
     async with open_office(laptop) as office:
         found = await office.board.get(task.id)

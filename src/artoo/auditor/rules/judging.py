@@ -187,13 +187,13 @@ def _class_of_last(check: ToolSucceeded, result: ExecutionResult) -> FailureClas
     if not calls:
         return FailureClass.LOGICAL
     last = calls[-1]
-    if last.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED):
+    if last.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING):
         return FailureClass.ENVIRONMENTAL
     return None if last.dropped or last.reason or _speaks_of_the_system(last) else FailureClass.LOGICAL
 
 
 def _went_wrong(call: ToolCall) -> bool:
-    return call.status is not CallStatus.OK or bool(call.dropped) or _speaks_of_the_system(call)
+    return call.went_wrong or bool(call.dropped) or _speaks_of_the_system(call)
 
 
 def _speaks_of_the_system(call: ToolCall) -> bool:
@@ -237,7 +237,7 @@ def _may_be_the_check(notes: SubTaskNotes, judged: CriterionJudged) -> bool:
     ran = [call for call in result.tool_calls if not call.never_ran]
     of_answer = not isinstance(criterion.check, (FileExists, FileMatches, CommandSucceeds))
     its_own = of_answer and any(call.output.strip() == result.output.strip() for call in ran)
-    bad = any(call.status is not CallStatus.OK or call.dropped for call in ran)
+    bad = any(call.went_wrong or call.dropped for call in ran)
     return criterion.by != "person" and not its_own and not bad
 
 

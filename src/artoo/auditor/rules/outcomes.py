@@ -141,7 +141,7 @@ def matched_on_unnamed_failure(task: TaskNotes, outcome: SubTaskOutcome, envelop
 
 
 def _did_not_end(call: ToolCall) -> bool:
-    return call.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED) or bool(call.dropped)
+    return call.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING) or bool(call.dropped)
 
 
 @on(SubTaskOutcome)

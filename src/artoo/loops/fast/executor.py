@@ -51,7 +51,7 @@ class ExecutorLimits:
     """
 
     steps: int = 8
-    seconds: float = 240.0
+    seconds: float = 1_500.0
 
 
 @dataclass(slots=True)
@@ -266,6 +266,7 @@ class Executor:
         return Ticket(act, announce)
 
     async def _ask(self, work: _Work, specs: tuple[ToolSpec, ...], cause: Envelope) -> ExecutorStep:
+        await self._hear_news(work)
         small = self.asker.known.small
         simple = small and self.heuristics.programs
         listing = await self._listing(work)
@@ -292,6 +293,13 @@ class Executor:
             simple=simple,
             images=work.subtask.images,
         )
+
+    async def _hear_news(self, work: _Work) -> None:
+        """Look at the user's files as they are before this turn, and keep in the record what happened meanwhile."""
+        news = await self.surroundings.news()
+        if news:
+            work.record.remark(news)
+            work.stale = True
 
     async def _listing(self, work: _Work) -> str:
         """What is on disk, looked at again when a call has changed something, or somebody may have meanwhile."""

@@ -58,14 +58,19 @@ def kept_of_a_read(window: int, *, small: bool) -> int:
 @dataclass(slots=True)
 class Record:
     """Calls in order; after how many of them each correction came, and what it refused. Paths are shown from
-    `project`."""
+    `project`. `remarks`: what happened outside the calls, and after how many of them."""
 
     project: str = ""
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     corrections: list[tuple[int, CorrectionSignal, str]] = field(
         default_factory=list[tuple[int, CorrectionSignal, str]]
     )
+    remarks: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     _keys: list[Key] = field(default_factory=list[Key])
+
+    def remark(self, facts: Sequence[str]) -> None:
+        """Keep what happened outside the calls before the next one."""
+        self.remarks += ((len(self.calls), fact) for fact in facts)
 
     def add(self, call: ToolCall, key: Key = ()) -> None:
         """A call ended. `key` tells calls apart: the same key is the same call."""
@@ -77,11 +82,20 @@ class Record:
         self.corrections.append((len(self.calls), correction, answer.strip()))
 
     def same(self, key: Key) -> int | None:
-        """The number of the same call, if nothing has changed since it was made: it would put out the same."""
-        for number in range(len(self.calls), 0, -1):
+        """The number of the same call, if nothing has changed since it was made: it would put out the same.
+
+        Where a process ran on after a call, a call was cut off, or something else happened since, it may put out
+        something else.
+        """
+        last = max((after for after, _ in self.remarks), default=0)
+        for number in range(len(self.calls), last, -1):
+            call = self.calls[number - 1]
+            cut_off = call.status is CallStatus.INTERRUPTED and call.withheld_by is None
+            if call.process or cut_off:
+                return None
             if self._keys[number - 1] == key:
                 return number
-            if self.calls[number - 1].changed_something:
+            if call.changed_something:
                 return None
         return None
 
@@ -108,6 +122,8 @@ class Record:
             last = number == len(self.corrections)
             most = max(_ANSWER_BYTES, room // _LAST_ANSWER_SHARE) if last else _ANSWER_BYTES
             found.setdefault(after, []).append(_correction_text(correction, _cut(answer, most)))
+        for after, fact in self.remarks:
+            found.setdefault(after, []).append(fact)
         return found
 
     def _call_text(self, number: int, call: ToolCall) -> str:

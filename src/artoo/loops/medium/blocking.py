@@ -10,7 +10,7 @@ from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutco
 from artoo.contracts.failure import FailureClass
 from artoo.ports.tools import ToolSpec
 
-_TRANSIENT = (CallStatus.TIMEOUT, CallStatus.INTERRUPTED)
+_TRANSIENT = (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING)
 _PASSING = tuple(
     os.strerror(code).casefold()
     for code in (
@@ -56,14 +56,13 @@ def targets_to_block(
 ) -> tuple[tuple[str, str], ...]:
     """What was blocked `before`, and (identity, target) of calls that failed for good.
 
-    Never what the task itself has made by now, never a passing fault, and never what did not run at all; nor what
-    failed on the way to a result that was lost in the join: that way is to be gone again.
+    Never what the task itself has made by now, never a passing fault, and never what did not run at all.
     """
     made = {path for outcome in outcomes for call in outcome.tool_calls for path in call.changes}
     failed = [
         (identity, call.target)
         for outcome in outcomes
-        if outcome.status == "failed" and not outcome.clashed
+        if outcome.status == "failed"
         for call in outcome.tool_calls
         if _failed_for_good(call) and not any(path.endswith(call.target) for path in made)
         for identity in call.identity
@@ -90,7 +89,7 @@ def _cited(outcomes: Iterable[SubTaskOutcome]) -> Iterable[str]:
         failed = [each for each in outcome.criteria_verdicts if each.verdict == "fail"]
         ran = [call for call in outcome.tool_calls if not (call.never_ran or call.absences)]
         used, missed = identities_of(ran), identities_of(call for call in outcome.tool_calls if call.absences)
-        lost = missed - identities_of(call for call in ran if call.status is not CallStatus.OK)
+        lost = missed - identities_of(call for call in ran if call.went_wrong)
         blaming = [each for each in failed if not (each.blameless or _blames_a_place(each, lost))]
         if outcome.status == "failed" and (blaming or not failed):
             innocent = identities_of(outcome.tool_calls) - used

@@ -33,7 +33,6 @@ _BETTER = {
 }
 _UNCONFIRMED = "No two ways gave the same answer, so none stands. Work it out in another way, from the files."
 _LOOK = "Let a worker look at the files, or reply again without what is named below."
-_CLASHED = "Keep the method, but let parts that change the same files follow one another (higher sequence)."
 _CANNOT = "If it cannot be done here, say that as the reply, with what was tried and what is missing: it ends so."
 _OWN_CHECK = "Your own check, which may be what is wrong (then amend it, and plan a look for its judge): "
 _EXCERPT, _UNMET = 300, 1_200
@@ -61,8 +60,6 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
     if not unmet and directive.rationale:
         lines.append(f"What is missing: {directive.rationale[:_EXCERPT]}")
     lines += [f"What worked for this request before: {each}" for each in directive.suggested_alternatives[:3]]
-    lost = [each.intent for each in directive.failed if each.clashed]
-    lines += [f"Its work was lost, plan it after what stands: {intent}" for intent in lost[:_MOST_NAMED]]
     told = (each for each in directive.failed if each.status == "matched")
     lines += (f"{_how(each)}: {each.intent}: {each.output[:_EXCERPT]}" for each in islice(told, _MOST_NAMED))
     if directive.standing:
@@ -79,16 +76,12 @@ def _how(outcome: SubTaskOutcome) -> str:
 
 
 def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> str:
-    """The law's word, but where code knows better what is missing: a second way that agrees, or an order."""
+    """The law's word, but where code knows better what is missing: a second way that agrees."""
     found = {verdict.reason.found if verdict.reason is not None else None for verdict in unmet}
     if found in ({Found.WAYS_DIFFER}, {Found.NOT_LOOKED_UP}):
         return _UNCONFIRMED if Found.WAYS_DIFFER in found else _LOOK
     still = directive.prev_directive is not Directive.INIT and directive.directive in _PLATEAUS
-    told = (_STILL if still else "") + _WHAT_TO_DO[directive.directive]
-    if Found.CONFLICT not in found:
-        return told
-    only = found <= {Found.CONFLICT, Found.UNFINISHED}
-    return _CLASHED if only else f"{told} {_CLASHED}"
+    return (_STILL if still else "") + _WHAT_TO_DO[directive.directive]
 
 
 def _refused_by_the_world(directive: PlanDirective) -> list[str]:
@@ -116,8 +109,7 @@ def failed_checks(directive: PlanDirective) -> dict[str, str]:
 
 
 def _unmet(directive: PlanDirective) -> list[CriterionVerdict]:
-    """What failed in the last round, each text once. Of work that was lost nothing is known but that."""
-    known = [outcome for outcome in directive.failed if not outcome.clashed]
-    verdicts = [verdict for outcome in known for verdict in outcome.criteria_verdicts]
+    """What failed in the last round, each text once."""
+    verdicts = [verdict for outcome in directive.failed for verdict in outcome.criteria_verdicts]
     failed = (verdict for verdict in (*verdicts, *directive.unmet) if verdict.verdict == "fail")
     return list({verdict.criterion: verdict for verdict in failed}.values())

@@ -9,11 +9,11 @@ from datetime import datetime
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
 from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry, Plan, SubTask
+from artoo.contracts.shared_paths import shared_paths
 from artoo.contracts.shortened import without_middle
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
-from artoo.ports.joining import Joining
 
 _FED_CHARACTERS = 1_500
 """Of each earlier output, head and tail, in a later subtask's context."""
@@ -24,12 +24,13 @@ SHARE = 0.9
 
 @dataclass(slots=True)
 class _Round:
-    """Groups still to start, in order; the group under way, and what it waits for."""
+    """Groups still to start, in order; the group under way, what it waits for, and how its subtasks ended."""
 
     number: int = 1
     waiting: list[list[SubTask]] = field(default_factory=list[list[SubTask]])
     group: tuple[str, ...] = ()
     running: set[str] = field(default_factory=set[str])
+    ended: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     failed: bool = False
     deadline: datetime | None = None
     started: bool = False
@@ -47,13 +48,12 @@ class _Round:
 class Dispatcher:
     """Groups with equal `sequence` run in parallel; a failing group ends its round once its siblings are done.
 
-    What a group did is joined when all of it has ended: matched subtasks first, then failed ones, whose work is
-    what the next round builds on. Later groups see it; two that left one path differently end the round.
+    Subtasks share the task's workspace. When a group has ended, the paths that two of its subtasks changed are
+    told.
     """
 
     port: Port
     ids: Ids
-    joining: Joining
     _round: _Round = field(default_factory=_Round, init=False)
     _finished: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
 
@@ -66,7 +66,7 @@ class Dispatcher:
             case Plan() as plan:
                 self._begin(plan, envelope)
             case SubTaskOutcome() as outcome:
-                await self._collect(outcome, envelope)
+                self._collect(outcome, envelope)
             case _:
                 return
 
@@ -112,23 +112,24 @@ class Dispatcher:
             for planned in plan.subtasks
         ]
 
-    async def _collect(self, outcome: SubTaskOutcome, cause: Envelope) -> None:
+    def _collect(self, outcome: SubTaskOutcome, cause: Envelope) -> None:
         if outcome.subtask_id not in self._round.running:
             return
         self._round.running.discard(outcome.subtask_id)
+        self._round.ended[outcome.subtask_id] = outcome
         if outcome.status == "matched":
             self._finished[outcome.subtask_id] = outcome
         else:
             self._round.failed = True
         if not self._round.running:
-            await self._join(cause)
+            self._end_group(cause)
 
-    async def _join(self, cause: Envelope) -> None:
+    def _end_group(self, cause: Envelope) -> None:
         under_way = self._round
         order = tuple(sorted(under_way.group, key=lambda key: key not in self._finished))
-        conflicts = await self.joining.join(order)
-        self.port.publish(Joined(round=under_way.number, subtask_ids=order, conflicts=conflicts), cause=cause)
-        if not under_way.failed and not conflicts:
+        shared = shared_paths(under_way.ended[key] for key in order)
+        self.port.publish(Joined(round=under_way.number, subtask_ids=order, shared=shared), cause=cause)
+        if not under_way.failed:
             self._start_next(cause)
 
     def _start_next(self, cause: Envelope) -> None:

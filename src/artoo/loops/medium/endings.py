@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -13,15 +13,20 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
 from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, assurance_of
 from artoo.contracts.findings import (
+    ChangedByTwo,
     FailedLast,
     Found,
     LeftOpen,
+    LeftRunning,
     PartChecked,
     ResultFact,
+    StoppedAtEnd,
     Unconfirmed,
     Unjudged,
     Unread,
 )
+from artoo.contracts.plan import SharedPath
+from artoo.contracts.settling import Settled
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, FinalResult, ReplanRequest, RoleFailure, StoppedBy, UnmetCriterion
 from artoo.evidence.facts import rests_on_nothing
@@ -193,6 +198,25 @@ def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[Cr
     """The criteria that nothing decided, each once."""
     verdicts = verdicts_of(outcomes, task_verdicts)
     return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
+
+
+def changed_by_two(shared: Sequence[SharedPath], outcomes: Sequence[SubTaskOutcome]) -> tuple[ChangedByTwo, ...]:
+    """Return the fact that parts which ran at the same time changed these paths; nothing if there are none."""
+    if not shared:
+        return ()
+    intents = {outcome.subtask_id: outcome.intent for outcome in outcomes}
+    ids = dict.fromkeys(each for one in shared for each in one.subtasks)
+    parts = tuple(shortened(intents[each], _INPUT) for each in ids if each in intents)
+    paths = tuple(dict.fromkeys(one.path for one in shared))
+    return (ChangedByTwo(paths=paths[:_MOST_TRIED], parts=parts[:_MOST_TRIED]),)
+
+
+def about_processes(settled: Settled) -> Iterator[StoppedAtEnd | LeftRunning]:
+    """Yield what became of processes that still ran when the task ended."""
+    if settled.stopped:
+        yield StoppedAtEnd(commands=settled.stopped)
+    if settled.running:
+        yield LeftRunning(commands=settled.running)
 
 
 def _without_judge(end: ReplanRequest) -> Iterable[Unjudged]:

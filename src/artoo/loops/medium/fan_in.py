@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from artoo.contracts.changes import Clash
-from artoo.contracts.clashes import as_joined, clash_verdict
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.execution import CriterionVerdict, DecidedBy, SubTaskOutcome
 from artoo.contracts.findings import Found, Reason
-from artoo.contracts.plan import DispatchManifest, Joined
+from artoo.contracts.plan import DispatchManifest, Joined, SharedPath
 from artoo.contracts.roles import Role
+from artoo.contracts.shortened import listed
 from artoo.evidence.facts import Fact
 from artoo.verdicts.judging import from_fact
+
+_SHARED = "Changed by parts that ran at the same time (one may have overwritten the other): "
+_MOST_SHARED = 6
 
 
 @dataclass(slots=True)
@@ -24,7 +26,7 @@ class FanIn:
     carried: tuple[SubTaskOutcome, ...] = ()
     outcomes: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     joined: set[str] = field(default_factory=set[str])
-    conflicts: tuple[Clash, ...] = ()
+    shared: tuple[SharedPath, ...] = ()
 
     def add(self, outcome: SubTaskOutcome) -> None:
         """Takes an outcome, if it belongs to a subtask of this round."""
@@ -32,22 +34,10 @@ class FanIn:
             self.outcomes[outcome.subtask_id] = outcome
 
     def join(self, joined: Joined) -> None:
-        """What these subtasks did can be seen in the task's view now; one whose work was lost there has failed."""
+        """Take note that these subtasks have ended as a group, and of the paths that they share."""
         if joined.round == self.manifest.round:
             self.joined.update(joined.subtask_ids)
-            self.conflicts += joined.conflicts
-            intents = self.manifest.intents
-            for key, outcome in self.outcomes.items():
-                self.outcomes[key] = as_joined(outcome, joined.conflicts, intents)
-
-    def stopped(self) -> FanIn:
-        """What there is when a round stops here: what changed something and was not joined is nobody's result."""
-        there = {
-            key: outcome
-            for key, outcome in self.outcomes.items()
-            if key in self.joined or not any(call.changed_something for call in outcome.tool_calls)
-        }
-        return replace(self, outcomes=there)
+            self.shared += joined.shared
 
     @property
     def failed(self) -> bool:
@@ -56,18 +46,22 @@ class FanIn:
 
     @property
     def complete(self) -> bool:
-        """True when every subtask that will run has ended, and what they did is joined.
+        """True when every subtask that will run has ended.
 
-        The dispatcher joins whole groups, and starts no other after one that failed or met a conflict.
+        The dispatcher tells the end of whole groups, and starts no other after one that failed.
         """
-        if self.failed or self.conflicts:
+        if self.failed:
             return bool(self.joined) and self.joined >= self.outcomes.keys()
         return len(self.joined) == len(self.manifest.subtasks)
 
     @property
-    def clash(self) -> tuple[CriterionVerdict, ...]:
-        """That subtasks of this round cannot run side by side, if it has shown."""
-        return (clash_verdict(self.conflicts, self.manifest.intents),) if self.conflicts else ()
+    def shared_text(self) -> str:
+        """The paths that two subtasks changed, for R4b's prompt; empty if there are none."""
+        intents = self.manifest.intents
+        told = (
+            f"{one.path} ({'; '.join(intents.get(each, each) for each in one.subtasks)})" for one in self.shared
+        )
+        return f"{_SHARED}{listed(list(told), _MOST_SHARED)}" if self.shared else ""
 
     @property
     def not_run(self) -> int:

@@ -152,7 +152,7 @@ def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list
     """Blocked targets as they are; for a blocked tool each target on which it failed this round."""
     # A missing consent is no fault of the tool: one no, or nobody to ask, would forbid it in every later task.
     calls = [call for each in failed for call in each.tool_calls if call.withheld_by is None]
-    bad = [call for call in calls if call.status is not CallStatus.OK and not call.never_ran]
+    bad = [call for call in calls if call.went_wrong and not call.never_ran]
     failing = {(identity, call.target) for call in bad for identity in call.identity}
     uses: list[Use] = [use for use in directive.blocked_targets if use in failing]
     for blocked in directive.blocked_tools:

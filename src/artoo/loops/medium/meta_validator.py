@@ -93,7 +93,7 @@ class MetaValidator:
             case Halt() as halt:
                 if self._judging is not None:
                     self._judging.cancel()
-                self.port.publish(self._request(self._fan_in.stopped(), (), halt.stopped_by), cause=envelope)
+                self.port.publish(self._request(self._fan_in, (), halt.stopped_by), cause=envelope)
             case _:
                 return
 
@@ -103,7 +103,7 @@ class MetaValidator:
     async def _judge(self, fan_in: FanIn, cause: Envelope) -> None:
         criteria = (*fan_in.manifest.task_criteria, *self._uncovered(fan_in))
         output, known = await self._result(fan_in, criteria, cause)
-        verdicts = (*(known[each.text] for each in criteria), *fan_in.clash)
+        verdicts = tuple(known[each.text] for each in criteria)
         for verdict in verdicts:
             self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
         if not fan_in.manifest.reply:  # which has done nothing
@@ -118,6 +118,7 @@ class MetaValidator:
                 summary=output[:400],
                 outcomes=fan_in.everything,
                 task_verdicts=verdicts,
+                shared=fan_in.shared,
             ),
             cause=cause,
         )
@@ -126,7 +127,7 @@ class MetaValidator:
         """The answer to the whole, and a verdict on each of its criteria."""
         if fan_in.manifest.reply:
             return fan_in.manifest.reply, await self._reply(fan_in, criteria)
-        if fan_in.failed or fan_in.conflicts:
+        if fan_in.failed:
             return await self._unfinished(fan_in, criteria)
         single = fan_in.matched[0] if len(fan_in.matched) == 1 else None
         if single is None and all(each.check_decides for each in criteria):
@@ -141,7 +142,7 @@ class MetaValidator:
         """The request itself, where a part that no criterion speaks of says that its last act failed: whether that
         was all that was wanted of it, nobody else has judged.
         """
-        if fan_in.manifest.reply or fan_in.failed or fan_in.conflicts or self.asker.known.small:
+        if fan_in.manifest.reply or fan_in.failed or self.asker.known.small:
             return ()
         unread = any(not outcome.done and not outcome.criteria_verdicts for outcome in fan_in.matched)
         known = any(each.text == self._intent for each in fan_in.manifest.task_criteria)
@@ -191,6 +192,7 @@ class MetaValidator:
     async def _merged(self, fan_in: FanIn, asked: Sequence[Criterion], cause: Envelope, waits: str = "") -> Merged:
         judges = bool(asked) and not self.asker.known.small
         difference = await self.source.difference(DIFFERENCE_SHOWN) if judges else ""
+        waits = "\n".join(filter(None, (waits, fan_in.shared_text)))
         return await merge(self.asker, self._intent, fan_in.matched, asked, cause, waits, difference)
 
     async def _checked(
@@ -230,4 +232,5 @@ class MetaValidator:
             stopped_by=stopped_by,
             merged_output=output if output is not None else merged_output(fan_in.matched),
             gap_summary="; ".join(dict.fromkeys(unmet))[:1_000],
+            shared=fan_in.shared,
         )

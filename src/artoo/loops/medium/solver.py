@@ -12,7 +12,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
 from artoo.contracts.findings import NotAgreed
 from artoo.contracts.memory import MegramState, RuleContradicted
-from artoo.contracts.plan import Plan, PlanRefused
+from artoo.contracts.plan import Plan, PlanRefused, SharedPath
 from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import Ending, Settled
@@ -32,7 +32,7 @@ from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.lesson import Lesson
 from artoo.loops.medium.advice import mentions
 from artoo.loops.medium.blocking import another_left, still_open, targets_to_block, tools_to_block
-from artoo.loops.medium.endings import Endings, Standing, open_criteria
+from artoo.loops.medium.endings import Endings, Standing, about_processes, changed_by_two, open_criteria
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure, verdicts_of
 from artoo.loops.medium.lessons import Lessons, doubted, found_things
@@ -77,6 +77,7 @@ class _Task:
     blocked_targets: tuple[tuple[str, str], ...] = ()
     amended: tuple[CheckAmended, ...] = ()
     failed: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
+    shared: tuple[SharedPath, ...] = ()
     halted: Halt | None = None
     refusal: str = ""
     ended: bool = False
@@ -152,6 +153,7 @@ class Solver:
                 await self._conclude(task, summary, envelope)
             case ReplanRequest() as request:
                 task.last = request
+                task.shared += request.shared
                 task.failed |= {each.subtask_id: each for each in request.outcomes if each.status == "failed"}
                 await self._decide(task, measure(request), request.recommendation == "replan", envelope)
             case PlanRefused() as refused:
@@ -200,6 +202,7 @@ class Solver:
     async def _conclude(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
         """Nothing is unmet. What nothing decided keeps it from an accept."""
         verdicts = summary.task_verdicts
+        task.shared += summary.shared
         task.last = ReplanRequest(
             task_id=summary.task_id,
             outcomes=summary.outcomes,
@@ -306,7 +309,12 @@ class Solver:
         if not task.ended:
             task.ended = True
             without = (NotAgreed(what=self._not_agreed),) if self._not_agreed else ()
-            facts = (*result.facts, *task.amended, *without)
+            facts = (
+                *result.facts,
+                *task.amended,
+                *without,
+                *changed_by_two(task.shared, (*task.failed.values(), *task.last.outcomes)),
+            )
             ended = {"cost": self.spent(round(self.watch.elapsed_ms())), "facts": facts}
             result = result.model_copy(update=ended)
             task.closing = result, cause
@@ -317,7 +325,8 @@ class Solver:
         if task.closing is not None:
             result, cause = task.closing
             task.closing = None
-            self.port.publish(result.model_copy(update={"changes": settled}), cause=cause)
+            facts = (*result.facts, *about_processes(settled))
+            self.port.publish(result.model_copy(update={"changes": settled, "facts": facts}), cause=cause)
 
     def _teach(self, task: _Task, lessons: Iterable[Lesson], cause: Envelope) -> None:
         if self.memory is not None:

@@ -1,7 +1,7 @@
-"""HTTP from here to foreign agents: only to addresses that the network's edge would let a permitted host have.
+"""HTTP from here to foreign agents, only to addresses that the egress proxy would allow a permitted host.
 
-A name is looked up here, every address is judged (`world.edge.addresses`), and the connection goes to the one that
-was judged: a second answer of the resolver changes nothing. No redirect is followed, no proxy asked.
+A name is looked up here, every address is checked (`sandbox.network.address_policy`), and the connection goes to the
+address that was checked, so a second answer of the resolver changes nothing. Redirects and proxies are not followed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from artoo.contracts.errors import ForeignRefused
+from artoo.sandbox.network.address_policy import usable
+from artoo.sandbox.network.allowlist import Destination, NotAHost, Permits, plain_host
+from artoo.sandbox.network.proxy import Resolve, system_addresses
 from artoo.tools.policy import parse_policy
-from artoo.world.edge.addresses import usable
-from artoo.world.edge.edge import Resolve, system_addresses
-from artoo.world.edge.hosts import Destination, NotAHost, Permits, plain_host
 
 SECONDS = 30.0
 LARGEST_ANSWER = 8 << 20

@@ -23,7 +23,7 @@ from artoo.ports.clock import Clock
 from artoo.protocols.a2a.following import LOOK_SECONDS, Following
 from artoo.protocols.a2a.outward import SECONDS, check
 from artoo.protocols.a2a.states import task_of
-from artoo.world.edge.hosts import Permits
+from artoo.sandbox.network.allowlist import Permits
 
 logger = logging.getLogger(__name__)
 

@@ -30,12 +30,11 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.recording import AskedBy
 from artoo.contracts.request import Turn, UserRequest
-from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.protocols.acp.asking import attend
 from artoo.protocols.acp.commands import RESUME, Commands, command_in, offered
 from artoo.protocols.acp.content import request_of
-from artoo.protocols.acp.modes import modes_of
+from artoo.protocols.acp.modes import OFFERED, modes_of
 from artoo.protocols.acp.open_sessions import (
     INTERNAL,
     INVALID_PARAMS,
@@ -138,9 +137,9 @@ class EditorAgent:
         self._known()
         found = self._open.find(session_id)
         try:
-            found.apply = ApplyMode(mode_id)
-        except ValueError as error:
-            known = ", ".join(ApplyMode)
+            found.apply = next(mode for mode in OFFERED if mode == mode_id)
+        except StopIteration as error:
+            known = ", ".join(sorted(OFFERED))
             raise RequestError(INVALID_PARAMS, f"there is no mode {mode_id[:100]!r}; there are {known}") from error
         return SetSessionModeResponse()
 

@@ -42,7 +42,7 @@ from artoo.redaction import Redactor
 from artoo.tools.review import DIFF_BYTES, content_of
 from artoo.tools.unified import unified
 from artoo.words.result import result_words
-from artoo.world.union import RealFiles
+from artoo.workspace.files.rooted import real_files
 
 Update = (
     AgentPlanUpdate
@@ -226,7 +226,7 @@ def _read_again(changes: tuple[ClassifiedChange, ...]) -> Iterator[ClassifiedCha
     for one in changes:
         if one.kind is ChangeKind.CREATED and left and (one.size_after or DIFF_BYTES + 1) <= DIFF_BYTES:
             left -= 1
-            made = content_of(RealFiles(), one.path)
+            made = content_of(real_files(), one.path)
             yield one if made is None else one.model_copy(update={"diff": unified(b"", made)})
         else:
             yield one

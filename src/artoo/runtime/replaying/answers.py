@@ -117,6 +117,18 @@ class RecordedEyes:
             raise MemoryStoreError(seen.error)
         return read_back(kind, seen.answer)
 
+    async def news(self, look: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
+        """See Eyes. The log has what was found, before the question that followed it."""
+        speaker, conductor = self._speaker, self._conductor
+        if not conductor.live:
+            first = conductor.recording.looks_first(speaker, Source.NEWS, "ExecutorStep")
+            if first:
+                return await self.look(Source.NEWS, "", tuple[str, ...], look)
+            if first is False:
+                return ()
+            await conductor.until_live(speaker, "a question, or news before it")
+        return await self._beyond.news(look)
+
     async def went_on(self) -> bool:
         """See Eyes. Where the log has a look before the next question, its task had been stopped there too."""
         conductor, before = self._conductor, self._told

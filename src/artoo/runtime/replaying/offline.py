@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Never
 
-from artoo.contracts.changes import Clash
 from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.tools import Toolbox, ToolSpec
-from artoo.runtime.stage import Hands, Sight
+from artoo.runtime.stage import Hands, SubTaskSight
 
 
 def no_hands() -> Hands:
     """For a task that is only looked at."""
-    nothing = Sight(NothingThere(), NothingAround())
-    return Hands(tools=NoTools(), whole=nothing, sight=lambda subtask_id: nothing, joining=NothingToJoin())
+    nothing = SubTaskSight(NothingThere(), NothingAround())
+    return Hands(tools=NoTools(), whole=nothing, sight=lambda subtask_id: nothing)
 
 
 class NoTools:
@@ -56,16 +55,12 @@ class NothingThere:
         _unreachable("files")
 
 
-class NothingToJoin:
-    """Implements ports.joining.Joining."""
-
-    async def join(self, subtask_ids: Sequence[str]) -> tuple[Clash, ...]:
-        """Raises RuntimeError."""
-        _unreachable("views")
-
-
 class NothingAround:
-    """Implements ports.surroundings.SurroundingsSource."""
+    """Implements ports.surroundings.TurnSource."""
+
+    async def news(self) -> tuple[str, ...]:
+        """Raises RuntimeError."""
+        _unreachable("surroundings")
 
     async def look(self, request: str) -> Surroundings:
         """Raises RuntimeError."""

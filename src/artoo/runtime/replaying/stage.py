@@ -54,8 +54,8 @@ class ConductedStage:
             tools=RecordedTools(conductor, self._specs, hands.tools),
             whole=hands.whole,
             sight=hands.sight,
-            joining=hands.joining,
             questions=hands.questions,
+            processes=hands.processes,
         )
         self.memory: TaskMemory | None = None
         if memory is not None:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from artoo.runtime.team.submissions import writing
-from artoo.world.view_place import ViewInUse
+from artoo.workspace.directory import WorkspaceInUse
 
 PATIENCE_SECONDS = 20.0
 """How long a ruling waits for another one of the same task. The operator, who reads, may take longer."""
@@ -20,7 +20,7 @@ _BETWEEN_TRIES_SECONDS = 0.02
 
 @asynccontextmanager
 async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
-    """Holds the lock on `what`. Raises ViewInUse when somebody else still has it after `patience` seconds, and
+    """Holds the lock on `what`. Raises WorkspaceInUse when somebody else still has it after `patience` seconds, and
     SandboxError when the file cannot be made.
     """
     until = time.monotonic() + patience
@@ -28,7 +28,7 @@ async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) ->
         # No thread waits for it: when who waits is cancelled, nobody would close what the thread gets afterwards.
         while (descriptor := _try_lock(lock)) is None:
             if time.monotonic() >= until:
-                raise ViewInUse(f"{what} is being looked at or ruled on by somebody else; try again after that")
+                raise WorkspaceInUse(f"another process reviews {what} or decides on it; try again after that")
             await asyncio.sleep(_BETWEEN_TRIES_SECONDS)
     try:
         yield

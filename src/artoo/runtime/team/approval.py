@@ -32,8 +32,8 @@ from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.proposal import Proposal, carry_out, propose, took_effect
 from artoo.runtime.team.submissions import Intent, Submission, Submissions, writing
 from artoo.tools.policy import Policies
-from artoo.world.undo import undo
-from artoo.world.view_place import ViewInUse
+from artoo.workspace.commit import undo
+from artoo.workspace.directory import WorkspaceInUse
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class Approvals:
         """What the task's latest submission would change here; None: it has no files.
 
         Raises SandboxError, also for what another machine made and cannot be laid over files here, and (as every
-        ruling) ViewInUse while somebody else looks at it or rules on it.
+        ruling) WorkspaceInUse while somebody else looks at it or rules on it.
         """
         async with self._ruling(task.id), self._at_hand(task):
             return await self._proposal(task)
@@ -157,7 +157,7 @@ class Approvals:
             try:
                 if await self._finish(task.id):
                     finished.append(task.id)
-            except ViewInUse:  # somebody looks at it, and nobody waits for them
+            except WorkspaceInUse:  # somebody looks at it, and nobody waits for them
                 continue
             except (GovernanceRefused, SandboxError) as error:
                 logger.warning("the approval of task %s is not finished yet: %s", task.id, error)
@@ -332,7 +332,7 @@ class Approvals:
         An approval that was written down stays so then, and is finished later.
         """
         async with self._alone(task_id, patience):
-            with writing(self._submissions.view(task_id).base):
+            with writing(self._submissions.workspace(task_id).base):
                 yield
 
     def _alone(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AbstractAsyncContextManager[None]:

@@ -1,44 +1,43 @@
-"""One attempt at a task of the board: a fork of the task's view, joined when it is handed in.
+"""One attempt at a task of the board, in a workspace of its own until it is handed in.
 
-    the files ◄─ approved ── view of the board task: what was handed in ◄─ handed in ── fork: this attempt
+    user's files ◄─ approved ── workspace of the board's task ◄─ handed in (renamed into place) ── attempt, a copy
 
-So a task that was sent back goes on with what it handed in, and of an attempt that was cut off nothing stays that
-a second one would do again. What the person has changed meanwhile cannot be gone on with: then the view is new.
+So a task that was sent back goes on with what it handed in, and nothing stays of an attempt that was interrupted
+and is done again. If the user has changed the same paths meanwhile, the attempt begins with the user's files.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from artoo.contracts.agents import RUNTIME, BoardTask, SubmittedWork
 from artoo.contracts.settling import Ending, Settled, counts_of
 from artoo.ports.confirm import Questions
-from artoo.ports.world import View
+from artoo.ports.workspace import Workspace
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.options import RunOptions
+from artoo.runtime.pendings import ATTEMPT
 from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.submissions import Submissions, writing
-from artoo.world.closing import opened
-from artoo.world.pending import DAY, PendingRecord, forget_pending, note_settled
-from artoo.world.settle import discard
-from artoo.world.view_place import TRUNK, fork_name
+from artoo.workspace.directory import PATIENCE_SECONDS
+from artoo.workspace.forks import copy_workspace
+from artoo.workspace.settlement.history import note_settled
+from artoo.workspace.settlement.pending import DAY, PendingRecord
+from artoo.workspace.settlement.service import opened
 
 WAITS = "it waits for its review"
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`view` is where it works, `trunk` what it joins. `standing`: paths that earlier submissions changed there.
-    `kept`: the work of an interrupted run is in it.
+    """`workspace` is where the agent works. `standing`: paths that earlier submissions changed in it.
 
-    Nothing else works in the view as long as the claim on the task holds.
+    `kept`: the work of an interrupted run is in it. No other process works in it while the claim on the task holds.
     """
 
-    trunk: View
-    view: View
-    name: str
+    workspace: Workspace
     standing: tuple[str, ...] = ()
     kept: bool = False
 
@@ -46,104 +45,109 @@ class Attempt:
 async def begin(
     artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions, exchange: Exchange | None = None
 ) -> Attempt:
-    """A new attempt, on what was handed in before or on the files as they are now. `places`: where it works.
+    """Begin an attempt, on what was handed in before or on the files as they are now. `places`: where it works.
 
-    What another machine handed in is laid over the files here, where it can be had, and gone on with.
-
-    Raises SandboxError and ConfigurationError when there is no view to work in.
+    What another machine handed in is laid over the files here, if it can be had, and the agent goes on with it.
+    Raises SandboxError and ConfigurationError when there is no place to work.
     """
-    attempt = await reopened(artoo, submissions, task, places)
     if exchange is not None:
-        await exchange.take_over(task, attempt.trunk)
-    standing = await asyncio.to_thread(_taken_up, submissions, task)
-    await attempt.trunk.drop(attempt.name)
-    if attempt.kept and task.run is not None:
-        await asyncio.to_thread(_told_dropped, submissions, task, task.run)
-    return replace(attempt, view=attempt.trunk.fork(attempt.name), standing=standing, kept=False)
+        await exchange.take_over(task)
+    standing = await asyncio.to_thread(_prepare, submissions, task)
+    return Attempt(await artoo.workspace(task.id + ATTEMPT, places), standing)
 
 
 async def reopened(artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions) -> Attempt:
-    """The attempt as an earlier process left it. Raises as `begin`."""
-    trunk, name = await artoo.view(task.id, places), f"submission {task.submission + 1}"
-    layer = fork_name(TRUNK, name)
-    known = await asyncio.to_thread(submissions.view(task.id).layer_names)
-    kept = any(one == layer or one.startswith(f"{layer}/") for one in known)
-    return Attempt(trunk, trunk.fork(name), name, kept=kept)
+    """Return the attempt as an earlier process left it. Raises as `begin`."""
+    kept = await asyncio.to_thread(lambda: submissions.attempt(task.id).exists)
+    return Attempt(await artoo.workspace(task.id + ATTEMPT, places), kept=kept)
 
 
-def _told_dropped(submissions: Submissions, task: BoardTask, run: str) -> None:
-    """What an earlier attempt made and never handed in is gone: its log says so from now on."""
-    with suppress(OSError):  # a line for people; the work goes on without it
-        note_settled(submissions.view(task.id).base.parent, submissions.discarded(task.id, RUNTIME, run))
+def _prepare(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
+    """Delete an earlier attempt and copy what was handed in; return the paths that it changes.
 
-
-def _taken_up(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
-    """What stands in the view already. A view that the person's files have left behind is forgotten."""
+    Submitted work that conflicts with the user's files is deleted.
+    """
     submissions.enter(task.id, task.text)
-    place = submissions.view(task.id)
-    if not place.exists:
-        return ()
-    with opened(place, submissions.home) as view:
-        if not place.exists:
+    submitted, attempt = submissions.workspace(task.id), submissions.attempt(task.id)
+    with writing(attempt.base):
+        if attempt.exists:
+            with attempt.locked(PATIENCE_SECONDS):
+                attempt.remove()
+            if task.run is not None:
+                _record_dropped(submissions, task.id, task.run)
+        if not submitted.exists:
             return ()
-        forget_pending(place)
-        found = view.difference()
-        if found.conflicts:
-            with suppress(OSError):  # it is gone all the same; there was no room to say so
-                discard(place, submissions.discarded(task.id, RUNTIME))
-            return ()
-    return tuple(change.path for change in found.changes)
+        with opened(submitted, submissions.home) as settlement:
+            if settlement is None:
+                return ()
+            settlement.go_on()
+            found = settlement.review()
+            if found.all_conflicts:
+                with suppress(OSError):  # it is deleted all the same; there was no room to record that
+                    settlement.discard(submissions.discarded(task.id, RUNTIME))
+                return ()
+            copy_workspace(submitted, attempt)
+    return tuple(change.path for change in found.all_classes)
+
+
+def _record_dropped(submissions: Submissions, board_task: str, run: str) -> None:
+    """Record that what an earlier attempt made and never handed in is deleted."""
+    with suppress(OSError):  # a line for the user; the work goes on without it
+        note_settled(submissions.home, submissions.discarded(board_task, RUNTIME, run))
 
 
 async def hand_in(
     attempt: Attempt, submissions: Submissions, work: SubmittedWork, since: float, days: float
 ) -> None:
-    """Makes the attempt the task's submission. May be repeated after a crash. Raises SandboxError.
+    """Make the attempt the task's submission. Idempotent after a crash. Raises SandboxError.
 
-    The dossier comes first: where it stands, the handing in is finished, whatever happens to this process.
+    The dossier is written first: if it is there, handing in is finished, whatever happens to this process.
     """
     papers = submissions.of(work.board_task, work.submission)
     await asyncio.to_thread(papers.keep, work)
-    with writing(papers.place):
-        await attempt.trunk.join([attempt.name])
-        await attempt.trunk.close()
-        digest = await asyncio.to_thread(_kept, submissions, work.board_task, since, days)
+    await attempt.workspace.close()
+    digest = await asyncio.to_thread(_handed_in, submissions, work.board_task, since, days)
     await asyncio.to_thread(papers.keep, work.model_copy(update={"digest": digest}))
 
 
-def _kept(submissions: Submissions, board_task: str, since: float, days: float) -> str:
-    """The digest of what is handed in, which is safe on disk then; empty when there are no files."""
-    place = submissions.view(board_task)
-    if not place.exists:
+def _handed_in(submissions: Submissions, board_task: str, since: float, days: float) -> str:
+    """Return the digest of what is handed in, which is safe on disk then; empty when there are no files."""
+    submissions.adopt_attempt(board_task)
+    submitted = submissions.workspace(board_task)
+    if not submitted.exists:
         return ""
-    with opened(place, submissions.home) as view:
-        found = view.difference()
-        if found.empty:
+    with writing(submitted.base), opened(submitted, submissions.home) as settlement:
+        found = settlement.review() if settlement is not None else None
+        if settlement is None or found is None or found.empty:
             return ""
         record = PendingRecord(
             task_id=board_task,
             request=submissions.asked(board_task),
             since=since,
             digest=found.digest,
-            counts=counts_of(found.classes),
+            counts=counts_of(found.all_classes),
             reason=f"{WAITS}: artoo task show {board_task}",
             expires_at=since + days * DAY,
         )
-        view.keep(record)
-    return found.digest
+        settlement.keep(record)
+        return found.digest
 
 
 @dataclass(frozen=True, slots=True)
 class LeftToReview:
     """Settles the run of an attempt: nothing takes effect before its review. Implements ports.settling.Settling."""
 
-    view: View
+    workspace: Workspace
     board_task: str
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
-        """See Settling. Nobody is asked here."""
-        changes = await self.view.changes()
+        """See Settling. No one is asked here."""
+        changes = await self.workspace.changes()
         if not changes:
             return Settled()
         reason = "it is not handed in" if ending.directive == "abandon" else WAITS
         return Settled(state="pending", unlisted=len(changes), reason=reason, kept_under=self.board_task)
+
+    async def settle_live(self) -> tuple[str, ...]:
+        """See Settling. Nothing takes effect before the review."""
+        return ()

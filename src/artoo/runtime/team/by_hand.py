@@ -16,7 +16,7 @@ from artoo.runtime.pending import Pending
 from artoo.runtime.team.approval import Ruling
 from artoo.runtime.team.office import Office, open_office
 from artoo.runtime.team.stands import standing
-from artoo.world.pending import DAY
+from artoo.workspace.settlement.pending import DAY
 
 
 def moves_from(state: BoardState) -> tuple[BoardState, ...]:

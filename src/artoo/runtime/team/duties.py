@@ -30,7 +30,7 @@ from artoo.runtime.team.holding import held
 from artoo.runtime.team.member import Member
 from artoo.runtime.team.reviewing import Reviewer, TooMuchToJudge
 from artoo.runtime.team.working import work_on
-from artoo.world.view_place import ViewInUse
+from artoo.workspace.directory import WorkspaceInUse
 
 MakeReviewer = Callable[[Member], Reviewer]
 LoadMember = Callable[[], Awaitable[Member]]
@@ -105,7 +105,7 @@ class WorkDuty:
                 task.id, task.submission, f"{self._agent} cannot judge it: {error}"
             )
             return Done(items=1)
-        except ViewInUse as error:
+        except WorkspaceInUse as error:
             await bench.board.reviews.let_go(claim)
             return Done(items=1, trouble=str(error))
         except SandboxError as error:

@@ -1,8 +1,9 @@
-"""Differences between this home and the store: what was handed in here is sent, what was elsewhere is laid over the
-files here while somebody looks at it.
+"""Change sets between this home and the store: what was handed in here is sent there.
 
-    view of the board task ── packed ──► store ── unpacked ──► a view here, as if the task had worked here
-    on the machine that made it                 looked at, applied and undone as any other; put away afterwards
+What was handed in elsewhere is laid over the files here while it is reviewed.
+
+    workspace of the board task ── packed ──► store ── unpacked ──► a workspace here, as if the task had worked here
+    on the machine that made it                     reviewed, applied and undone as any other; deleted afterwards
 """
 
 from __future__ import annotations
@@ -25,18 +26,16 @@ from artoo.contracts.agents import BoardState, BoardTask, SubmittedWork
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError, GovernanceRefused, SandboxError
 from artoo.contracts.settling import Review
 from artoo.ports.sandbox import Roots
-from artoo.ports.world import View
 from artoo.runtime.projects import Projects
 from artoo.runtime.team.submissions import Submissions, writing
+from artoo.sandbox.backends.select import open_backend
 from artoo.store.address import StoreAddress
 from artoo.tools.review import review_of
-from artoo.world.closing import opened as opened_view
-from artoo.world.packing import pack
-from artoo.world.parcel import StaysHere
-from artoo.world.union import RealFiles, Union
-from artoo.world.unpacking import is_brought, unpack
-from artoo.world.view import LayeredView
-from artoo.world.view_place import PATIENCE_SECONDS, Footing, ViewKind
+from artoo.workspace.directory import PATIENCE_SECONDS
+from artoo.workspace.settlement.service import opened as opened_workspace
+from artoo.workspace.transfer.bundle import StaysHere
+from artoo.workspace.transfer.bundle_reader import is_brought, unpack
+from artoo.workspace.transfer.bundle_writer import pack
 
 logger = logging.getLogger(__name__)
 
@@ -131,14 +130,18 @@ class Exchange:
         await self.differences.whole(task.id, task.submission, sha256)
 
     def _packed(self, task_id: str, parcel: BinaryIO) -> str:
-        """Packs the view, and lays its difference out. Raises StaysHere, SandboxError."""
-        place = self._submissions.view(task_id)
-        if not place.exists:
-            raise StaysHere("its files are not there any more: they were applied, discarded or have expired")
-        with writing(place.base), opened_view(place, self._submissions.home) as view:
-            found = view.difference()
-            pack(place, found, parcel)
-            review = review_of(found, task_id, RealFiles(), Union(place.strata())).model_dump_json()
+        """Pack the workspace, and lay out its changes. Raises StaysHere, SandboxError."""
+        directory = self._submissions.workspace(task_id)
+        gone = "its files are not there any more: they were applied, discarded or have expired"
+        if not directory.exists:
+            raise StaysHere(gone)
+        with writing(directory.base), opened_workspace(directory, self._submissions.home) as settlement:
+            if settlement is None:
+                raise StaysHere(gone)
+            found = settlement.review()
+            pack(settlement, found, parcel)
+            with settlement.files() as (before, after):
+                review = review_of(found, task_id, before, after).model_dump_json()
         return review if len(review) <= LONGEST_REVIEW else ""
 
     def _send(self, task: BoardTask, parcel: BinaryIO) -> None:
@@ -185,48 +188,55 @@ class Exchange:
         else:
             await asyncio.to_thread(self._forget_earlier, task)
 
-    async def take_over(self, task: BoardTask, view: View) -> None:
-        """Makes `view`, the task's trunk, what another machine handed in: it is gone on with here.
+    async def take_over(self, task: BoardTask) -> None:
+        """Make the task's workspace what another machine handed in, so that an agent goes on with it here.
 
-        Empty when that cannot be had: then the work begins anew. Raises ActivityStoreError.
+        It is deleted when that cannot be had: then the work begins again. Raises ActivityStoreError.
         """
         if not self.is_elsewhere(task):
             return
         kept = await self.kept(task)
-        if isinstance(view, LayeredView) and kept is not None and kept.is_here and kept.size:
+        if kept is not None and kept.is_here and kept.size:
             try:
-                await asyncio.to_thread(lambda: self._lay(task, kept, view.footing, to_look=False))
+                await asyncio.to_thread(self._lay_to_go_on, task, kept)
             except SandboxError as error:
-                logger.info("task %s is begun anew, and not gone on with: %s", task.id, error)
+                logger.info("task %s begins again, without what was handed in elsewhere: %s", task.id, error)
             else:
                 return
         await asyncio.to_thread(self._forget_earlier, task)
 
     def _lay_to_look(self, task: BoardTask, kept: Kept) -> None:
         roots = self._roots(task)
-        self._lay(task, kept, Footing(ViewKind.OVERLAY, roots, _covered(roots)), to_look=True)
+        self._lay(task, kept, roots, _covered(roots), to_look=True)
 
-    def _lay(self, task: BoardTask, kept: Kept, footing: Footing, *, to_look: bool) -> None:
+    def _lay_to_go_on(self, task: BoardTask, kept: Kept) -> None:
+        roots = self._roots(task)
+        backend = asyncio.run(open_backend(self._submissions.home))
+        if not backend.has_overlay:
+            raise SandboxError("no overlay can be mounted here")
+        self._lay(task, kept, roots, backend.roots_to_cover(roots), to_look=False)
+
+    def _lay(self, task: BoardTask, kept: Kept, roots: Roots, covered: tuple[Path, ...], *, to_look: bool) -> None:
         from artoo.store.opened import opened
         from artoo.store.parcels import receive
 
-        place = self._submissions.view(task.id)
+        directory = self._submissions.workspace(task.id)
         self._submissions.enter(task.id, task.text)
-        with writing(place.base), tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
+        with writing(directory.base), tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
             with opened(self._address, "read", ActivityStoreError) as connection:
                 receive(connection, task.id, task.submission, kept.sha256, parcel)
-            if place.exists:
-                with opened_view(place, self._submissions.home):  # an apply that a crash cut is finished first
+            if directory.exists:
+                with opened_workspace(directory, self._submissions.home):  # an interrupted apply is ended first
                     pass
-            with place.locked(PATIENCE_SECONDS):
-                unpack(parcel, place, footing, to_look=to_look)
+            with directory.locked(PATIENCE_SECONDS):
+                unpack(parcel, directory, roots, covered, to_look=to_look)
 
     def _forget_earlier(self, task: BoardTask) -> None:
         """What this machine handed in before is no part of what waits now."""
-        place = self._submissions.view(task.id)
-        if place.exists:
-            with writing(place.base), place.locked(PATIENCE_SECONDS):
-                place.remove()
+        directory = self._submissions.workspace(task.id)
+        if directory.exists:
+            with writing(directory.base), directory.locked(PATIENCE_SECONDS):
+                directory.remove()
 
     def _roots(self, task: BoardTask) -> Roots:
         workspace = Path(os.path.realpath(self._workspace.expanduser()))
@@ -240,12 +250,12 @@ class Exchange:
 
     def _put_away(self, task_id: str, submission: int) -> None:
         """What was only looked at goes; an approval that was cut needs it still."""
-        place = self._submissions.view(task_id)
-        if not is_brought(place) or self._submissions.of(task_id, submission).noted() is not None:
+        directory = self._submissions.workspace(task_id)
+        if not is_brought(directory) or self._submissions.of(task_id, submission).noted() is not None:
             return
-        with suppress(SandboxError), writing(place.base), place.locked(PATIENCE_SECONDS):
-            if is_brought(place):
-                place.remove()
+        with suppress(SandboxError), writing(directory.base), directory.locked(PATIENCE_SECONDS):
+            if is_brought(directory):
+                directory.remove()
 
     # --- upkeep -------------------------------------------------------------------------------------------------
 
@@ -272,7 +282,7 @@ class Exchange:
                 await self._drop_stale(await self._board.get(task_id))
 
     def _is_there(self, task_id: str) -> bool:
-        return self._submissions.view(task_id).exists
+        return self._submissions.workspace(task_id).exists
 
     async def _drop_stale(self, task: BoardTask) -> None:
         """Another machine's submission has replaced what was handed in here, or it took effect elsewhere."""
@@ -281,11 +291,11 @@ class Exchange:
             await asyncio.to_thread(self._drop, task)
 
     def _drop(self, task: BoardTask) -> None:
-        place = self._submissions.view(task.id)
-        if not place.exists or self._submissions.of(task.id, task.submission).noted() is not None:
+        directory = self._submissions.workspace(task.id)
+        if not directory.exists or self._submissions.of(task.id, task.submission).noted() is not None:
             return
-        with writing(place.base), place.locked():
-            place.remove()
+        with writing(directory.base), directory.locked():
+            directory.remove()
 
 
 def _covered(roots: Roots) -> tuple[Path, ...]:

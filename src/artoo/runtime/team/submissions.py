@@ -1,7 +1,8 @@
-"""What was handed in, beside the view that holds its files.
+"""What was handed in, besides the workspace that holds its files.
 
-<home>/views/<board task>/                   the work: what the submission changes (`world`)
-<home>/submissions/<board task>/asked        the task's text: it is known without the books
+<home>/workspaces/<board task>/              the work: what the submission changes
+<home>/workspaces/<board task> attempt/      what an agent does until it hands in: a copy of that, with its own work
+<home>/submissions/<board task>/asked        the task's text: it is known without the database
 <home>/submissions/<board task>/<number>/
     dossier.json     the evidence, and the digest of what it changes
     approval.json    who approved it: from then on it is finished, after a crash too
@@ -25,10 +26,11 @@ from artoo.contracts.agents import SubmittedWork
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_durably
-from artoo.world.pending import SettledRecord
-from artoo.world.remove import remove_tree
-from artoo.world.settle import discard
-from artoo.world.view_place import PATIENCE_SECONDS, ViewPlace, Views
+from artoo.runtime.pendings import ATTEMPT
+from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory, Workspaces
+from artoo.workspace.fs.remove_tree import remove_tree
+from artoo.workspace.settlement.history import SettledRecord
+from artoo.workspace.settlement.mark import discard
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -114,7 +116,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Submissions:
-    """The papers of all board tasks of one home (real path), and the views that belong to them."""
+    """The papers of all board tasks of one home (real path), and the workspaces that belong to them."""
 
     home: Path
 
@@ -126,12 +128,37 @@ class Submissions:
         """The submission of this number."""
         return Submission(self._papers(board_task) / str(number))
 
-    def view(self, board_task: str) -> ViewPlace:
-        """Where the work on a task lies, or would."""
-        return Views(self.home).place(board_task)
+    def workspace(self, board_task: str) -> WorkspaceDirectory:
+        """Return where the submitted work on a task is, or would be."""
+        return Workspaces(self.home).directory(board_task)
+
+    def attempt(self, board_task: str) -> WorkspaceDirectory:
+        """Return where an agent works on a task until it hands in."""
+        return Workspaces(self.home).directory(board_task + ATTEMPT)
+
+    def adopt_attempt(self, board_task: str) -> None:
+        """Make the attempt the task's submitted work, if there is an attempt. Idempotent, also after a crash.
+
+        Raises SandboxError.
+        """
+        attempt, submitted = self.attempt(board_task), self.workspace(board_task)
+        if not attempt.exists:
+            return
+        with (
+            writing(submitted.base),
+            attempt.locked(PATIENCE_SECONDS),
+            submitted.locked(PATIENCE_SECONDS),
+        ):
+            if not attempt.exists:  # another process has just adopted it
+                attempt.remove()
+                return
+            record = attempt.record()
+            attempt.write_record(record.model_copy(update={"task_id": board_task}))
+            submitted.remove()  # the attempt began as a copy of it
+            attempt.base.rename(submitted.base)
 
     def enter(self, board_task: str, text: str) -> None:
-        """Notes that a task has a view, so that it is found when the task is gone. Raises SandboxError."""
+        """Note that a task has a workspace, so that it is found when the task is gone. Raises SandboxError."""
         papers = self._papers(board_task)
         with writing(papers):
             papers.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -149,18 +176,20 @@ class Submissions:
         return self.folder / f".ruling-{self._papers(board_task).name}"
 
     def discard(self, board_task: str, actor: str) -> None:
-        """Forgets all papers of a task, and what is left of its view; that something handed in goes, is told.
+        """Delete all papers of a task and its workspaces. If something was handed in, its deletion is recorded.
 
-        Raises SandboxError, also while somebody works in the view.
+        Raises SandboxError, also while a process works in a workspace.
         """
-        view, papers = self.view(board_task), self._papers(board_task)
+        papers = self._papers(board_task)
         with writing(papers):
-            if view.base.is_dir():
-                with view.locked(PATIENCE_SECONDS):
-                    if self._handed_in(board_task):
-                        discard(view, self.discarded(board_task, actor))
+            for directory in (self.attempt(board_task), self.workspace(board_task)):
+                if not directory.base.is_dir():
+                    continue
+                with directory.locked(PATIENCE_SECONDS):
+                    if directory.task_id == board_task and self._handed_in(board_task):
+                        discard(directory, self.home, self.discarded(board_task, actor))
                     else:
-                        view.remove()
+                        directory.remove()
             remove_tree(papers)
 
     def discarded(self, board_task: str, actor: str, run: str = "") -> SettledRecord:

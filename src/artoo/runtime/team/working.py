@@ -124,7 +124,7 @@ async def _heard(messages: AsyncGenerator[Envelope], attempt: Attempt, gathering
                 if isinstance(envelope.payload, FinalResult):
                     results.append(envelope.payload)
     finally:
-        await asyncio.shield(attempt.trunk.close())
+        await asyncio.shield(attempt.workspace.close())
     return results[-1]
 
 
@@ -139,8 +139,8 @@ async def _behalf(bench: Bench, member: Member, claim: TaskClaim, attempt: Attem
         standing=member.standing(await _context(bench, member, task)),
         must_not=member.must_not,
         tools=bench.mail_tools(member.name, f"{task.id}#{task.submission}"),
-        view=attempt.view,
-        settling=LeftToReview(attempt.view, task.id),
+        workspace=attempt.workspace,
+        settling=LeftToReview(attempt.workspace, task.id),
         kept=attempt.kept,
         tier=member.tier,
         began=began,

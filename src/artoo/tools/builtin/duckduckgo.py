@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from artoo.contracts.errors import ToolError
-from artoo.world.programs import own_environment, own_python
+from artoo.sandbox.reading.programs import own_environment, own_python
 
 if TYPE_CHECKING:
     import primp

@@ -13,14 +13,13 @@ from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.read_file import PATH_ALIASES, path_target
 from artoo.tools.nearby import explain_missing
 from artoo.tools.paths import existing, shown
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.text_file import Text, exact_text
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.under_way import Announcing
 from artoo.tools.unified import unified
 from artoo.tools.writing import FileWriter
-from artoo.world.union import RealFiles
 
 EDIT_SECONDS = 30.0
 _YES = frozenset({"true", "yes", "1", "all"})
@@ -60,7 +59,7 @@ class EditFile(Announcing):
 
     writer: FileWriter
     roots: Roots
-    files: Look = RealFiles
+    files: Look = real_files
     wall_seconds: float = EDIT_SECONDS
 
     @property

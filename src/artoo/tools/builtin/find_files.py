@@ -12,10 +12,9 @@ from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.index import FileIndex, FileKind, Found, IndexQuery
 from artoo.tools.nearby import explain_missing
 from artoo.tools.paths import absolute, is_directory, printable
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
-from artoo.world.union import RealFiles
 
 SEARCH_SECONDS = 30.0
 
@@ -36,7 +35,7 @@ class FindFiles:
 
     index: FileIndex
     roots: Roots
-    files: Look = RealFiles
+    files: Look = real_files
     wall_seconds: float = SEARCH_SECONDS
 
     @property

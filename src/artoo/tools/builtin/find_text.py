@@ -13,13 +13,13 @@ from artoo.contracts.settling import is_gits
 from artoo.contracts.shortened import listed
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.workspace import Files
 from artoo.tools.paths import printable
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.text_file import NotPlainFile, decode, read_limited
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.walk import Entry, Hidden, Kind, Walk, WalkLimits
-from artoo.world.union import RealFiles
 
 MAX_FILE_BYTES = 4 << 20
 MAX_MATCHES = 200
@@ -44,7 +44,7 @@ class FindText:
     """Searches the text files of the project, case-sensitive and literal; links are not followed."""
 
     roots: Roots
-    files: Look = RealFiles
+    files: Look = real_files
     limits: WalkLimits = field(default_factory=WalkLimits)
     wall_seconds: float = 30.0
 
@@ -96,7 +96,7 @@ def _matches(walk: Walk, phrase: str, unsearched: defaultdict[str, list[str]]) -
     for entry in walk:
         if entry.kind is not Kind.FILE:
             continue
-        lines, why = _lines(entry)
+        lines, why = _lines(walk.files, entry)
         if why and not is_gits(f"/{entry.path}"):  # in a repository git's own are many, and nobody asks for them
             unsearched[why].append(entry.path)
         for number, line in enumerate(lines, 1):
@@ -104,12 +104,12 @@ def _matches(walk: Walk, phrase: str, unsearched: defaultdict[str, list[str]]) -
                 yield entry.path, number, line
 
 
-def _lines(entry: Entry) -> tuple[list[str], str]:
+def _lines(files: Files, entry: Entry) -> tuple[list[str], str]:
     """The lines of a file, and why they are not all of it."""
     if entry.place is None:
         return [], _UNREADABLE
     try:
-        data, size = read_limited(entry.place, MAX_FILE_BYTES)
+        data, size = read_limited(files, entry.place, MAX_FILE_BYTES)
     except (NotPlainFile, OSError):
         return [], _UNREADABLE
     text = decode(data, whole=size <= len(data))

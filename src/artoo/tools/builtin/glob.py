@@ -11,11 +11,10 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.path_pattern import path_pattern
 from artoo.tools.paths import is_within, printable
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
-from artoo.world.union import RealFiles
 
 MAX_LISTED = 100
 
@@ -32,7 +31,7 @@ class Glob:
     """Files (not directories) of the project whose path matches a pattern; links are listed, never followed."""
 
     roots: Roots
-    files: Look = RealFiles
+    files: Look = real_files
     limits: WalkLimits = field(default_factory=WalkLimits)
     wall_seconds: float = 30.0
 

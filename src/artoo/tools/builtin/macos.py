@@ -2,39 +2,84 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from dataclasses import dataclass, field, replace
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
 
-from artoo.ports.sandbox import Limits, Roots, SandboxRequest
+from artoo.contracts.errors import SandboxError
+from artoo.contracts.execution import CallStatus
+from artoo.ports.sandbox import Captured, Roots
 from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.workspace import Command
+from artoo.sandbox.reading.environment import cleaned
 from artoo.tools.builtin.shell import unfenced
-from artoo.tools.commands import outcome_of
+from artoo.tools.commands import printed_outcome
 from artoo.tools.gate_rules import ask_about_script
 from artoo.tools.tool import Arguments, Outcome, argument
-from artoo.world.environment import cleaned
-from artoo.world.process import run_confined
-from artoo.world.process_group import led
-from artoo.world.runner import Over, run_of
 
 SCRIPT_SECONDS = 120.0
 _GRACE_SECONDS = 15.0
+_KEPT_BYTES = 64 * 1024
+_PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """Runs a program with the person's own rights, bounded in time and output. Only behind a question."""
+    """Runs a program with the user's own rights, bounded in time and output. Only behind a question."""
 
     roots: Roots
     seconds: float = SCRIPT_SECONDS
-    limits: Limits = field(default_factory=Limits)
 
     async def run(self, argv: tuple[str, ...], stdin: bytes | None = None) -> Outcome:
         """Raises SandboxError when it cannot be started."""
-        limits = replace(self.limits, wall_seconds=self.seconds)
-        env = cleaned(os.environ, SandboxRequest(argv, self.roots.project, self.roots, task_id=""))
-        with led(argv, env, self.roots.project) as program:
-            ended = await run_confined(program, limits, stdin)
-        return outcome_of(run_of("none", Over(ended)), limits)
+        env = cleaned(os.environ, self.roots, Command(argv))
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=self.roots.project,
+                env=env,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxError(f"{argv[0]} cannot be started: {error.strerror}") from error
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        reading = asyncio.gather(_head(process.stdout), _head(process.stderr), _fed(process.stdin, stdin or b""))
+        try:
+            async with asyncio.timeout(self.seconds):
+                stdout, stderr, _ = await reading
+                code = await process.wait()
+        except TimeoutError:
+            reason = f"it did not end within {self.seconds:g} s and was stopped"
+            return Outcome(status=CallStatus.TIMEOUT, reason=reason)
+        finally:
+            reading.cancel()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        status = CallStatus.OK if code == 0 else CallStatus.ERROR
+        return printed_outcome(stdout, stderr, status=status, exit_code=code)
+
+
+async def _head(stream: asyncio.StreamReader) -> Captured:
+    """Read a stream to its end, and keep its beginning."""
+    head, total = bytearray(), 0
+    while piece := await stream.read(_PIECE):
+        total += len(piece)
+        head += piece[: _KEPT_BYTES - len(head)]
+    return Captured(head=bytes(head), total_bytes=total)
+
+
+async def _fed(stream: asyncio.StreamWriter, data: bytes) -> None:
+    with suppress(ConnectionError):
+        stream.write(data)
+        await stream.drain()
+        stream.close()
+        await stream.wait_closed()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,25 +11,25 @@ from dataclasses import dataclass, replace
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.builtin.shell import COMMAND_SECONDS, unfenced
-from artoo.tools.commands import Command, CommandRunner, python
+from artoo.tools.builtin.shell import WALL_SECONDS, unfenced
+from artoo.tools.commands import COMMAND_SECONDS, Command, CommandRunner, python
 from artoo.tools.hints import with_hints
-from artoo.tools.seeing import Look
-from artoo.tools.tool import Arguments, Outcome
+from artoo.tools.seeing import Look, real_files
+from artoo.tools.tool import Arguments, Outcome, number
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
-from artoo.world.union import RealFiles
 
-_GRACE_SECONDS = 15.0
 _MAX_SCRIPT = 100_000
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
 """Builtins that can see more than the program itself."""
 
 _SPEC = ToolSpec(
     name="python",
-    description="run a Python script (standard library only: csv, json, re …) that prints the result; "
-    "what it leaves running ends with it",
-    parameters=(Parameter("code", "the script"),),
+    description="run a Python script (standard library only: csv, json, re …) that prints the result",
+    parameters=(
+        Parameter("code", "the script"),
+        Parameter("timeout", "seconds to wait, default 120", required=False, type="number"),
+    ),
     priority=61,
     body="code",
     writes=True,
@@ -43,8 +43,7 @@ class Python(Announcing):
 
     runner: CommandRunner
     roots: Roots
-    files: Look = RealFiles
-    command_seconds: float = COMMAND_SECONDS
+    files: Look = real_files
     interpreter: str = sys.executable
 
     @property
@@ -53,7 +52,7 @@ class Python(Announcing):
 
     @property
     def wall_seconds(self) -> float:
-        return self.command_seconds + _GRACE_SECONDS
+        return WALL_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return ("python",)
@@ -71,7 +70,12 @@ class Python(Announcing):
         code = unfenced(arguments["code"])
         tree = _parsed(code)
         outcome = await self.runner.run(
-            Command(python(code, self.interpreter), self.command_seconds, network=wanted_by(code))
+            Command(
+                python(code, self.interpreter),
+                code,
+                seconds=number(arguments, "timeout", COMMAND_SECONDS),
+                network=wanted_by(code),
+            )
         )
         outcome = replace(outcome, self_contained=_self_contained(tree))
         return await with_hints(outcome, _strings(tree), self.roots, self.files())

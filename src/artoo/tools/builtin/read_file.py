@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from dataclasses import dataclass, field
 from io import TextIOWrapper
 from itertools import islice
@@ -13,17 +14,16 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.ports.world import Files
+from artoo.ports.workspace import Files
 from artoo.tools.excerpt import beginning, beginning_and_end, two_ends
 from artoo.tools.looked_at import LookedAt
 from artoo.tools.nearby import explain_missing
 from artoo.tools.paths import closed_reason, existing, printable, shown
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.text_file import NotPlainFile, Text, decode, kind_of_bytes, open_plain
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
-from artoo.world.classify import Places
-from artoo.world.union import RealFiles
+from artoo.workspace.changes.path_class import Places
 
 READ_SECONDS = 20.0
 _PIECE = 256 * 1024
@@ -55,7 +55,7 @@ class ReadFile:
 
     roots: Roots
     places: Places
-    files: Look = RealFiles
+    files: Look = real_files
     kept: int = OUTPUT_KEPT
     looked: LookedAt = field(default_factory=LookedAt)
     wall_seconds: float = READ_SECONDS
@@ -81,23 +81,23 @@ class ReadFile:
         real = _resolved(files, path, self.roots)
         if refusal := self._refusal(path, real):
             return Outcome(status=CallStatus.REFUSED, reason=refusal)
-        place = files.at(real)
-        if place is None:
+        found = files.stat(real)
+        if found is None:
             raise ToolError(explain_missing(path, self.roots, files))
-        if place.is_dir():
+        if stat.S_ISDIR(found.mode):
             raise ToolError(_directory(path, real, self.roots, files))
-        note = self.looked.showing(real, place)
+        note = self.looked.showing(real, found)
         try:
-            found = _read_lines(place, *wanted, self.kept) if wanted else _read(place, self.kept)
+            seen = _read_lines(files, real, *wanted, self.kept) if wanted else _read(files, real, self.kept)
         except NotPlainFile as error:
             raise ToolError(f"{shown(path, self.roots)} cannot be read: {error}") from error
         except OSError as error:
             raise ToolError(f"{shown(path, self.roots)} cannot be read: {error.strerror}") from error
-        note(bool(wanted) or not found.truncated)
-        return found
+        note(bool(wanted) or not seen.truncated)
+        return seen
 
     def _refusal(self, path: Path, real: Path) -> str | None:
-        if self.places.is_closed(os.fsencode(real)):
+        if self.places.is_hidden(os.fsencode(real)):
             return closed_reason(path, self.roots)
         if any(str(real).startswith(place + "/") for place in _NO_FILES_THERE):
             return f"{shown(path, self.roots)} is not a file on a disk; tools cannot read it"
@@ -113,9 +113,9 @@ def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
         return text
 
 
-def _read(path: Path, kept: int) -> Outcome:
+def _read(files: Files, path: Path, kept: int) -> Outcome:
     """The whole file, or lines of its beginning and end when it is longer than is kept."""
-    with open_plain(path) as (file, size):
+    with open_plain(files, path) as (file, size):
         head = file.read(_PIECE)
         tail = b""
         if size > _PIECE:
@@ -134,9 +134,9 @@ def _read(path: Path, kept: int) -> Outcome:
     )
 
 
-def _read_lines(path: Path, first: int, last: int, kept: int) -> Outcome:
+def _read_lines(files: Files, path: Path, first: int, last: int, kept: int) -> Outcome:
     """These lines, or the first of them when they are more than is kept: what follows is asked for next."""
-    with open_plain(path) as (file, size):
+    with open_plain(files, path) as (file, size):
         whole = _text(file.read(_PIECE), whole=size <= _PIECE)  # the beginning says how all of it is written down
         file.seek(len(whole.mark))
         budget = _MOST_LINE_CHARACTERS

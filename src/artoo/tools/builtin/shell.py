@@ -10,19 +10,18 @@ from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.find_files import outcome_of_search
-from artoo.tools.commands import Command, CommandRunner, bash
+from artoo.tools.commands import COMMAND_SECONDS, Command, CommandRunner, bash
 from artoo.tools.hints import with_hints
 from artoo.tools.index import FileIndex
 from artoo.tools.redirect import index_query
-from artoo.tools.seeing import Look
+from artoo.tools.seeing import Look, real_files
 from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
-from artoo.tools.tool import Arguments, Outcome
+from artoo.tools.tool import Arguments, Outcome, flag, number
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
-from artoo.world.union import RealFiles
 
-COMMAND_SECONDS = 60.0
-_GRACE_SECONDS = 15.0
+WALL_SECONDS = 86_400.0
+"""For the registry: a call bounds itself by its timeout, and by what is left of the task's time."""
 
 _SEARCHES = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "ag"})
 """Programs whose exit code 1 means "not found"."""
@@ -38,9 +37,15 @@ _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 _SPEC = ToolSpec(
     name="shell",
-    description="run a bash command in the project directory; what it leaves running ends with it, and it has no "
-    "network unless the person agrees",
-    parameters=(Parameter("command", "the bash command", aliases=("cmd",)),),
+    description="run a bash command in the project directory; no network unless the user agrees. After its timeout "
+    "a command goes on: see process",
+    parameters=(
+        Parameter("command", "the bash command", aliases=("cmd",)),
+        Parameter("timeout", "seconds to wait, default 120", required=False, type="number"),
+        Parameter("background", "true: start it and do not wait", False, ("run_in_background",), "boolean"),
+        Parameter("pty", "true: give it a terminal", required=False, type="boolean"),
+        Parameter("keep", "true: it is to run on after the task", required=False, type="boolean"),
+    ),
     priority=60,
     body="command",
     writes=True,
@@ -56,8 +61,7 @@ class Shell(Announcing):
     runner: CommandRunner
     roots: Roots
     index: FileIndex
-    files: Look = RealFiles
-    command_seconds: float = COMMAND_SECONDS
+    files: Look = real_files
 
     @property
     def spec(self) -> ToolSpec:
@@ -65,8 +69,7 @@ class Shell(Announcing):
 
     @property
     def wall_seconds(self) -> float:
-        """The sandbox ends the command itself, and keeps what it printed; this is for when it does not."""
-        return self.command_seconds + _GRACE_SECONDS
+        return WALL_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return self._parsed(arguments).identities
@@ -78,12 +81,22 @@ class Shell(Announcing):
         """Raises SandboxError when the command cannot be contained, ToolError when the index cannot be read."""
         command = unfenced(arguments["command"])
         query = index_query(command, self.roots)
-        if query is not None:
+        if query is not None and len(arguments) == 1:
             return outcome_of_search(query, await self.index.search(query, self.files()), self.roots)
         parsed = self._parsed(arguments)
         judged = functools.partial(_judged, parsed)
-        asked = Command(bash(command), self.command_seconds, network=wanted_by(command), judged=judged)
-        outcome = judged(await self.runner.run(asked))
+        keep = flag(arguments, "keep")
+        asked = Command(
+            bash(command),
+            command,
+            seconds=number(arguments, "timeout", COMMAND_SECONDS),
+            background=keep or flag(arguments, "background"),
+            pty=flag(arguments, "pty"),
+            keep=keep,
+            network=wanted_by(command),
+            judged=judged,
+        )
+        outcome = await self.runner.run(asked)
         if command != arguments["command"]:
             outcome = replace(outcome, ran=command)
         return await with_hints(outcome, parsed.words, self.roots, self.files())

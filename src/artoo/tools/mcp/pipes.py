@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ToolError
 from artoo.contracts.well_formed import well_formed_json
+from artoo.sandbox.reading.programs import search_path
 from artoo.tools.mcp.servers import McpServer
-from artoo.world.programs import search_path
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.world.programs import find_program
+from artoo.sandbox.reading.programs import find_program
 
 LARGEST_FILE = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")

@@ -1,0 +1,182 @@
+"""`process`: waits for, reads, answers and stops the commands of a task that went on after their call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from artoo.contracts.errors import ToolError
+from artoo.contracts.execution import OUTPUT_KEPT, CallEffects, CallStatus
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.workspace import Ended
+from artoo.tools.builtin.shell import WALL_SECONDS
+from artoo.tools.call_changes import CallChanges, Changed
+from artoo.tools.commands import COMMAND_SECONDS
+from artoo.tools.output import head_tail, looks_binary
+from artoo.tools.printing import Printing, printing_of
+from artoo.tools.processes import Processes, Tracked, ended_or_asking
+from artoo.tools.threads import in_thread
+from artoo.tools.tool import Arguments, Outcome, argument, number
+from artoo.tools.under_way import Announcing, current_act, current_subtask, goes_out
+
+_ACTIONS = ("wait", "read", "write", "stop", "list")
+_MARK_ROOM = 120
+"""Characters for the line that says how much is left out."""
+_AFTER_INPUT_SECONDS = 1.0
+"""How long a call looks for an answer after it has sent input."""
+
+_SPEC = ToolSpec(
+    name="process",
+    description="wait for, read, write to or stop a command that goes on",
+    parameters=(
+        Parameter("id", "its id, such as p1; nothing with list", required=False),
+        Parameter("action", "wait (default), read, write, stop or list", required=False),
+        Parameter("input", "with write: the text to send, with its line end", required=False),
+        Parameter("timeout", "with wait: seconds, default 120", required=False, type="number"),
+        Parameter("offset", "with read: the byte to begin at", required=False, type="number"),
+    ),
+    priority=62,  # after the programs that it is about
+    reads=False,
+)
+
+
+class Teller(Protocol):
+    """Tells how a command of a process ended, as the tool that started it does."""
+
+    def told(self, tracked: Tracked, ended: Ended | None, changed: Changed) -> Outcome: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTool(Announcing):
+    """Handles the processes of one task. What they changed meanwhile is in the record of the call.
+
+    `kept`: characters of output that one call shows.
+    """
+
+    processes: Processes
+    changes: CallChanges
+    teller: Teller
+    printing: Printing | None = None
+    kept: int = OUTPUT_KEPT
+
+    @property
+    def spec(self) -> ToolSpec:
+        return _SPEC
+
+    @property
+    def wall_seconds(self) -> float:
+        return WALL_SECONDS
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return ("process",)
+
+    def target(self, arguments: Arguments) -> str:
+        return f"{argument(arguments, 'action', 'wait')} {argument(arguments, 'id')}".strip()
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Raises ToolError for an unknown id or action, SandboxError when the process takes no input."""
+        action = argument(arguments, "action") or ("wait" if argument(arguments, "id") else "list")
+        if action not in _ACTIONS:
+            raise ToolError(f"{action!r} is no action; the actions are: {', '.join(_ACTIONS)}")
+        if action == "list":
+            await goes_out(CallEffects.NONE)
+            return self._listed()
+        tracked = self.processes.find(argument(arguments, "id"))
+        if action == "read":
+            await goes_out(CallEffects.NONE)
+            return await self._read(tracked, arguments)
+        await goes_out(CallEffects.OUTSIDE if tracked.command.network.hosts else CallEffects.STAGED)
+        ran_before = tracked.runs
+        call = await self.changes.begin(current_subtask())
+        try:
+            ended = await self._act(tracked, action, arguments)
+            changed = await self.changes.end(call)
+        except BaseException:
+            self.changes.abandon(call)
+            raise
+        return await self._told(tracked, ended, changed, action if ran_before else "wait")
+
+    async def _act(self, tracked: Tracked, action: str, arguments: Arguments) -> Ended | None:
+        """Wait for the process, stop it or send it input; return how it ended, None if it goes on."""
+        process = tracked.process
+        if action == "stop":
+            return await process.stop()
+        if action == "write":
+            await process.write(arguments.get("input", "").encode())
+            return await ended_or_asking(process, self.processes.seconds(_AFTER_INPUT_SECONDS), asks=True)
+        listener = self.processes.listener(tracked)
+        with printing_of(self.printing, current_act()) as listener.heard:
+            seconds = self.processes.seconds(number(arguments, "timeout", COMMAND_SECONDS))
+            return await ended_or_asking(process, seconds, asks=tracked.command.pty)
+
+    async def _told(self, tracked: Tracked, ended: Ended | None, changed: Changed, action: str) -> Outcome:
+        outcome = self.teller.told(tracked, ended, changed)
+        text, cut = await in_thread(self._new_output, tracked)
+        outcome = replace(
+            outcome,
+            ran=tracked.command.text,
+            output=text,
+            error_output="",
+            kept=self.kept,
+            truncated=cut,
+            process=tracked.id if ended is None else "",
+        )
+        if action == "stop":
+            return replace(outcome, status=CallStatus.OK, reason=f"process {tracked.id} was stopped")
+        if action == "write" and ended is None:
+            return replace(outcome, status=CallStatus.OK)
+        return outcome
+
+    def _new_output(self, tracked: Tracked) -> tuple[str, bool]:
+        """Return what the process printed since it was last shown, its beginning and end if it is much."""
+        stdout, stderr = tracked.process.printed
+        end = stdout.total_bytes + stderr.total_bytes
+        new, half = end - tracked.shown, (self.kept - _MARK_ROOM) // 2
+        if new <= self.kept:
+            data, _ = tracked.process.read(tracked.shown, self.kept)
+            text, cut = _text(data), False
+        else:
+            head, after = tracked.process.read(tracked.shown, half)
+            tail, _ = tracked.process.read(end - half, half)
+            left = f"[... {end - half - after} bytes left out here; read them with offset {after} ...]"
+            text, cut = f"{_text(head)}\n{left}\n{_text(tail)}", True
+        tracked.shown = end
+        return text, cut
+
+    async def _read(self, tracked: Tracked, arguments: Arguments) -> Outcome:
+        offset = round(number(arguments, "offset", tracked.shown))
+        data, after = await in_thread(tracked.process.read, offset, self.kept)
+        stdout, stderr = tracked.process.printed
+        end = stdout.total_bytes + stderr.total_bytes
+        tracked.shown = max(tracked.shown, after)
+        more = f"; {end - after} more bytes: read with offset {after}" if after < end else ""
+        state = "it still runs" if tracked.runs else "it has ended"
+        return Outcome(
+            output=_text(data),
+            kept=self.kept,
+            ran=f"output of `{head_tail(tracked.command.text, 200)}` from byte {offset}",
+            reason=f"{state}{more}",
+            process=tracked.id if tracked.runs else "",
+        )
+
+    def _listed(self) -> Outcome:
+        lines = [_line(one) for one in self.processes.all]
+        return Outcome(output="\n".join(lines) or "no command was left running", result_count=len(lines))
+
+
+def _line(tracked: Tracked) -> str:
+    process, ended = tracked.process, tracked.process.ended
+    if ended is not None:
+        state = "ended" if ended.exit_code is None else f"ended with exit code {ended.exit_code}"
+    else:
+        state = "waits for input" if process.waits_for_input else "runs"
+    return f"{process.id}: {state}: {in_a_line(tracked.command.text)}"
+
+
+def in_a_line(text: str, most: int = 200) -> str:
+    """Return a command in one line of bounded length."""
+    return head_tail("; ".join(filter(None, (line.strip() for line in text.splitlines()))), most)
+
+
+def _text(data: bytes) -> str:
+    return f"({len(data)} bytes that are no text)" if looks_binary(data) else data.decode("utf-8", "replace")

@@ -1,0 +1,109 @@
+"""Long work in a real sandbox, in a form that takes seconds: suites, servers, terminals, floods."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator
+
+import pytest
+from real_workspaces import real_workspace
+from tool_doubles import StillClock, said
+
+from artoo.contracts.execution import CallStatus
+from artoo.contracts.plan import MustNot
+from artoo.ports.sandbox import Roots
+from artoo.ports.workspace import Workspace
+from artoo.tools.gate import Gate
+from artoo.tools.registry import Registry, SubTaskToolbox
+from artoo.tools.standard import Shared, builtin_tools
+from artoo.workspace.changes.path_class import Places
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the backends of Linux")
+
+
+@pytest.fixture
+async def real(roots: Roots) -> AsyncGenerator[Workspace]:
+    async with real_workspace(roots) as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def box(real: Workspace, places: Places) -> SubTaskToolbox:
+    return Registry(builtin_tools(Shared.of(real, Gate(), places)), StillClock()).toolbox("s", MustNot())
+
+
+async def test_a_suite_that_takes_longer_than_its_call_ends_with_its_result(
+    box: SubTaskToolbox, roots: Roots
+) -> None:
+    """It is not killed, it is not run twice, and what it wrote meanwhile is in the records."""
+    suite = "echo collected 3; sleep 1; echo one > report.txt; sleep 1; echo 3 passed"
+    first = await box.call("shell", {"command": suite, "timeout": "0.5"})
+    assert (first.status, first.output, first.changes) == (CallStatus.RUNNING, "collected 3\n", ())
+    while (call := await box.call("process", {"id": first.process, "timeout": "0.7"})).status is CallStatus.RUNNING:
+        pass
+    assert (call.status, call.exit_code, call.output) == (CallStatus.OK, 0, "3 passed\n"), said(call)
+    assert not (roots.project / "report.txt").exists()
+    assert (await box.call("read_file", {"path": "report.txt"})).output == "one\n"
+
+
+async def test_a_server_answers_over_ten_calls(box: SubTaskToolbox, roots: Roots) -> None:
+    """What one call started in the background, the next ones query; the files that it serves are the task's."""
+    (roots.project / "page.txt").write_text("hello\n")
+    serve = f"{sys.executable} -m http.server 8123 --bind 127.0.0.1"
+    started = await box.call("shell", {"command": serve, "background": "true"})
+    assert started.status is CallStatus.OK, said(started)
+    query = (
+        "import urllib.request, time\n"
+        "for _ in range(100):\n"
+        "    try:\n"
+        "        print(urllib.request.urlopen('http://127.0.0.1:8123/page.txt').read().decode())\n"
+        "        break\n"
+        "    except OSError:\n"
+        "        time.sleep(0.1)\n"
+    )
+    for number in range(10):
+        await box.call("write_file", {"path": "page.txt", "content": f"version {number}\n"})
+        call = await box.call("python", {"code": query})
+        assert f"version {number}" in call.output, said(call)
+    stopped = await box.call("process", {"id": started.process, "action": "stop"})
+    assert stopped.reason == f"process {started.process} was stopped"
+
+
+async def test_a_session_at_a_terminal_is_driven_by_input(box: SubTaskToolbox) -> None:
+    """A program that waits for input is shown as waiting, answers what is written, and keeps its state."""
+    start = await box.call("shell", {"command": f"{sys.executable} -q", "pty": "true"})
+    assert start.status is CallStatus.RUNNING and "it waits for input" in (start.reason or ""), said(start)
+    assert ">>>" in start.output
+    await box.call("process", {"id": start.process, "action": "write", "input": "x = 6 * 7\n"})
+    answer = await box.call("process", {"id": start.process, "action": "write", "input": "print('is', x)\n"})
+    assert "is 42" in answer.output
+    ended = await box.call("process", {"id": start.process, "action": "write", "input": "exit()\n"})
+    if ended.status is not CallStatus.OK or ended.process:
+        ended = await box.call("process", {"id": start.process, "action": "wait"})
+    assert (ended.exit_code, ended.process) == (0, "")
+
+
+async def test_two_hundred_megabytes_of_output_end_with_head_and_tail(box: SubTaskToolbox) -> None:
+    """A flood stops nothing, and memory stays small."""
+    call = await box.call("shell", {"command": "yes 0123456789abcde | head -c 200M; echo; echo the end"})
+    assert (call.status, call.exit_code, call.truncated) == (CallStatus.OK, 0, True), said(call)
+    assert call.total_bytes > 200_000_000
+    assert call.output.startswith("0123456789abcde\n") and call.output.endswith("the end\n")
+
+
+async def test_a_program_that_ignores_sigterm_is_stopped(box: SubTaskToolbox) -> None:
+    """Stopping ends it all the same, and all that it started."""
+    stubborn = "trap '' TERM; echo ready; sleep 60 & while true; do sleep 1; done"
+    started = await box.call("shell", {"command": stubborn, "background": "true"})
+    stopped = await box.call("process", {"id": started.process, "action": "stop"})
+    assert (stopped.status, stopped.reason) == (CallStatus.OK, f"process {started.process} was stopped")
+    left = await box.call("shell", {"command": "ps ax -o args | grep -c '[s]leep 60'"})
+    assert left.output.strip() in ("0", ""), said(left)
+
+
+async def test_what_still_runs_at_the_end_is_stopped_and_returned(box: SubTaskToolbox, real: Workspace) -> None:
+    """The workspace names it, so that the result can."""
+    await box.call("shell", {"command": "sleep 60", "background": "true"})
+    await box.call("shell", {"command": "true"})
+    stopped = await real.stop_processes()
+    assert [process.argv[-1] for process in stopped] == ["sleep 60"]
