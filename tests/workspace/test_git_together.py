@@ -41,6 +41,8 @@ def world(tmp_path: Path) -> World:
         ("git branch -f side side~0; git update-ref refs/heads/side $(git commit-tree side^{tree} -p side -m mine)",
          "git update-ref refs/heads/side $(git commit-tree side^{tree} -p side -m task)"),
         ("echo m > f; git stash -q", "echo t > g; git stash -q"),
+        ("git branch topic", "git branch topic/one"),
+        ("git tag topic/one", "git tag topic"),
     ],
 )  # fmt: skip
 def test_what_the_user_moved_meanwhile_is_a_conflict(world: World, meanwhile: str, task: str) -> None:
@@ -48,7 +50,11 @@ def test_what_the_user_moved_meanwhile_is_a_conflict(world: World, meanwhile: st
     done = Task(world, task)
     run(world.project, meanwhile)
     before = run(world.project, STATE)
-    assert [one for one in done.look().all_conflicts if "meanwhile" in one.reason or one.path.endswith("f")]
+    assert [
+        one
+        for one in done.look().all_conflicts
+        if "meanwhile" in one.reason or "while" in one.reason or one.path.endswith("f")
+    ]
     for act in done.acts:
         move(act)
     assert run(world.project, STATE) == before

@@ -221,14 +221,14 @@ class Comparison:
 
     # --- what must stay -------------------------------------------------------------------------------------------
 
-    def _block(self, refs: Iterable[RefChange], index: Sequence[IndexChange], found: Found) -> None:
+    def _block(self, refs: Sequence[RefChange], index: Sequence[IndexChange], found: Found) -> None:
         """Find what cannot be brought over: an operation under way, and what the user moved meanwhile."""
         for group, why, inner in self._reasons(refs, index):
             if group not in self._blocked:
                 self._blocked.add(group)
                 found.stays(self._repository, why, inner)
 
-    def _reasons(self, refs: Iterable[RefChange], index: Sequence[IndexChange]) -> Iterator[tuple[str, str, str]]:
+    def _reasons(self, refs: Sequence[RefChange], index: Sequence[IndexChange]) -> Iterator[tuple[str, str, str]]:
         for inner, one in self._repository.effects.items():
             if one.after is not None and not one.in_place and under_way(inner):
                 mark = inner.partition("/")[0]
@@ -236,6 +236,9 @@ class Comparison:
         for one in refs:
             if self._moved_by_user(one):
                 yield one.group, f"{one.name} was moved meanwhile", ""
+        for one in refs:
+            if (other := self._in_the_way(one, refs)) is not None:
+                yield one.group, f"{one.name} cannot be made while there is {other}", ""
         for one in index if self._clashes("index") else ():
             if one.old != self._committed(path_bytes(one.path)):
                 yield CHECKOUT, f"{one.path} was staged meanwhile", ""
@@ -255,6 +258,17 @@ class Comparison:
             found = None if base is None or base.overtaken else base.sha256
             return found != hashlib.sha256(f"{one.old}\n".encode()).hexdigest()
         return self._clashes("packed-refs") and os.fsdecode(path_bytes(one.name)) not in self._repository.effects
+
+    def _in_the_way(self, one: RefChange, refs: Sequence[RefChange]) -> str | None:
+        """Return a ref of the user's below or above a new one: git keeps them like files and directories."""
+        if one.old or not one.new:
+            return None
+        stay = self._old.refs.keys() - {
+            other.name for other in refs if not other.new and other.group not in self._blocked
+        }
+        return next(
+            (name for name in stay if one.name.startswith(f"{name}/") or name.startswith(f"{one.name}/")), None
+        )
 
     def _worktree(self) -> bytes | None:
         """Return the directory of the working files, as the user's repository says; None for a bare one."""

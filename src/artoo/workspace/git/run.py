@@ -59,8 +59,7 @@ class Git:
         # The work tree is named only so that git looks for none: paths of the index count from its top.
         places = {"GIT_DIR": str(self.directory), "GIT_WORK_TREE": str(self.directory)}
         seen = self.directory.stat()
-        # Files that root made in another user's repository would lock that user out.
-        other = os.geteuid() == 0 and seen.st_uid != 0
+        other = os.geteuid() == 0 and seen.st_uid != 0 and _reaches(seen.st_uid, self.directory)
         try:
             with subprocess.Popen(
                 [self.program, *OPTIONS, *arguments],
@@ -83,6 +82,12 @@ class Git:
         if process.returncode not in accept:
             raise GitFailed(reason_in(errors) or f"git {arguments[0]} ended with {process.returncode}")
         return out
+
+
+def _reaches(user: int, directory: Path) -> bool:
+    """True if another user can come to a directory: files that root makes there would lock that user out."""
+    above = [one.stat() for one in directory.parents]
+    return all(one.st_mode & 0o001 or one.st_uid == user for one in above)
 
 
 def reason_in(errors: bytes) -> str:
