@@ -153,7 +153,8 @@ def check(world: World, past: Path, dice: random.Random) -> bool:
 
 def reachable_by_artoo(project: Path) -> set[str]:
     """What only artoo's own refs keep until the act can no longer be undone."""
-    return set(run(project, "git rev-list --glob='refs/artoo/*' 2>/dev/null || true").split())
+    tips = "git for-each-ref --format='%(objectname)' refs/artoo"
+    return set(run(project, f"git rev-list --glob='refs/artoo/*' 2>/dev/null || true; {tips}").split())
 
 
 def checks(place: Path, first: int, count: int) -> list[bool]:
