@@ -132,18 +132,25 @@ def to_sync(steps: Sequence[Step]) -> Iterator[str]:
 # --- read-only directories of a plain user ------------------------------------------------------------------------
 
 
-def read_only_directories(steps: Iterable[Step]) -> tuple[tuple[str, int], ...]:
+def read_only_directories(steps: Sequence[Step]) -> tuple[tuple[str, int], ...]:
     """Return the directories in which these steps work, and whose own modes forbid that, with the modes."""
     if os.geteuid() == 0:
         return ()
-    worked_in = {os.path.dirname(step.where) for step in steps}
-    worked_in |= {step.where for step in steps if step.takes_away and _is_directory(step.before)}
+    changed = [step for step in steps if step.takes_away or step.makes_directory]
+    worked_in = {os.path.dirname(step.where) for step in steps} | {step.where for step in changed}
+    given = {step.where: step.after.mode for step in steps if step.after is not None and step.after.is_directory}
     found: list[tuple[str, int]] = []
     with Walker() as walker:
         for path in sorted(worked_in):
-            now = walker.look(path)
-            if now is not None and now.is_directory and now.mode & 0o300 != 0o300 and now.uid == os.geteuid():
-                found.append((printable(path), now.mode))
+            try:
+                now = walker.look(path)
+            except PermissionError:  # inside one that is closed: it has the mode that the task gave it
+                mode = given.get(path, _WORKING_MODE)
+            else:
+                own = now is not None and now.is_directory and now.uid == os.geteuid()
+                mode = now.mode if now is not None and own else _WORKING_MODE
+            if mode & _WORKING_MODE != _WORKING_MODE:
+                found.append((printable(path), mode))
     return tuple(found)
 
 

@@ -21,7 +21,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit.atomic_rename import Place
 from artoo.workspace.commit.dirfd_ops import SYNC_ONE_BY_ONE, Walker, copy, digest_at, link, mount_of, same_version
-from artoo.workspace.commit.execute import blocked
+from artoo.workspace.commit.execute import blocked, writable
 from artoo.workspace.commit.manifest import Manifest, Record, Step, printable, text_of
 from artoo.workspace.fs.stat import NodeState, with_rights
 
@@ -162,7 +162,17 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect]) ->
     Raises OSError (full disk), SandboxError.
     """
     made: list[Step] = []
-    with Walker() as targets, Walker() as staged, Walker() as images, Walker() as sources:
+    states = ((effect, effect.after) for effect in effects)
+    closed = [
+        (printable(_source(one)), after.mode) for one, after in states if after is not None and after.is_directory
+    ]
+    with (
+        writable([one for one in closed if one[1] & 0o100 == 0 and os.geteuid() != 0]),  # the workspace's own
+        Walker() as targets,
+        Walker() as staged,
+        Walker() as images,
+        Walker() as sources,
+    ):
         for step in steps:
             image = step.before is not None and not step.before.is_directory and not step.in_place
             if image:
@@ -170,17 +180,19 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect]) ->
             after = step.after
             if after is not None and step.puts:
                 effect = effects[step.number]
-                source = sources.place(
-                    _real(effect.source.removesuffix(effect.relative)) + os.fsdecode(effect.relative)
-                )
+                source = sources.place(_source(effect))
                 after = after._replace(inode=_stage(effect, source, staged.place(text_of(step.slot))))
             made.append(replace(step, image=image, after=after))
     return made
 
 
+def _source(effect: Effect) -> str:
+    """Return where the new version lies; artoo's home may be behind a link."""
+    return (_real(effect.source.removesuffix(effect.relative)) + os.fsdecode(effect.relative)).rstrip("/")
+
+
 @lru_cache(maxsize=16)
 def _real(directory: bytes) -> str:
-    """Return the real path of a workspace's own directory: artoo's home may lie behind a link."""
     return os.path.join(os.fsdecode(os.path.realpath(directory)), "")
 
 

@@ -7,7 +7,7 @@ an undo (`lenient`) a path may also be half-way: missing between two kinds of th
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -100,12 +100,12 @@ def _is_new(step: Step, there: NodeState) -> bool:
     return step.after is not None and step.after.node is there.node and step.after.inode == there.inode
 
 
-def judge(record: Record, steps: Sequence[Step], *, lenient: bool) -> Plan:
-    """Decide for each path whether it can be restored. Raises OSError."""
+def judge(record: Record, steps: Sequence[Step], *, lenient: bool, modes: Mapping[str, int] | None = None) -> Plan:
+    """Decide for each path whether it can be restored. `modes`: of opened directories. Raises OSError."""
     back: list[Step] = []
     refused: dict[str, str] = {}
     with Walker() as targets, Walker() as own:
-        judgement = _Judgement(record, targets, own, lenient)
+        judgement = _Judgement(record, targets, own, lenient, modes or {})
         for step in steps:
             verdict = judgement.of(step)
             if isinstance(verdict, str):
@@ -123,10 +123,13 @@ class _Judgement(NamedTuple):
     targets: Walker
     own: Walker
     lenient: bool
+    modes: Mapping[str, int]
 
     def of(self, step: Step) -> Step | str | None:
         """Return the step backward, or why a path is left alone; None if nothing is to be done."""
         now = self.targets.look(step.where, attributes=True)
+        if now is not None and step.path in self.modes:
+            now = now._replace(mode=self.modes[step.path])
         if step.in_place:
             return _metadata(step, now, self.lenient)
         before, after = step.before, step.after

@@ -83,9 +83,12 @@ def _begin_undo(record: Record) -> Verdicts:
     refused = {one.path: one.reason for _, conflicts in kept for one in conflicts}
     refused |= _held_by_git([act for act, _ in kept], manifest.steps)
     steps = with_slots(record, [step for step in manifest.steps if step.path not in refused])
-    plan = judge(record, steps, lenient=False)
+    opened = read_only_directories(steps)
+    if opened:
+        record.write(UNDOING, manifest.model_copy(update={"steps": (), "opened": opened}))
+    with writable(opened):
+        plan = judge(record, steps, lenient=False, modes=dict(opened))
     chosen = tuple(step for step in steps if step.path not in plan.refused)
-    opened = read_only_directories(plan.back)
     record.write(UNDOING, manifest.model_copy(update={"steps": chosen, "opened": opened}))
     return {**refused, **plan.refused}
 
