@@ -234,6 +234,16 @@ async def test_an_idle_sandbox_costs_nothing(tmp_path: Path) -> None:
             assert time.process_time() - before < most * 2.0
 
 
+async def test_a_command_that_starts_while_the_last_one_ends_is_watched(tmp_path: Path) -> None:
+    """However the starts fall between the looks."""
+    async with _watched(tmp_path) as sandbox:
+        for number in range(20):
+            sandbox.start(f"p{number}", "sys.exit()")
+            await asyncio.sleep(0.07)
+        sandbox.start("last", "x = bytearray(300 * MIB)")
+        assert (await sandbox.excess()).command == "last"
+
+
 def test_files_that_come_and_go_hide_nothing(tmp_path: Path) -> None:
     """A directory in which names vanish between listing and looking still counts with all that is next to them."""
     for number in range(20):

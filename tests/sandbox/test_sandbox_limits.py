@@ -12,7 +12,7 @@ from living import Commands, World, as_plain_user, until
 
 from artoo.ports.workspace import MIB, SandboxLimits
 
-_LITTLE = SandboxLimits(memory_bytes=300 * MIB, processes=120, disk_bytes=200 * MIB, paths=5_000)
+_LITTLE = SandboxLimits(memory_bytes=300 * MIB, processes=48, disk_bytes=200 * MIB, paths=5_000)
 _PRELUDE = """
 import ctypes, fcntl, mmap, os, resource, signal, socket, sys, threading, time
 libc, MIB, BLOCK = ctypes.CDLL(None), 1 << 20, bytes(1 << 20)
@@ -26,17 +26,18 @@ def many(directory, make):
 """
 _BOMB = """
 made = mmap.mmap(-1, 8)  # shared: a bomb that is not stopped must not end the machine on which it is tested
-while int.from_bytes(made[:], 'little') < 2_000:
+while int.from_bytes(made[:], 'little') < 150:
     try:
         if os.fork() == 0:
             made[:] = (int.from_bytes(made[:], 'little') + 1).to_bytes(8, 'little')
             {}
     except OSError:
         time.sleep(0.01)
+time.sleep(60)
 """
 _TOO_MUCH = {
     "a fork bomb": ("process_limit", _BOMB.format("signal.signal(15, signal.SIG_IGN)")),
-    "threads": ("process_limit", "for _ in range(500): threading.Thread(target=time.sleep, args=(60,)).start()"),
+    "threads": ("process_limit", "for _ in range(120): threading.Thread(target=time.sleep, args=(60,)).start()"),
     "memory": ("memory_limit", "x = bytearray(900 * MIB)"),
     "five gigabytes of memfd": (
         "memory_limit",

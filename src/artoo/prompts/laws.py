@@ -32,7 +32,7 @@ LAWS: tuple[Law, ...] = (
         "Never harm unasked",
         "Nothing irreversible without the person's consent to that very act.",
         (
-            "artoo.world: a task works in a view of the files; nothing of it is theirs until it is settled",
+            "artoo.workspace: a task works in a copy-on-write workspace; it is applied at settlement alone",
             "artoo.tools.settler: what a task changed is applied as a whole, bound to the digest of what was shown",
             "artoo.tools.gate: an act that cannot be staged is asked about before it happens",
             "artoo.tools.asking: MCP tools, AppleScript, Shortcuts and writing functions ask before they run",

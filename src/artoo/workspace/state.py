@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -222,13 +223,9 @@ class WorkspaceState:
         return tuple(found)
 
     def close(self) -> None:
-        """Look a last time, and release the lock. Raises SandboxError (full disk)."""
-        try:
+        """Look a last time, and release the lock."""
+        with suppress(SandboxError):  # on a full disk the next look does it, and finds more conflicts
             self.look()
-        finally:
-            self._forget()
-
-    def _forget(self) -> None:
         self._covered = self._book = self._copier = None
         self._release()
 

@@ -123,9 +123,13 @@ class LiveWorkspace:
             with suppress(OSError, ValueError):
                 self._started = int(self._directory.process_count.read_text())
         self._started += 1
-        with suppress(OSError):  # a full disk must not keep a command from making room
-            self._directory.process_count.write_text(str(self._started))
         return f"p{self._started}"
+
+    def _save_count(self) -> None:
+        """Remember how many processes were started: after a call, because writing takes longer than a start."""
+        if self._started:
+            with suppress(OSError):  # a full disk must not keep a command from making room
+                self._directory.process_count.write_text(str(self._started))
 
     async def run(self, command: Command, seconds: float) -> Ended:
         process = await self.start(command)
@@ -188,7 +192,11 @@ class LiveWorkspace:
         assert isinstance(mark, StatMark)
         if not self._state.held:
             return ()
-        return await self._blocking(lambda: self._state.changes_since(mark.index, self._located()))
+        return await self._blocking(lambda: self._changes_since(mark.index))
+
+    def _changes_since(self, old: Index | None) -> tuple[Change, ...]:
+        self._save_count()
+        return self._state.changes_since(old, self._located())
 
     async def refresh(self) -> tuple[str, ...]:
         if not self._state.held:
@@ -339,8 +347,12 @@ class LiveWorkspace:
                 if sandbox is not None:
                     await sandbox.close()
             finally:
-                async with self._looking:
-                    self._state.close()
+                if self._state.held:
+                    await self._blocking(self._close_state)
+
+    def _close_state(self) -> None:
+        self._save_count()
+        self._state.close()
 
 
 async def _to_its_end(process: Process, seconds: float) -> Ended:

@@ -62,7 +62,7 @@ class Pace:
     """Decides when to look again."""
 
     def __init__(self) -> None:
-        self._pause = SHORTEST_PAUSE
+        self.pause = SHORTEST_PAUSE
         self._earliest = self._latest = 0.0
 
     def is_due(self, now: float, *, moved: bool) -> bool:
@@ -76,15 +76,15 @@ class Pace:
         """
         now = time.monotonic()
         took = now - began
-        self._pause = SHORTEST_PAUSE if moved else min(2 * self._pause, _LONGEST_PAUSE)
+        self.pause = SHORTEST_PAUSE if moved else min(2 * self.pause, _LONGEST_PAUSE)
         self._earliest = now + _HURRIED_PAUSE_PER_LOOK * took
-        self._latest = now + max(self._pause, _PAUSE_PER_LOOK * took)
+        self._latest = now + max(self.pause, _PAUSE_PER_LOOK * took)
         if exceeded:
             self._earliest = self._latest = now + _AFTER_EXCESS_SECONDS
 
     def begin(self, now: float) -> None:
         """Plan the first look after a command was started: most commands end before."""
-        self._pause = SHORTEST_PAUSE
+        self.pause = SHORTEST_PAUSE
         self._earliest, self._latest = now, max(self._latest, now + SHORTEST_PAUSE)
 
 

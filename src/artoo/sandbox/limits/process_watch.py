@@ -31,17 +31,17 @@ class ProcessWatch:
     def __init__(self, leader: int, limits: SandboxLimits) -> None:
         self._leader = leader
         self._limits = limits
-        self._pace = Pace()
+        self.pace = Pace()
         self._most_available, self._fewest_tasks = 0, 0
         self._used = (0, 0)
         self._offered = set[int]()
         self.is_idle = False
 
     def begin(self, now: float) -> None:
-        """Start over when a command starts in a sandbox in which nothing ran."""
+        """Look soon, because a command was started."""
         self.is_idle = False
         self._most_available, self._fewest_tasks = 0, 1 << 62
-        self._pace.begin(now)
+        self.pace.begin(now)
 
     def is_due(self, now: float, counters: Counters) -> bool:
         """True if it is time to look."""
@@ -49,7 +49,7 @@ class ProcessWatch:
         self._fewest_tasks = min(self._fewest_tasks, counters.tasks)
         memory, tasks = self._used
         taken = self._most_available - counters.available, counters.tasks - self._fewest_tasks
-        return self._pace.is_due(
+        return self.pace.is_due(
             now,
             moved=taken[0] > max(_LEAST_MEMORY, (self._limits.memory_bytes - memory) // 4)
             or taken[1] > max(_LEAST_TASKS, (self._limits.processes - tasks) // 4),
@@ -62,7 +62,7 @@ class ProcessWatch:
         self.is_idle = not members
         excess = self._exceeded(members)
         self._most_available, self._fewest_tasks = counters.available, counters.tasks
-        self._pace.looked(began, moved=changed(before, self._used), exceeded=excess is not None)
+        self.pace.looked(began, moved=changed(before, self._used), exceeded=excess is not None)
         return excess
 
     def _exceeded(self, members: list[Member]) -> Excess | None:

@@ -79,8 +79,8 @@ class Proxy:
         loop = asyncio.get_running_loop()
         listening.setblocking(False)
         free_places = asyncio.Semaphore(self._limits.open_connections)
-        with listening:
-            async with asyncio.TaskGroup() as group:
+        async with asyncio.TaskGroup() as group:
+            with listening:  # closed first: nothing may connect while the connections are being ended
                 while True:
                     await free_places.acquire()
                     accepted, _address = await loop.sock_accept(listening)
