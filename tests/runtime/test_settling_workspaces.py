@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
-from git_projects import COMMITS, TOLD, run
-from laid_out import snapshot
+from git_projects import COMMITS, run
+from laid_out import Entry, snapshot
 from task_world import Task, World, overlay
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
@@ -23,6 +23,15 @@ from artoo.workspace.commit import undo
 
 TASK = "task-1"
 GIT = "export GIT_AUTHOR_NAME=U GIT_AUTHOR_EMAIL=u@e GIT_COMMITTER_NAME=U GIT_COMMITTER_EMAIL=u@e; "
+
+
+BRANCHES = "git for-each-ref refs/heads refs/tags refs/stash; git status --short"
+"""What a user sees of a repository. Objects, reflogs and refs/artoo are kept when something is undone."""
+
+
+def worked_on(tree: dict[str, Entry]) -> dict[str, Entry]:
+    """The files of a project without git's own."""
+    return {path: entry for path, entry in tree.items() if not f"{path}/".startswith(".git/")}
 
 
 @pytest.fixture
@@ -83,7 +92,7 @@ async def test_a_new_commit_with_its_files_is_silent(task: Task, world: World) -
 
 async def test_an_edit_waits_and_another_process_applies_it(task: Task, world: World) -> None:
     """Not a byte before consent; afterwards the edit, the renamed file and the commit are there."""
-    before = snapshot(world.project)
+    before, branches = snapshot(world.project), run(world.project, BRANCHES)
     await task.says(GIT + "echo edited > f1; git mv f2 g2; git add -A; git commit -qm edits; echo log > out.log")
     settled = await end(task, world)
     assert settled.state == "pending" and snapshot(world.project) == before
@@ -92,8 +101,8 @@ async def test_an_edit_waits_and_another_process_applies_it(task: Task, world: W
     assert (world.project / "f1").read_text() == "edited\n" and (world.project / "g2").exists()
     assert run(world.project, "git log -1 --format=%s; git status --short; git fsck") == "edits\n?? out.log\n"
     assert undo(world.artoo_home, TASK).refused == ()
-    left = {path: entry for path, entry in snapshot(world.project).items() if not path.startswith(".git/objects/")}
-    assert left == {path: entry for path, entry in before.items() if not path.startswith(".git/objects/")}
+    assert worked_on(snapshot(world.project)) == worked_on(before)
+    assert run(world.project, BRANCHES) == branches
 
 
 async def test_apply_edits_lets_an_edit_take_effect(task: Task, world: World) -> None:
@@ -105,17 +114,17 @@ async def test_apply_edits_lets_an_edit_take_effect(task: Task, world: World) ->
 
 async def test_amended_history_waits_for_a_line_of_its_own(task: Task, world: World) -> None:
     """`--apply edits` does not cover it; the named line does; undo brings the commit back."""
-    before = run(world.project, TOLD)
+    before = run(world.project, BRANCHES)
     await task.says(GIT + "git commit -q --amend -m better")
     settled = await end(task, world, mode=ApplyMode.EDITS)
     assert settled.state == "pending"
     reasons = {one.reason for one in settled.changes if one.change_class is ChangeClass.HISTORY}
     assert any("do not follow the old ones" in reason for reason in reasons)
-    assert run(world.project, TOLD) == before
+    assert run(world.project, BRANCHES) == before
     await find_pending(config(world), TASK).apply()
     assert "better" in run(world.project, "git log --format=%s")
     undo(world.artoo_home, TASK)
-    assert run(world.project, TOLD) == before
+    assert run(world.project, BRANCHES) == before
 
 
 async def test_a_task_goes_on_after_a_part_was_applied(task: Task, world: World) -> None:
