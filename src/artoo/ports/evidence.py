@@ -1,7 +1,7 @@
 """What the validators may look at besides the records: the task's files as they are now, and throw-away runs.
 
-Everything here looks into the task's workspace (`ports.workspace`): R4a's source tells the changes of its subtask, R4b's
-those of the task. Nothing of it changes the workspace, and no method raises.
+Everything here looks into the task's workspace (`ports.workspace`): R4a's source tells the changes of its subtask,
+R4b's those of the task. Nothing of it changes the workspace, and no method raises.
 """
 
 from __future__ import annotations
