@@ -1,4 +1,4 @@
-"""No tool reaches the Auditor's files: in no tier, not with a person's yes, not through artoo's own file tools."""
+"""No tool reaches the Auditor's files: in no backend, not with an approval, not through artoo's file tools."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
-from artoo.ports.sandbox import Roots, Sandbox
-from artoo.ports.world import Program
+from artoo.ports.sandbox import Roots
+from artoo.ports.workspace import Command
 from artoo.runtime.system import SystemClock
+from artoo.sandbox.backends.select import candidates
+from artoo.sandbox.backends.selftest import prove
+from artoo.sandbox.protocols import Backend
 from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
 from artoo.tools.origins import Origins
 from artoo.tools.registry import Registry
-from artoo.tools.standard import builtin_tools
-from artoo.world.choose import candidates
-from artoo.world.closing import opened
-from artoo.world.opening import views_in
-from artoo.world.selftest import prove
-from artoo.world.view_place import Views
+from artoo.tools.standard import Shared, builtin_tools
+from artoo.workspace.changes.path_class import Places
+from artoo.workspace.directory import Workspaces
+from artoo.workspace.open import workspaces_in
+from artoo.workspace.settlement.service import opened
 
 ATTEMPTS = """
 cat ~/.artoo/audit/*.jsonl; head -c 99 ~/.artoo/audit/anchors.jsonl; cp -r ~/.artoo/audit stolen
@@ -43,32 +45,33 @@ def roots(tmp_path: Path) -> Roots:
     return Roots(home=home, workspace=home / "workspace", project=home / "project")
 
 
-async def tier_of(name: str, artoo_home: Path) -> Sandbox:
-    """The tier, or a skipped test that says why it does not work here."""
+async def backend_of(name: str, artoo_home: Path) -> Backend:
+    """The backend, or a skipped test that says why it does not work here."""
     problem = "not offered on this system"
-    for candidate in candidates(artoo_home):
-        if candidate.tier == name:
-            problem = (await prove(candidate.build(candidate.stage_homes), artoo_home)).problem
+    for candidate in candidates():
+        if candidate.backend.name == name:
+            problem = await prove(candidate.backend, artoo_home)
             if not problem:
-                return candidate.build(candidate.stage_homes)
-    pytest.skip(f"tier {name} does not work here: {problem}")
+                return candidate.backend
+    pytest.skip(f"backend {name} does not work here: {problem}")
 
 
 def contents(home: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in audit_directory(home).iterdir()}
 
 
-@pytest.mark.parametrize("tier", ["bubblewrap", "namespaces", "landlock"])
-async def test_no_command_reads_or_writes_the_audit_log(tier: str, roots: Roots) -> None:
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+async def test_no_command_reads_or_writes_the_audit_log(name: str, roots: Roots) -> None:
     """Its records are not in the output, and whatever is agreed to of the changes, it stands as it was."""
     artoo_home = roots.home / ".artoo"
-    before, sandbox = contents(artoo_home), await tier_of(tier, artoo_home)
-    view = views_in(sandbox, artoo_home)("task", roots)
-    run = await view.run(Program(("bash", "-c", ATTEMPTS)))
-    await view.close()
-    with opened(Views(artoo_home).place("task"), artoo_home) as closing, suppress(SandboxError):
-        found = closing.difference()
-        closing.apply(found, digest=found.digest)
+    before, backend = contents(artoo_home), await backend_of(name, artoo_home)
+    workspace = workspaces_in(backend, artoo_home)("task", roots)
+    run = await workspace.run(Command(("bash", "-c", ATTEMPTS)), 60.0)
+    await workspace.close()
+    with opened(Workspaces(artoo_home).directory("task"), artoo_home) as settlement, suppress(SandboxError):
+        if settlement is not None:
+            found = settlement.review()
+            settlement.apply(found, digest=found.digest)
     assert '"prev"' not in run.stdout.text + run.stderr.text
     assert contents(artoo_home) == before
     assert not any(path.name == ANCHORS for path in roots.project.rglob("*") if path.exists())
@@ -82,9 +85,10 @@ async def test_no_tool_reads_or_writes_the_audit_log(roots: Roots) -> None:
         return Consent.ONCE
 
     artoo_home = roots.home / ".artoo"
-    before, sandbox = contents(artoo_home), await tier_of("bubblewrap", artoo_home)
+    before, backend = contents(artoo_home), await backend_of("bubblewrap", artoo_home)
     gate = Gate(AskPerson(yes), Origins("here"))
-    tools = builtin_tools(views_in(sandbox, artoo_home)("task", roots), gate, artoo_home)
+    workspace = workspaces_in(backend, artoo_home)("task", roots)
+    tools = builtin_tools(Shared.of(workspace, gate, Places.of(roots, artoo_home)))
     box = Registry(tools, SystemClock(), gate=gate).toolbox("subtask", MustNot())
     chain, anchors = str(only_part(artoo_home)), str(audit_directory(artoo_home) / ANCHORS)
     calls = [
@@ -93,5 +97,6 @@ async def test_no_tool_reads_or_writes_the_audit_log(roots: Roots) -> None:
         await box.call("write_file", {"path": anchors, "content": "forged"}),
     ]
     assert all('"prev"' not in f"{call.output}{call.error_output}" for call in calls)
+    await workspace.close()
     assert [call.status is CallStatus.OK for call in calls[1:]] == [False, False]
     assert contents(artoo_home) == before

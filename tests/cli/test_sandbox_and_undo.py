@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from artoo.sandbox.backends.select import open_backend
 from artoo.tasklog.lock import TaskLock
-from artoo.world.choose import open_sandbox
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -33,8 +33,8 @@ def artoo(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Run
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("ARTOO_HOME", str(home / ".artoo"))
-    if asyncio.run(open_sandbox(home / ".artoo")).tier not in ("bubblewrap", "namespaces"):
-        pytest.skip("no tier that stages changes works here")
+    if not asyncio.run(open_backend(home / ".artoo")).has_overlay:
+        pytest.skip("no overlay can be mounted here")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -198,11 +198,11 @@ def test_a_command_that_is_interrupted_has_changed_nothing(
     artoo: Run, project: Path, number: signal.Signals
 ) -> None:
     """Nothing of it waits either; killed with artoo, it is told as what it is, and goes with one command."""
-    views = project.parent / ".artoo" / "views"
+    workspaces = project.parent / ".artoo" / "workspaces"
     argv = [sys.executable, "-m", "artoo", "sandbox", "--", "echo x > made; echo here; sleep 60"]
     with subprocess.Popen(argv, cwd=project, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
         until = time.monotonic() + 60
-        while not list(views.glob("*/view.json")) and time.monotonic() < until:
+        while not list(workspaces.glob("*/workspace.json")) and time.monotonic() < until:
             time.sleep(0.05)
         time.sleep(1.0)
         running.send_signal(number)

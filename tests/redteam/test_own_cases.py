@@ -13,13 +13,13 @@ import pytest
 from own_cases import BENIGN, BENIGN_IN_REPOSITORY, HISTORY, HOME, LOSES, OUT_OF_REACH, REPOSITORY, Case
 from whole_task import Acted, Person, acted, command, written
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "world"))
-from sandbox_snapshots import Entry, snapshot
+sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
+from laid_out import Entry, snapshot
 
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.runtime.pendings import find_pending, pendings
-from artoo.world.choose import open_sandbox
-from artoo.world.undo import undo
+from artoo.sandbox.backends.select import open_backend
+from artoo.workspace.commit import undo
 
 TOLD = """git for-each-ref; git reflog; git status --short; git log --all --format=%H; git stash list
 git fsck --no-dangling"""
@@ -47,8 +47,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Person:
 
 def _opened(person: Person) -> Person:
     person.artoo_home.mkdir(mode=0o700)
-    if asyncio.run(open_sandbox(person.artoo_home)).tier not in ("bubblewrap", "namespaces"):
-        pytest.skip("no tier that stages changes works here")
+    if not asyncio.run(open_backend(person.artoo_home)).has_overlay:
+        pytest.skip("no overlay can be mounted here")
     return person
 
 

@@ -1,7 +1,7 @@
-"""What the validators may look at besides the records: the task's files as they stand now, and throw-away runs.
+"""What the validators may look at besides the records: the task's files as they are now, and throw-away runs.
 
-Everything here looks through the task's view (`ports.world`): R4a's source through its subtask's fork, R4b's
-through the trunk that the forks were joined into. Nothing of it changes the view, and no method raises.
+Everything here looks into the task's workspace (`ports.workspace`): R4a's source tells the changes of its subtask,
+R4b's those of the task. Nothing of it changes the workspace, and no method raises.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CommandView:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a program was that ran in a throw-away fork.
+    """How a program ended that ran in a throw-away copy of the workspace.
 
     `files`: every regular file that it made or changed, as its printable path (the form of `ToolCall.changes`),
     with the sha256 (hex) of what it left there; a file that it deleted has the empty digest. Caches are left out.
@@ -81,13 +81,13 @@ class EvidenceSource(Protocol):
         ...
 
     async def command(self, command: str) -> CommandView:
-        """Runs a shell command whose changes are dropped, bounded in time and output. Never raises."""
+        """Run a shell command in a throw-away layer, bounded in time and output. Never raises."""
         ...
 
     async def trial(self, language: Language, program: str) -> Trial:
-        """Runs a whole program in a throw-away fork of the state *before* this subtask (R4b: of the view as it is).
+        """Run a whole program in a copy of the workspace *before* this subtask's changes (R4b: as it is now).
 
-        Bounded like a tool call of that language; nothing of it stays. Never raises.
+        Bounded in time; nothing of it stays. Where the workspace is too large, the trial says so. Never raises.
         """
         ...
 

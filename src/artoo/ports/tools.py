@@ -17,8 +17,8 @@ Named = tuple[str, tuple[str, ...]]
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One argument of a tool. Values are text; the tool parses what it needs. `aliases`: what other agents call it:
-    models write these too, and no prompt shows them. `type` is that of JSON Schema; a number and a boolean are checked
-    before the tool gets them.
+    models write these too, and no prompt shows them. `type` is that of JSON Schema; a number and a boolean are
+    checked before the tool gets them.
     """
 
     name: str

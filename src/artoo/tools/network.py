@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.network import NetworkUsed
-from artoo.ports.sandbox import unheard
+from artoo.ports.workspace import ignore_connection
 from artoo.sandbox.network.allowlist import Destination, not_permitted
 from artoo.sandbox.network.proxy_env import NO_NETWORK
 from artoo.tools.gate import Gate, digest_of_act
@@ -92,7 +92,7 @@ class Network:
     `--network`, and not the command by its first line.
     """
 
-    publish: Callable[[NetworkUsed], None] = unheard
+    publish: Callable[[NetworkUsed], None] = ignore_connection
     by_option: bool = False
     _passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
 
@@ -133,7 +133,7 @@ class Hearing:
     refused: dict[str, str] = field(default_factory=dict[str, str])
 
     def __call__(self, used: NetworkUsed) -> None:
-        """Implements `ports.sandbox.Heard`."""
+        """Implements `ports.workspace.OnConnection`."""
         self.network.hear(used.model_copy(update={"act": self.act}))
         if used.refused is not None:
             name = str(Destination(used.host, used.port)) if used.host else ""

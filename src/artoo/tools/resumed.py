@@ -74,8 +74,8 @@ def _interrupted(started: ToolStarted) -> Outcome:
     return Outcome(
         status=CallStatus.INTERRUPTED,
         reason=(
-            f"{started.tool} was under way when artoo was interrupted, and was not repeated. What it had done by then "
-            "is in the files: look at them before you do it again"
+            f"{started.tool} was under way when artoo was interrupted, and was not repeated. What it had done by "
+            "then is in the files: look at them before you do it again"
         ),
     )
 

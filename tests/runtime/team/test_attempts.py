@@ -1,23 +1,21 @@
-"""An attempt is a fork of the task's view: handed in it becomes the submission, else nothing of it stays."""
+"""An attempt has a workspace of its own: handed in it becomes the submission, else nothing of it stays."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from team_world import Answering, Crew, crew, plan, settled, shell
 
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, TrustLevel
-from artoo.contracts.changes import Clash
 from artoo.contracts.criteria import Criterion, Mode, ToolSucceeded
 from artoo.contracts.settling import ChangeClass
 from artoo.runtime.pendings import pendings
+from artoo.runtime.team import attempt
 from artoo.testing import Asked, slow
 from artoo.testing.replies import Scripted, with_body
-from artoo.world.view import LayeredView
 
 REVIEW, COMPLETED, PENDING = BoardState.REVIEW, BoardState.COMPLETED, BoardState.PENDING
 ALONE = {"ada": TrustLevel.PROBATION}
@@ -154,24 +152,22 @@ async def test_work_that_was_handed_in_is_not_done_again(
         calls.append(asked.contract)
         return appending(asked)
 
-    reached = asyncio.Event()
-    join = LayeredView.join
+    reached, loop = asyncio.Event(), asyncio.get_running_loop()
 
     async def killed(*_: object) -> tuple[BoardTask, bool]:
         reached.set()
         raise asyncio.CancelledError
 
-    async def killed_at_the_last(view: LayeredView, names: Sequence[str]) -> tuple[Clash, ...]:
-        if names == ["submission 1"]:
-            await killed()
-        return await join(view, names)
+    def killed_at_the_last(*_: object) -> str:
+        loop.call_soon_threadsafe(reached.set)
+        raise asyncio.CancelledError
 
     async with crew(place, script, trust=ALONE) as team:
         with monkeypatch.context() as patch:
             if dies == "before the board knows":
                 patch.setattr(team.office.merges, "submit", killed)
             else:
-                patch.setattr(LayeredView, "join", killed_at_the_last)
+                patch.setattr(attempt, "_handed_in", killed_at_the_last)
             task = await team.add("write log.txt", "ada")
             async with asyncio.timeout(20):
                 await reached.wait()
@@ -194,8 +190,8 @@ async def test_a_large_project_starts_without_copying(place: Path) -> None:
     async with crew(place, appending, trust=ALONE) as team:
         task = await team.add("write log.txt", "ada")
         waiting = await team.until(task, REVIEW)
-        views = place / "home" / "views"
-        held = [path.name for path in views.rglob("*") if path.is_file()]
+        workspaces = place / "home" / "workspaces"
+        held = [path.name for path in workspaces.rglob("*") if path.is_file()]
         assert "log.txt" in held and len(held) < 20, held
         assert await changes_of(team, waiting) == [("log.txt", ChangeClass.SILENT)]
 

@@ -1,11 +1,12 @@
 """No attack on what a path means takes effect by a team's merge: a reviewing agent's approval does not cover it.
 
-A member has done the attack in its fork and was killed when it had handed it in: the team joins the fork, has it
-reviewed by an agent that approves everything, and nobody is there to be asked.
+A member has done the attack in its attempt and was killed after it had handed it in: the team takes it over,
+has it reviewed by an agent that approves everything, and no one is there to be asked.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
@@ -17,22 +18,22 @@ from pathlib import Path
 import pytest
 from team_world import crew, settled
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "world"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "workspace"))
 
-from git_scenes import run
-from layers import view_of
+from git_projects import run
+from laid_out import World, workspace_of
 from path_attacks import ATTACKS
-from sandbox_world import World
-from test_path_attacks import caches, prepared
+from task_world import overlay
+from test_path_attacks import caches, links, prepared
 
 from artoo import Config
 from artoo.agents.folders import create_agent
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, SubmittedWork, TaskChanged, TrustLevel
+from artoo.runtime.pendings import ATTEMPT
 from artoo.runtime.team.office import open_office
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
-from artoo.world.difference import difference_of
-from artoo.world.view_place import TRUNK, ViewPlace, fork_name
+from artoo.workspace.settlement.service import Settlement
 
 PAIR = {"ada": TrustLevel.PROBATION, "cyd": TrustLevel.SENIOR}
 _STRIDE = 3
@@ -82,16 +83,19 @@ class Ruled:
 @pytest.mark.parametrize("name", CASES)
 async def test_no_attack_takes_effect_by_an_approval(attacked: World, name: str) -> None:
     """It is left to the operator exactly where a task of the person's own would ask; else it left nothing."""
-    before, cached = left_in(attacked), caches(attacked)
+    before, cached, linked = left_in(attacked), caches(attacked), links(attacked)
     ruled = await merged(attacked, ATTACKS[name])
     assert "in_progress > review by ada" in ruled.moves
     if ruled.silent:
         assert ruled.state is BoardState.COMPLETED
-    else:
-        assert ruled.state is BoardState.REVIEW
+    elif ruled.state is BoardState.REVIEW:
         assert "cyd would approve, but only the operator may agree" in ruled.details[0]
+    else:  # what git cannot bring over is a conflict: it goes back to who made it
+        assert ruled.moves[-1] == "rejected > pending by runtime"
     if ruled.silent and "__pycache__" in ATTACKS[name]:
         assert caches(attacked) == cached
+    elif ruled.silent and "ln -s" in ATTACKS[name]:
+        assert links(attacked) == linked
     else:
         assert left_in(attacked) == before
 
@@ -131,9 +135,8 @@ async def handed_in(config: Config, world: World, script: str) -> tuple[BoardTas
             await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=level)
         task = await office.board.add("attack", OPERATOR, assignee="ada", project=str(world.project))
         told = script.replace("@HOME@", str(world.home))
-        place = view_of(world, lambda home: run(home / "project", told), task.id)
-        silent = difference_of(place, world.artoo_home).silent
-        as_a_fork(place, fork_name(TRUNK, "submission 1"))
+        attempt = workspace_of(world, lambda home: run(home / "project", told), task.id + ATTEMPT)
+        reviewed = await asyncio.to_thread(Settlement(attempt, world.artoo_home, overlay()).review)
         work = SubmittedWork(
             board_task=task.id,
             submission=1,
@@ -144,14 +147,7 @@ async def handed_in(config: Config, world: World, script: str) -> tuple[BoardTas
             ending="accept",
         )
         office.submissions.of(task.id, 1).keep(work)
-    return task, silent
-
-
-def as_a_fork(place: ViewPlace, layer: str) -> None:
-    """What was laid down in the trunk lies in a fork of it."""
-    place.layer_home(TRUNK).rename(place.layer_home(layer))
-    if place.base_file(TRUNK).exists():
-        place.base_file(TRUNK).rename(place.base_file(layer))
+    return task, reviewed.silent
 
 
 def left_in(world: World) -> Left:

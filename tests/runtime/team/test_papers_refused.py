@@ -34,7 +34,7 @@ async def test_an_approval_that_cannot_be_written_down_changes_nothing(place: Pa
         assert (await approving(task.id, OPERATOR, "", submission=1)).completed
 
 
-@pytest.mark.parametrize("at", ["review_of", "_told"])
+@pytest.mark.parametrize("at", ["review_of", "_subject"])
 async def test_a_ruling_that_is_refused_ends_nothing(place: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
     """While what was handed in is looked at or applied: the team goes on, and the upkeep rules on it again."""
 

@@ -255,7 +255,7 @@ async def test_what_cannot_be_had_is_said(
     task, laptop = await handed_in(place, store, doing(SCRIPT))
     async with open_office(laptop) as office:
         found = await office.board.get(task.id)
-        with pytest.raises(SandboxError, match=r"travel at most\. Look at it and approve it there"):
+        with pytest.raises(SandboxError, match=r"MiB travel\. Look at it and approve it there"):
             await office.approvals.look(found)
         assert (await office.approvals.reject(task.id, OPERATOR, "smaller")).state is PENDING
 
