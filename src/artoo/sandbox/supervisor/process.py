@@ -110,7 +110,7 @@ class SandboxProcess:
         if self._left:
             with suppress(SandboxError):  # a sandbox that has ended runs nothing
                 self._left = await self._client.processes_of(self._id)
-        return self._left
+        return tuple(each.rpartition(" (pid ")[0] or each for each in self._left)
 
     async def wait(self, seconds: float | None = None) -> Ended | None:
         """See Process."""
