@@ -114,7 +114,7 @@ async def _run(
     limits = SandboxLimits(disk_bytes=config.limits.view_megabytes * MIB)
     workspace = workspaces_in(await open_backend(config.home), config.home, limits=limits)(task_id, roots)
     asking, mode = dialogue(), options.mode(config.apply)
-    told = _Told(Answers(policies, asking, mode), talks=asking is not None)
+    told = _Told(Answers(policies, asking, mode, roots=roots), talks=asking is not None)
     used = Network(by_option=by_option)
     runner = WorkspaceCommands(workspace, Gate(told, Origins(line), advice=""), used)
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
