@@ -258,7 +258,7 @@ class BubblewrapSandbox:
             process_id,
             command,
             Output(output, command.limits, command.on_output),
-            network=proxied(command, roots.home, self.listen),
+            network=proxied(command, self.listen),
             explain_kill=self._monitor.explain_kill,
         )
         await self._commands.start(process, command.argv, env, cwd, "terminal")
