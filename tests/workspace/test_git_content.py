@@ -11,7 +11,8 @@ from laid_out import World
 from artoo.contracts.settling import ChangeClass
 
 COMMIT = (
-    "export GIT_INDEX_FILE=/tmp/artoo-test-index-$$; git read-tree HEAD; h=$(echo evil | git hash-object -w --stdin);"
+    "export GIT_INDEX_FILE=/tmp/artoo-test-index-$$; git read-tree HEAD;"
+    " h=$(echo evil | git hash-object -w --stdin);"
     " for f in {paths}; do git update-index --add --cacheinfo {mode},$h,$f; done;"
     " c=$(git commit-tree $(git write-tree) -p HEAD -m 'fix typo'); git update-ref {ref} $c; rm $GIT_INDEX_FILE"
 )
@@ -73,7 +74,8 @@ def test_a_merge_of_the_users_branch_brings_nothing_new(world: World) -> None:
     """The user has those commits; only the working files that they change are changes."""
     run(
         world.project,
-        "git checkout -qb side; echo x > Makefile; git add .; git commit -qm s; git checkout -q main; git commit -q --allow-empty -m m",
+        "git checkout -qb side; echo x > Makefile; git add .; git commit -qm s; git checkout -q main;"
+        "git commit -q --allow-empty -m m",
     )
     task = Task(world, "git merge -q --no-edit side")
     assert "Makefile" in task.loud()
@@ -82,7 +84,7 @@ def test_a_merge_of_the_users_branch_brings_nothing_new(world: World) -> None:
 
 def test_bounds_fail_closed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """More commits than can be judged are asked about, and the reason says so."""
-    monkeypatch.setattr("artoo.workspace.git.quarantine.MOST_NEW_COMMITS", 2)
+    monkeypatch.setattr("artoo.workspace.git.quarantine.MOST_JUDGED", 2)
     (change,) = Task(world, "for n in 1 2 3; do git commit -q --allow-empty -m $n; done").found.git.classes
     assert change.change_class is ChangeClass.HISTORY
     assert "too many" in change.reason
@@ -148,7 +150,8 @@ def test_settings_of_a_task_start_nothing_outside(world: World) -> None:
         hook.with_name(name).chmod(0o755)
     task = Task(
         world,
-        "git -c core.fsmonitor= -c core.hooksPath=/dev/null commit -q --allow-empty -m x; echo y > y; git -c core.fsmonitor=false -c core.hooksPath=/dev/null add y",
+        "g='git -c core.fsmonitor=false -c core.hooksPath=/dev/null'; $g commit -q --allow-empty -m x; echo y > y;"
+        "$g add y",
     )
     mark.unlink(missing_ok=True)
     task.look()

@@ -78,9 +78,8 @@ PENDING = [
     "echo 1234567890123456789012345678901234567890 > .git/refs/heads/main",
     "git worktree add -q ../elsewhere side",
     "git checkout -q side; echo 5 > f4; git add f4; git commit -qm 5; git merge -q main || true",
-    "git update-index --assume-unchanged f1",
     "git bisect start -q main main~2",
-    "git checkout -q main~1; git checkout -qb x; echo z > f4; git add .; git commit -qm z; git rebase -q main || true",
+    "git checkout -qb x main~1; echo z > f4; git add .; git commit -qm z; git rebase -q main || true",
 ]
 
 

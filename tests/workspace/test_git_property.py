@@ -1,4 +1,4 @@
-"""Random histories, random git commands: what the user could lose is asked about, and undo brings everything back."""
+"""Random histories and commands of git: what the user could lose is asked about, and undo brings all back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from laid_out import World
 from artoo.contracts.settling import ChangeClass
 
 _NAMES = ("main", "one", "two", "three")
-_HEADS = "git for-each-ref --format='%(refname) %(objectname)' | grep -v refs/artoo || true"
+_HEADS = "git for-each-ref --format='%(refname) %(objectname)' | grep -v -e refs/artoo -e refs/stash || true"
 _PRESENT = (
     f"{_HEADS}; git symbolic-ref -q HEAD || git rev-parse HEAD; git stash list --format='%H %gs'; git ls-files -s"
 )
@@ -153,7 +153,8 @@ def check(world: World, past: Path, dice: random.Random) -> bool:
 
 def reachable_by_artoo(project: Path) -> set[str]:
     """What only artoo's own refs keep until the act can no longer be undone."""
-    return set(run(project, "git rev-list --glob='refs/artoo/*' 2>/dev/null || true").split())
+    tips = "git for-each-ref --format='%(objectname)' refs/artoo"
+    return set(run(project, f"git rev-list --glob='refs/artoo/*' 2>/dev/null || true; {tips}").split())
 
 
 def checks(place: Path, first: int, count: int) -> list[bool]:

@@ -1,8 +1,10 @@
-"""New repositories, embedded ones, linked worktrees, submodules: each for itself, and none by what it looks like."""
+"""New repositories, embedded ones, linked worktrees, submodules: each for itself, whatever it looks like."""
 
 from __future__ import annotations
 
+import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -82,14 +84,15 @@ def test_what_is_unusual_in_a_new_repository_asks(world: World, script: str, sho
 
 @pytest.mark.parametrize(
     "head",
-    ["git rev-parse HEAD | tr a-f A-F", "echo $(git rev-parse HEAD) junk", "printf 'ref: refs/heads/x\\n\\nmore\\n'",
-     "printf 'ref: refs/heads/x y\\n'", "echo ref:refs/heads/main", "printf ''"],
+    ["git rev-parse HEAD | tr a-f A-F", "echo $(git rev-parse HEAD) junk", "printf ''",
+     "printf 'ref: refs/heads/x\\n\\nmore\\n'", "printf 'ref: refs/heads/x y\\n'", "echo ref:refs/heads/main"],
 )  # fmt: skip
 def test_an_embedded_repository_with_a_strange_head_asks(world: World, head: str) -> None:
     """Whatever git and artoo take for a head: settings there start nothing unasked."""
     evil = world.home / "ran"
     script = (
-        f"d=assets; mkdir -p $d/refs $d/hooks; cp -r .git/objects $d/objects; cp .git/index $d/index; ({head}) > $d/HEAD;"
+        f"d=assets; mkdir -p $d/refs $d/hooks; cp -r .git/objects $d/objects; cp .git/index $d/index;"
+        f"({head}) > $d/HEAD;"
         f"printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = ..\\n"
         f'\\tfsmonitor = "touch {evil};false"\\n\' > $d/config'
     )
@@ -196,8 +199,8 @@ def test_hostile_names(world: World) -> None:
     """Line ends, tabs, quotes and bytes that are no text, in paths, branches and subjects."""
     script = (
         "printf x > $'new\\nline'; printf y > $'tab\\t\"q\"'; printf z > $'\\xff\\xfe'; git add .;"
-        "git commit -qm $'sub\\x1b[31mject'; git branch $'b\\xe2\\x80\\xaer(anch'; mkdir $'d\\n'; cd $'d\\n'; git init -q -b main .;"
-        "git commit -q --allow-empty -m x"
+        "git commit -qm $'sub\\x1b[31mject'; git branch $'b\\xe2\\x80\\xaer(anch'; "
+        "mkdir $'d\\n'; cd $'d\\n'; git init -q -b main .; git commit -q --allow-empty -m x"
     )
     task = Task(world, script)
     assert all(path.isprintable() for path in task.of_git)
@@ -210,8 +213,9 @@ def test_the_users_strange_settings_are_honoured(world: World) -> None:
     """core.worktree elsewhere, included settings, settings of worktrees, hooks elsewhere, packed refs."""
     run(
         world.project,
-        "mkdir ../tree; git config core.worktree ../../tree; echo '[core]' > .git/more; git config include.path more;"
-        "git config extensions.worktreeConfig true; git config core.hooksPath /nowhere; git pack-refs --all;"
+        "mkdir ../tree; git config core.worktree ../../tree; echo '[core]' > .git/more;"
+        "git config include.path more; git config extensions.worktreeConfig true;"
+        "git config core.hooksPath /nowhere; git pack-refs --all;"
         "git checkout -q -f HEAD",
     )
     task = Task(world, "cd ../tree; export GIT_DIR=../project/.git; echo b > b; git add b; git commit -qm b")
@@ -241,3 +245,24 @@ def test_a_look_changes_nothing(world: World) -> None:
     assert run(world.project, "find .git -type f | sort") == before
     move(task.acts[0])
     assert run(world.project, "git log -1 --format=%s") == "x\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can work in another user's repository")
+@pytest.mark.parametrize("reachable", [True, False])
+def test_what_root_brings_over_belongs_to_the_owner_of_the_repository(reachable: bool) -> None:
+    """A file of root's in there would keep the owner's git from writing, if the owner can come there at all."""
+    with tempfile.TemporaryDirectory() as place:
+        world = World.at(Path(place), a_txt="a\n")
+        run(world.project, "git init -q -b main .; git add .; git commit -qm one; mkdir inner; touch inner/f")
+        task = Task(world, f"echo x > x; git add x; git commit -qm x; git branch a/b; git stash -q; {INNER}")
+        owner = 12_345 if reachable else 0
+        for path in (world.project, *world.project.rglob("*")):
+            os.chown(path, 12_345, 12_345, follow_symlinks=False)
+        os.chmod(place, 0o711 if reachable else 0o700)
+        known = set(world.project.rglob("*"))
+        for act in task.acts:
+            move(act)
+        made = {path.lstat().st_uid for path in set(world.project.rglob("*")) - known if ".git" in path.parts}
+        assert made <= {12_345, owner}
+        assert made == {12_345} or not reachable
+        assert run(world.project, "git -c safe.directory='*' log -1 --format=%s") == "x\n"

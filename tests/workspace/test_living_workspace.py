@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,18 @@ async def test_a_file_that_artoo_writes_is_seen_by_commands(either: World) -> No
         assert [one.path.removeprefix(f"{either.project}/") for one in changes] == ["deep", "deep/er", "deep/er/f"]
         await task.workspace.write(either.project / "link", b"new")
         assert await task.says("cat deep/er/f run.sh; stat -c %a run.sh; readlink link") == "textnew754\nrun.sh\n"
+        machines = Path(tempfile.mkstemp(dir="/tmp")[1])
+        try:
+            for private in (machines, Path("/tmp/artoo-new/note")):
+                assert await task.workspace.write(private, b"private") == ()
+                with task.workspace.files.open(private) as file:
+                    assert file.read() == b"private"
+                assert await task.says(f"cat {private}") == "private"
+            assert machines.read_text("ascii") == ""
+            with pytest.raises(SandboxError, match="nothing may be written there"):
+                await task.workspace.write(Path("/etc/artoo"), b"")
+        finally:
+            machines.unlink()
     assert (either.project / "run.sh").read_text() == "old"
 
 

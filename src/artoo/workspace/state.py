@@ -26,7 +26,7 @@ from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.changes.pycache import split_caches
 from artoo.workspace.changes.time_window import Moment
-from artoo.workspace.changes.upper_index import Difference, Index, Key, look, read_index
+from artoo.workspace.changes.upper_index import Difference, Index, look, read_index
 from artoo.workspace.copies import Copier, CopyLimits
 from artoo.workspace.directory import PATIENCE_SECONDS, Covered, WorkspaceDirectory, WorkspaceKind, Workspaces
 from artoo.workspace.files.rooted import real_files
@@ -58,7 +58,6 @@ class WorkspaceState:
         self._places: Places | None = None
         self._first = Index()
         self._last = Index()
-        self._looked: set[Key] = set()
         self._reported: dict[str, tuple[int, int]] = {}
 
     @property
@@ -188,7 +187,7 @@ class WorkspaceState:
         if self._book is None:
             return Index()
         manifest = None if self._copier is None else self._copier.manifest
-        self._last = look(self._book, self.covered, manifest, self._last, self._looked)
+        self._last = look(self._book, self.covered, manifest, self._last)
         return self._last
 
     def record_before_write(self, paths: Iterable[str]) -> None:

@@ -25,11 +25,11 @@ from artoo.sandbox.protocols import Layer, Layout, Sandbox
 from artoo.workspace import git
 from artoo.workspace.changes.change_set import GitPart, GitQuestion, read_change_set, read_changes
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.upper_index import Difference, Index, read_index, state_below
+from artoo.workspace.changes.upper_index import Difference, Index, opened, read_index, state_below
 from artoo.workspace.directory import Covered, WorkspaceDirectory, make_upper
 from artoo.workspace.files.copied import CopyFiles
 from artoo.workspace.files.layered import offline_files
-from artoo.workspace.files.rooted import LocatedFiles, RootedFiles, real_files
+from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, RootedFiles, real_files
 from artoo.workspace.files.write_file import write_beneath
 from artoo.workspace.forks import copy_workspace
 from artoo.workspace.fs.remove_tree import remove_tree
@@ -39,7 +39,6 @@ from artoo.workspace.settlement.inside import run_inside
 from artoo.workspace.state import Services, WorkspaceState
 
 _T = TypeVar("_T")
-_PRIVATE = ("/tmp", "/var/tmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,7 @@ class LiveWorkspace:
         if sandbox.root is not None:
             self._files = RootedFiles(sandbox.root)
         else:
-            self._files = CopyFiles(self._state.covered)
+            self._files = CopyFiles(self._state.covered, self._directory.scratch)
 
     def _hide(self) -> None:
         files, self._files = self._files, None
@@ -214,12 +213,14 @@ class LiveWorkspace:
 
     def _write(self, path: Path, content: bytes) -> tuple[Change, ...]:
         files = self._located()
+        if not isinstance(files, (RootedFiles, CopyFiles)):  # other files lead to the user's own
+            raise SandboxError("the sandbox of this task ended unexpectedly; nothing was written: try again")
         shown = printable_path(os.fsencode(path))
         try:
             real = files.resolve(self.roots.project / path)
             one = self._covering(real)
             if one is None:
-                self._write_private(files, real, content)
+                self._write_private(real, content)
                 return ()
             new = _missing(files, one, real)
             self._state.record_before_write(printable_path(os.fsencode(above)) for above in (*new, real))
@@ -235,13 +236,15 @@ class LiveWorkspace:
         holding = [one for one in self._state.covered if path != one.root and path.is_relative_to(one.root)]
         return max(holding, key=lambda one: len(one.root.parts), default=None)
 
-    def _write_private(self, files: LocatedFiles, real: Path, content: bytes) -> None:
+    def _write_private(self, real: Path, content: bytes) -> None:
         """Write to the task's own /tmp, which is not among the changes."""
-        inside = self._services.backend.has_overlay
-        if not inside or not any(real.is_relative_to(place) and str(real) != place for place in _PRIVATE):
-            shown = printable_path(os.fsencode(real))
-            raise SandboxError(f"{shown} is outside home, workspace and project: nothing may be written there")
-        write_beneath(*files.locate(str(real)), content)
+        for place in PRIVATE:
+            if real.is_relative_to(place) and str(real) != place:
+                with opened(self._directory.scratch) as scratch:
+                    write_beneath(scratch, str(real.relative_to(place)), content)
+                return
+        shown = printable_path(os.fsencode(real))
+        raise SandboxError(f"{shown} is outside home, workspace and project: nothing may be written there")
 
     async def try_out(self, command: Command, seconds: float) -> Trial:
         await self._living()
@@ -276,7 +279,7 @@ class LiveWorkspace:
             trial.work(one.number).mkdir(mode=0o700)
             layers.append(Layer(one.root, trial.upper(one.number), trial.work(one.number), (one.place,)))
         covered = tuple(replace(one, place=trial.upper(one.number)) for one in self._state.covered)
-        return replace(layout, layers=tuple(layers)), covered
+        return replace(layout, layers=tuple(layers), scratch_is_shared=True), covered
 
     def _tried(self, covered: tuple[Covered, ...], before: Index) -> tuple[Change, ...]:
         files = self._located()

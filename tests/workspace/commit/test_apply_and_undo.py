@@ -5,7 +5,7 @@ from __future__ import annotations
 from commit_world import TASK, CommitWorld, tree
 from scenes import change, fill
 
-from artoo.workspace.commit import note_of_last_apply, undo
+from artoo.workspace.commit import records_of, undo
 
 
 def test_apply_makes_the_tree_and_undo_restores_it(world: CommitWorld) -> None:
@@ -18,12 +18,11 @@ def test_apply_makes_the_tree_and_undo_restores_it(world: CommitWorld) -> None:
     assert report.applied
     assert report.transaction
     assert world.tree(times=True) == tree(world.made, times=True)
-    assert note_of_last_apply(world.artoo_home, TASK) == "said"
+    assert [record.manifest().note for record in records_of(world.undo_home, TASK)] == ["said"]
     undone = undo(world.artoo_home, TASK)
     assert undone.refused == ()
     assert sorted(undone.restored) == sorted(report.paths)
     assert world.tree(times=True) == before
     assert {name for name, entry in world.tree(inodes=True).items() if entry != inodes[name]} == {"over2", "twin"}
     assert (world.project / "removed").stat().st_mtime_ns == removed
-    assert undone.separate == (str(world.project / "over2"),)
     assert world.records() == []

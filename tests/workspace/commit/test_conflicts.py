@@ -143,24 +143,6 @@ def test_a_save_at_the_last_instant_stays(
     assert world.records() == []
 
 
-def test_two_saves_in_one_instant_both_stay(world: CommitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newest has the name, the one before it lies next to it."""
-    world.begin(lambda p: (p / "n").write_text("old"))
-    effects = world.work(three)
-    real, versions = execute.exchange, iter(["first", "second"])
-
-    def late(one: Place, other: Place) -> bool:
-        if (version := next(versions, None)) is not None:
-            write(world.project / "n", version)
-        return real(one, other)
-
-    monkeypatch.setattr(execute, "exchange", late)
-    assert not world.apply_effects(effects).applied
-    kept = {path.name: path.read_text() for path in world.project.iterdir()}
-    assert kept.pop("n") == "second"
-    assert list(kept.values()) == ["first"]
-
-
 def test_a_file_that_appears_at_the_last_instant_stays(world: CommitWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Creating is exclusive; the rest is taken back."""
     world.begin()
@@ -210,7 +192,7 @@ EDITS: list[tuple[Meddle, set[str]]] = [
     (lambda p: write(p / "over", MINE), {"over"}),
     (lambda p: rewritten(p / "over"), {"over"}),
     (lambda p: (p / "over").unlink(), {"over"}),
-    (lambda p: (p / "new" / "m" / "n").chmod(0o755), {"new/m/n", "new/m", "new", "new/n2"}),
+    (lambda p: (p / "new" / "m" / "n").chmod(0o755), {"new/m/n", "new/m", "new"}),
     (lambda p: (p / "new" / "mine").write_text(MINE), {"new"}),
     (lambda p: write(p / "tree", MINE), {"tree", "tree/inner", "tree/inner/leaf"}),
     (lambda p: (p / "mode").chmod(0o777), {"mode"}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import subprocess
@@ -18,8 +17,7 @@ from victim import killed
 from artoo.contracts.changes import Node
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.commit import apply, execute, records_of, recover, undo
-from artoo.workspace.commit.atomic_rename import Place
+from artoo.workspace.commit import apply, records_of, recover, undo
 from artoo.workspace.fs.stat import NodeState
 from artoo.workspace.git.act import GitAct
 from artoo.workspace.git.plan import RefChange
@@ -149,31 +147,6 @@ def test_contents_cross_file_systems(two_disks: CommitWorld) -> None:
     assert world.records() == []
 
 
-def test_a_rename_that_the_file_system_refuses_is_done_in_place(
-    world: CommitWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As with project quotas: contents are staged next to their targets then."""
-    real = {name: getattr(execute, name) for name in ("exchange", "put_new")}
-
-    def refusing(name: str) -> object:
-        def call(one: Place, other: Place) -> object:
-            if any("/.artoo/" in os.readlink(f"/proc/self/fd/{place[0]}") for place in (one, other)):
-                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-            return real[name](one, other)
-
-        return call
-
-    world.begin(fill)
-    before = world.tree(times=True)
-    for name in real:
-        monkeypatch.setattr(execute, name, refusing(name))
-    assert world.apply(change).applied
-    assert world.tree(times=True) == tree(world.made, times=True)
-    assert undo(world.artoo_home, TASK).refused == ()
-    assert world.tree(times=True) == before
-    assert world.records() == []
-
-
 def test_a_full_disk_is_noticed_before_anything_changed(tmp_path: Path) -> None:
     """A real one of 2 MB, on which the project and artoo's home lie."""
     if os.geteuid() != 0:
@@ -195,22 +168,19 @@ def test_a_full_disk_is_noticed_before_anything_changed(tmp_path: Path) -> None:
         subprocess.run(["umount", tmp_path], check=True)
 
 
-def test_the_files_of_a_task_that_were_one_file_are_one_file(world: CommitWorld) -> None:
-    """New names of new files; what replaces a file with other names is a file of its own."""
-    world.begin(lambda p: ((p / "a").write_text("old"), os.link(p / "a", p / "b")))
+def test_hard_links_become_files_of_their_own(world: CommitWorld) -> None:
+    """What replaces a file with other names leaves these names alone; undo restores the contents."""
+    world.begin(lambda p: ((p / "a").write_text("old"), os.link(p / "a", p / "b"), os.link(p / "a", p / "c")))
+    before = world.tree(times=True)
 
     def act(made: Path) -> None:
-        write(made / "new1", "task")
-        os.link(made / "new1", made / "new2")
-        (made / "a").write_text("changed by both names")
+        for name in ("a", "b"):
+            write(made / name, "changed")
 
     assert world.apply(act).applied
-    inode = {name: (world.project / name).stat().st_ino for name in ("new1", "new2", "a", "b")}
-    assert inode["new1"] == inode["new2"]
-    assert (world.project / "b").read_text() == "changed by both names"
-    report = undo(world.artoo_home, TASK)
-    assert (world.project / "a").read_text() == (world.project / "b").read_text() == "old"
-    assert report.separate == (str(world.project / "a"), str(world.project / "b"))
+    assert [(world.project / name).read_text() for name in "abc"] == ["changed", "changed", "old"]
+    assert undo(world.artoo_home, TASK).refused == ()
+    assert world.tree(times=True) == before
 
 
 def git(project: Path, *arguments: str) -> str:
@@ -242,6 +212,7 @@ def repository(project: Path) -> GitAct:
         task_id=TASK,
         git="/usr/bin/git",
         git_dir=str(project / ".git"),
+        object_format="sha1",
         heads=("ref: refs/heads/main", "ref: refs/heads/main"),
         commits=(first, first),
         refs=(RefChange(name=name, old=first, new=second, group=name),),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -70,6 +71,40 @@ def test_read_only_directories_are_changed_and_have_their_modes_again() -> None:
             assert world.tree(times=True) == tree(world.made, times=True)
             assert undo(world.artoo_home, TASK).refused == ()
             assert world.tree(times=True) == before
+            assert world.records() == []
+
+        as_plain_user(act)
+
+
+@pytest.mark.parametrize("fuse", [0, *range(1, 60, 7)])
+def test_directories_that_a_task_closed_to_everybody_are_applied_and_undone(fuse: int) -> None:
+    """One in the other, with a file that nobody may read; also when the undo dies."""
+    with plain_world() as world:
+
+        def act() -> None:
+            made(world)
+            names = ("ro", "ro/closed", "ro/closed/in", "ro/closed/in/c")
+
+            def closed(project: Path) -> None:
+                (project / "ro").chmod(0o755)
+                (project / "ro/closed/in").mkdir(parents=True)
+                (project / "ro/closed/in/c").write_text("c")
+
+            effects = [
+                one._replace(after=one.after._replace(mode=0)) if b"closed" in one.path and one.after else one
+                for one in world.work(closed)
+            ]
+            for name in reversed(names[1:]):
+                (world.made / name).chmod(0)
+            assert world.apply_effects(effects).applied
+            assert stat.S_IMODE((world.project / "ro/closed").stat().st_mode) == 0
+            assert stat.S_IMODE((world.made / "ro/closed").stat().st_mode) == 0
+            if fuse:
+                killed(lambda: undo(world.artoo_home, TASK), fuse)
+                assert recover(world.artoo_home).conflicts == ()
+            if records_of(world.undo_home, TASK):
+                assert undo(world.artoo_home, TASK).refused == ()
+            assert not (world.project / "ro/closed").exists()
             assert world.records() == []
 
         as_plain_user(act)

@@ -14,7 +14,6 @@ from victim import killed
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.commit import (
     Keep,
-    note_of_last_apply,
     prune,
     records_of,
     recover,
@@ -146,21 +145,6 @@ def test_nothing_interrupted_is_pruned(world: CommitWorld) -> None:
     assert prune(world.artoo_home, keep, now=4e9) == 0
     recover(world.artoo_home)
     assert world.tree() == before
-
-
-def test_the_note_of_the_last_apply_is_known(world: CommitWorld) -> None:
-    """Not that of an apply that was taken back or undone."""
-    world.begin(fill)
-    assert note_of_last_apply(world.artoo_home, TASK) is None
-    assert world.apply(lambda p: write(p / "a", "new"), note="first").applied
-    assert world.apply(lambda p: write(p / "b", "new"), note="second").applied
-    assert note_of_last_apply(world.artoo_home, TASK) == "second"
-    effects = world.work(change)
-    killed(lambda: world.apply_effects(effects), 9, renames=True)
-    recover(world.artoo_home)
-    assert note_of_last_apply(world.artoo_home, TASK) == "second"
-    undo(world.artoo_home, TASK)
-    assert note_of_last_apply(world.artoo_home, TASK) is None
 
 
 def test_applies_wait_for_each_other(world: CommitWorld) -> None:

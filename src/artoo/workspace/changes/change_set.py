@@ -211,7 +211,7 @@ def _bases(
     """Return the bases, also of what a call changed that a crash interrupted."""
     book = BaseBook(directory.base_file, Moment.now())
     book.load()
-    look(book, covered, manifest, Index(), set())
+    look(book, covered, manifest, Index())
     return book.bases
 
 

@@ -189,8 +189,9 @@ class _Scanner:
     def _children_gone(self, lower: int, name: str, relative: bytes) -> None:
         self._bound(relative)
         with self._entered(lower, name, relative) as inside:
-            for child in sorted(os.listdir(inside), key=os.fsencode):
-                self._gone(inside, child, _join(relative, child))
+            if inside is not None:
+                for child in sorted(os.listdir(inside), key=os.fsencode):
+                    self._gone(inside, child, _join(relative, child))
 
     def _effect(
         self,
@@ -226,14 +227,15 @@ class _Scanner:
             yield descriptor
 
     @contextmanager
-    def _entered(self, lower: int, name: str, relative: bytes) -> Generator[int]:
-        """Open a directory of the user's."""
-        with self._readable(relative):
-            descriptor = open_directory(lower, name)
-        try:
+    def _entered(self, lower: int, name: str, relative: bytes) -> Generator[int | None]:
+        """Open a directory of the user's; None if the user may not read it, as the task could not."""
+        with ExitStack() as opened, self._readable(relative):
+            try:
+                descriptor = open_directory(lower, name)
+                opened.callback(os.close, descriptor)
+            except PermissionError:
+                descriptor = None
             yield descriptor
-        finally:
-            os.close(descriptor)
 
     def _digest(self, upper: int, name: str, relative: bytes, state: NodeState) -> str:
         """Read a file of the workspace, even if a command made it unreadable."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,15 +67,21 @@ def _read_directory(found: Index, known: Index, number: int, descriptor: int, pr
     for name, seen in inner:
         key = (number, prefix + name)
         old = known.seen.get(key)
-        if key in known.opaque if old is not None and _stamp(old) == _stamp(seen) else is_opaque(descriptor, name):
+        if is_opaque(descriptor, name) if _differs(old, seen) else key in known.opaque:
             found.opaque.add(key)
         # It may be gone, replaced, or closed to its owner.
         with suppress(OSError), opened_directory(descriptor, name, stat.S_IMODE(seen.st_mode)) as here:
             _read_directory(found, known, number, here, f"{key[1]}/")
 
 
-def _stamp(seen: os.stat_result) -> tuple[int, ...]:
-    return (seen.st_ino, seen.st_ctime_ns, seen.st_mode, seen.st_size)
+def _differs(was: os.stat_result | None, seen: os.stat_result) -> bool:
+    """True if something was changed: any write, also of a mode or an attribute, sets the time of change."""
+    return (
+        was is None
+        or was.st_ctime_ns != seen.st_ctime_ns
+        or was.st_ino != seen.st_ino
+        or was.st_size != seen.st_size  # twice in one tick of the clock
+    )
 
 
 def _is_deleted(seen: os.stat_result) -> bool:
@@ -83,50 +89,41 @@ def _is_deleted(seen: os.stat_result) -> bool:
     return stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0
 
 
-def changed_keys(index: Index, copied: Manifest | None) -> Iterator[Key]:
-    """Yield what the task has changed since it began; of copies what is not as it was copied."""
-    if copied is None:
-        yield from index.seen
-        return
-    for (number, path), seen in index.seen.items():
-        if copied.is_changed(number, os.fsencode(path), state_of(seen)):
-            yield number, path
-    for number, raw, _ in copied.items():
-        if (number, os.fsdecode(raw)) not in index.seen:
-            yield number, os.fsdecode(raw)
-
-
-def look(
-    book: BaseBook, covered: tuple[Covered, ...], copied: Manifest | None, before: Index, known: set[Key]
-) -> Index:
-    """Read the index, and record the user's version of each path that the task has changed since it is `known`.
+def look(book: BaseBook, covered: tuple[Covered, ...], copied: Manifest | None, before: Index) -> Index:
+    """Read the index, and record the user's version of each path that the task has changed since `before`.
 
     Raises SandboxError (full disk).
     """
     now = Moment.now()
     index = read_index(covered, before)
     roots = {one.number: f"{one.root}/" for one in covered}
-    new = {key: _printable(roots, key) for key in changed_keys(index, copied) if key not in known}
+    changed = [key for key, seen in index.seen.items() if _differs(before.seen.get(key), seen)]
     try:
-        book.look(
-            ((path, copied and copied.get(key[0], os.fsencode(key[1]))) for key, path in new.items()),
-            None if copied is None else now,
-        )
         if copied is None:
-            book.look(((path, None) for path in _hidden_paths(book, index, roots, known)), now)
+            book.look(((_printable(roots, key), None) for key in changed), None)
+            book.look(((path, None) for path in _hidden_paths(book, index, roots, changed)), now)
+        else:
+            ours = _changed_copies(index, before, copied, changed)
+            book.look(((_printable(roots, key), copied.get(key[0], os.fsencode(key[1]))) for key in ours), now)
     except OSError as error:
         raise SandboxError(f"the workspace cannot be written: {error.strerror}; free space") from error
-    known.update(new)
     return index
 
 
-def _hidden_paths(book: BaseBook, index: Index, roots: Mapping[int, str], known: set[Key]) -> Iterator[str]:
-    """Yield what the user has below directories that were deleted, replaced or made anew since it is `known`."""
-    for key, seen in index.seen.items():
-        mark = (key[0], f"{key[1]}/")  # no key of an index ends so
-        if mark in known or (stat.S_ISDIR(seen.st_mode) and key not in index.opaque):
+def _changed_copies(index: Index, before: Index, copied: Manifest, changed: Iterable[Key]) -> Iterator[Key]:
+    """Yield the changed paths that are not as they were copied, and those that are gone."""
+    for key in changed:
+        if copied.is_changed(key[0], os.fsencode(key[1]), state_of(index.seen[key])):
+            yield key
+    known = before.seen or ((number, os.fsdecode(raw)) for number, raw, _ in copied.items())
+    yield from (key for key in known if key not in index.seen)
+
+
+def _hidden_paths(book: BaseBook, index: Index, roots: Mapping[int, str], changed: Iterable[Key]) -> Iterator[str]:
+    """Yield what the user has below directories that were deleted, replaced or made anew."""
+    for key in changed:
+        if stat.S_ISDIR(index.seen[key].st_mode) and key not in index.opaque:
             continue
-        known.add(mark)
         base = book.bases.get(_printable(roots, key))
         if base is not None and base.was.is_directory:
             for directory, directories, files in os.walk(f"{roots[key[0]]}{key[1]}"):
@@ -157,7 +154,7 @@ class Difference:
         old, new = self._old, self._new
         for key, seen in new.seen.items():
             was = old.seen.get(key)
-            if was is None or _stamp(was) != _stamp(seen):
+            if _differs(was, seen):
                 self._changed(key, was, seen)
         for key, was in old.seen.items():
             if key not in new.seen and not _is_deleted(was):

@@ -8,16 +8,14 @@ A manifest without `done` is restored by the next start; nothing is ever finishe
 """
 
 from artoo.workspace.commit.apply import apply
-from artoo.workspace.commit.manifest import Record, note_of_last_apply, records_of
-from artoo.workspace.commit.recovery import recover
+from artoo.workspace.commit.manifest import Record, records_of, tasks_with_records
 from artoo.workspace.commit.retention import Keep, prune, undoable, unreadable
-from artoo.workspace.commit.undo import tasks_with_records, undo
+from artoo.workspace.commit.undo import recover, undo
 
 __all__ = [
     "Keep",
     "Record",
     "apply",
-    "note_of_last_apply",
     "prune",
     "records_of",
     "recover",

@@ -6,10 +6,10 @@ import ctypes
 import errno
 import fcntl
 import os
+import pathlib
 import stat
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from typing import NamedTuple
+from contextlib import ExitStack, contextmanager, suppress
 
 from artoo.contracts.changes import Node
 from artoo.workspace.commit.atomic_rename import Place
@@ -27,89 +27,58 @@ from artoo.workspace.fs.stat import (
     read_xattrs,
 )
 
+SYNC_ONE_BY_ONE = 16
+"""Beyond this many files one `syncfs` is faster than an `fsync` of each."""
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 """Errors of a path of which a component is missing, or is a link: then nothing of ours is there."""
 _CANNOT_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES)
 _CHUNK = 1 << 20
-SYNC_ONE_BY_ONE = 16
-"""Beyond this many files one `syncfs` is faster than an `fsync` of each."""
 _FICLONE = 0x40049409
 _HAS_XATTRS = hasattr(os, "setxattr")
-
-
-class Location(NamedTuple):
-    """A path below a root directory, both as Python's os functions take them; `relative` is empty for the root."""
-
-    root: str
-    relative: str
-
-    @property
-    def above(self) -> Location:
-        """The directory that holds it; the root holds itself."""
-        return Location(self.root, self.relative.rpartition("/")[0])
-
-    @property
-    def name(self) -> str:
-        """The last name; "." for the root, relative to the root itself."""
-        return self.relative.rpartition("/")[2] or "."
-
-    @property
-    def depth(self) -> int:
-        return self.relative.count("/") + bool(self.relative)
-
-    def child(self, name: str) -> Location:
-        """A name in the directory at this location."""
-        return Location(self.root, f"{self.relative}/{name}" if self.relative else name)
 
 
 class Walker:
     """Opens the directories that hold one path after another, and keeps the last one open for the next path.
 
-    Use one for one phase over paths in order: it would not notice that a directory was replaced meanwhile.
+    Paths are absolute and real, as Python's os functions take them; they may be longer than a system call takes.
+    Use one walker for one phase over paths in order: it does not notice that a directory was replaced meanwhile.
     """
 
     def __init__(self) -> None:
-        self._at: Location | None = None
+        self._at = ""
         self._descriptor = -1
 
-    def directory(self, where: Location) -> int:
+    def directory(self, path: str) -> int:
         """Return a descriptor of a directory, valid until the next call. Raises OSError, for a link too."""
-        if where != self._at:
+        if path != self._at:
             self.close()
-            self._descriptor = self._walk(where)
-            self._at = where
+            descriptor = os.open("/", PASS_FLAGS)
+            for part in path.strip("/").split("/") if path.strip("/") else ():
+                try:
+                    inner = os.open(part, PASS_FLAGS, dir_fd=descriptor)
+                finally:
+                    os.close(descriptor)
+                descriptor = inner
+            self._at, self._descriptor = path, descriptor
         return self._descriptor
 
-    def _walk(self, where: Location) -> int:
-        descriptor = os.open(where.root, PASS_FLAGS)
-        for part in where.relative.split("/") if where.relative else ():
-            try:
-                inner = self._step(descriptor, part)
-            finally:
-                os.close(descriptor)
-            descriptor = inner
-        return descriptor
+    def place(self, path: str) -> Place:
+        """Return the open directory that holds a path, and its name there. Raises OSError."""
+        above, _, name = path.rpartition("/")
+        return self.directory(above or "/"), name
 
-    def _step(self, directory: int, name: str) -> int:
-        return os.open(name, PASS_FLAGS, dir_fd=directory)
-
-    def place(self, where: Location) -> Place:
-        """Return the open directory that holds a location, and its name there. Raises OSError."""
-        return self.directory(where.above), where.name
-
-    def look(self, where: Location, *, attributes: bool = False) -> NodeState | None:
-        """Return what is at a location; None if nothing is, or if a component of the path is missing or a link."""
+    def look(self, path: str, *, attributes: bool = False) -> NodeState | None:
+        """Return what is at a path; None if nothing is, or if a component of the path is missing or a link."""
         try:
-            place = self.place(where)
-            return read_state(*place) if attributes else glance(*place)
+            return read_state(*self.place(path)) if attributes else glance(*self.place(path))
         except OSError as error:
             if error.errno in _NOT_THERE:
                 return None
             raise
 
     def close(self) -> None:
-        if self._at is not None:
-            self._at = None
+        if self._at:
+            self._at = ""
             os.close(self._descriptor)
 
     def __enter__(self) -> Walker:
@@ -119,24 +88,19 @@ class Walker:
         self.close()
 
 
-def names_in(walker: Walker, where: Location) -> set[str]:
-    """Return the names in a directory; none if it is not there."""
-    try:
-        descriptor = open_directory(*walker.place(where))
-    except OSError as error:
-        if error.errno in _NOT_THERE:
-            return set()
-        raise
+def names_in(walker: Walker, path: str) -> set[str]:
+    """Return the names in a directory. Raises OSError."""
+    descriptor = open_directory(*walker.place(path))
     try:
         return set(os.listdir(descriptor))
     finally:
         os.close(descriptor)
 
 
-def digest_at(walker: Walker, where: Location, size: int) -> str | None:
+def digest_at(walker: Walker, path: str, size: int) -> str | None:
     """Return the sha256 of a regular file; None if its own mode keeps its owner from reading it. Raises OSError."""
     try:
-        return digest_file(*walker.place(where), size)
+        return digest_file(*walker.place(path), size)
     except PermissionError:
         return None
 
@@ -185,22 +149,22 @@ def link(source: Place, target: Place) -> bool:
     return True
 
 
-def copy(source: Place | None, state: NodeState, target: Place) -> int:
+def copy(source: Place, state: NodeState, target: Place) -> int:
     """Copy a file, or make a link, with the metadata in `state`; return the new inode. Raises OSError.
 
-    Contents are cloned where the file system can do that (FICLONE); holes stay holes. A link needs no source.
+    Contents are cloned where the file system can do that (FICLONE); holes stay holes.
     """
     directory, name = target
     if state.node is Node.LINK:
         os.symlink(os.fsdecode(state.target), name, dir_fd=directory)
         set_metadata(target, state, times=True)
         return os.stat(name, dir_fd=directory, follow_symlinks=False).st_ino
-    if state.node is not Node.FILE or source is None:
+    if state.node is not Node.FILE:
         raise OSError(errno.EINVAL, "neither a regular file nor a link")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with (
-        _opened(os.open(source[1], FILE_FLAGS, dir_fd=source[0])) as old,
-        _opened(os.open(name, flags, 0o600, dir_fd=directory)) as new,
+        _closing(os.open(source[1], FILE_FLAGS, dir_fd=source[0])) as old,
+        _closing(os.open(name, flags, 0o600, dir_fd=directory)) as new,
     ):
         _copy_content(old, new, state.size)
         seen = os.fstat(old)
@@ -217,7 +181,7 @@ def copy(source: Place | None, state: NodeState, target: Place) -> int:
 
 
 @contextmanager
-def _opened(descriptor: int) -> Generator[int]:
+def _closing(descriptor: int) -> Generator[int]:
     try:
         yield descriptor
     finally:
@@ -249,16 +213,19 @@ def _write_all(target: int, data: bytes) -> None:
 def mount_of(descriptor: int) -> tuple[int, int]:
     """Return the file system and the mount of an open file: a rename works only within one mount."""
     device = os.fstat(descriptor).st_dev
-    with suppress(OSError), open(f"/proc/self/fdinfo/{descriptor}", "rb") as told:
+    with suppress(OSError), pathlib.Path(f"/proc/self/fdinfo/{descriptor}").open("rb") as told:
         return device, next((int(line.split()[1]) for line in told if line.startswith(b"mnt_id:")), 0)
     return device, 0
 
 
-def sync(descriptors: Iterable[int]) -> None:
-    """Sync and close files and directories: one by one, or, of many, the file systems that hold them."""
-    with ExitStack() as opened:
+def sync(paths: Iterable[str]) -> None:
+    """Sync files and directories: one by one, or, if there are many, the file systems that hold them.
+
+    Of what is gone, a link, or closed to its owner there is nothing to sync. Raises OSError.
+    """
+    with ExitStack() as opened, Walker() as walker:
         by_device: dict[int, list[int]] = {}
-        for descriptor in descriptors:
+        for descriptor in _opened(walker, paths):
             members = by_device.setdefault(os.fstat(descriptor).st_dev, [])
             if len(members) > SYNC_ONE_BY_ONE:
                 os.close(descriptor)
@@ -270,33 +237,23 @@ def sync(descriptors: Iterable[int]) -> None:
                 _sync_file_system(members[0])
                 continue
             for descriptor in members:
-                with suppress(OSError) if _is_special(descriptor) else nullcontext():
-                    os.fsync(descriptor)
+                os.fsync(descriptor)
 
 
-def _is_special(descriptor: int) -> bool:
-    """True if there is nothing to sync: a pipe refuses it."""
-    mode = os.fstat(descriptor).st_mode
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+def _opened(walker: Walker, paths: Iterable[str]) -> Iterator[int]:
+    for path in paths:
+        with suppress(OSError):
+            directory, name = walker.place(path)
+            yield os.open(name, FILE_FLAGS, dir_fd=directory)
 
 
 def _sync_file_system(descriptor: int) -> None:
     library = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(library, "syncfs"):
+    if not hasattr(library, "syncfs"):  # macOS
         os.sync()
     elif library.syncfs(descriptor) != 0:
         code = ctypes.get_errno()
-        if code != errno.ENOSYS:
-            raise OSError(code, os.strerror(code))
-        os.sync()
-
-
-def open_to_sync(walker: Walker, locations: Iterable[Location]) -> Iterator[int]:
-    """Yield readable descriptors; of what is gone, a link, or closed to its owner there is nothing to sync."""
-    for where in locations:
-        with suppress(OSError):
-            directory, name = walker.place(where)
-            yield os.open(name, FILE_FLAGS, dir_fd=directory)
+        raise OSError(code, os.strerror(code))
 
 
 def same_version(now: NodeState | None, state: NodeState | None) -> bool:

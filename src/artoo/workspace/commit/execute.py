@@ -1,4 +1,4 @@
-"""Carries paths from one state to another: forward to apply, backward to restore. Used by both.
+"""Carries paths from one state to another: forward to apply, backward to restore.
 
 Each path is looked at *after* it lost its name, when nobody can reach it by its path any more: what comes out of an
 exchange, or was moved into its slot, must be the version that was seen before. If it is not, it gets its name back.
@@ -9,16 +9,14 @@ from __future__ import annotations
 import errno
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
-from artoo.contracts.changes import printable_path
+from artoo.contracts.changes import Node
 from artoo.workspace.commit.atomic_rename import Place, exchange, put_new
-from artoo.workspace.commit.dirfd_ops import Location, Walker, names_in, same_version, set_metadata
-from artoo.workspace.commit.temporary_modes import Modes
-from artoo.workspace.fs.stat import NodeState, glance
+from artoo.workspace.commit.dirfd_ops import Walker, names_in, same_version, set_metadata
+from artoo.workspace.commit.manifest import Step, printable, text_of
+from artoo.workspace.fs.stat import NodeState, chmod_at, glance
 
 _WORKING_MODE = 0o700
 
@@ -30,182 +28,190 @@ class ChangedMeanwhile(OSError):
         super().__init__(errno.ESTALE, "it was changed at this moment", shown)
 
 
-class Move(NamedTuple):
-    """One path from `start`, which is there now, to `end`. `shown` is its printable path.
-
-    The content of an `end` that is a file or a link lies in the slot; afterwards what it replaced lies there, and
-    what was removed. `in_place`: only metadata changes. A tuple, because thousands are made at once.
-    """
-
-    where: Location
-    shown: str
-    start: NodeState | None
-    end: NodeState | None
-    slot: Location
-    in_place: bool = False
-
-    @property
-    def takes_away(self) -> bool:
-        """True if what is there has to go before anything can come: it ends as nothing, or as another kind."""
-        if self.start is None or self.in_place:
-            return False
-        return self.end is None or self.start.is_directory != self.end.is_directory
-
-    @property
-    def makes_directory(self) -> bool:
-        if self.end is None or not self.end.is_directory or self.in_place:
-            return False
-        return self.start is None or not self.start.is_directory
-
-    @property
-    def puts(self) -> bool:
-        """True if the content of its slot gets its name."""
-        return self.end is not None and not self.end.is_directory and not self.in_place
-
-
-def execute(moves: Sequence[Move], modes: Modes) -> None:
-    """Carry out all moves. Raises OSError (`ChangedMeanwhile` too); then some are done, and can be moved back.
-
-    `modes`: of directories that were made writable; one that a move gives a mode is taken out.
-    """
-    outermost_first = sorted(moves, key=lambda one: one.where.depth)
+def execute(steps: Sequence[Step]) -> None:
+    """Carry out all steps. Raises OSError (`ChangedMeanwhile` too); then some are done, and can be restored."""
+    outermost_first = sorted(steps, key=lambda one: one.path.count("/"))
     deepest_first = outermost_first[::-1]
     _each(_take_away, (one for one in deepest_first if one.takes_away))
     _each(_make_directory, (one for one in outermost_first if one.makes_directory))
-    _each(_put, (one for one in moves if one.puts))
-    for move in _each(_set_metadata, (one for one in deepest_first if one.in_place or _is_directory(one.end))):
-        modes.pop(move.where, None)
+    _each(_put, (one for one in steps if one.puts))
+    _each(_set_metadata, (one for one in deepest_first if one.in_place or one.makes_directory))
+
+
+def _each(operation: Callable[[Step, Walker, Walker], None], steps: Iterable[Step]) -> None:
+    """Do one operation for each step. Errors name the path: the system saw only names relative to descriptors."""
+    with Walker() as targets, Walker() as slots:
+        for step in steps:
+            try:
+                operation(step, targets, slots)
+            except OSError as error:
+                if isinstance(error, ChangedMeanwhile):
+                    raise
+                raise OSError(error.errno, error.strerror, step.path) from error
+
+
+def _take_away(step: Step, targets: Walker, slots: Walker) -> None:
+    """Remove an empty directory, or move a file or link into its slot and look at it there."""
+    target = targets.place(step.where)
+    if _is_directory(step.before):
+        os.rmdir(target[1], dir_fd=target[0])
+        return
+    slot = slots.place(text_of(step.slot))
+    try:
+        put_new(target, slot)
+    except FileNotFoundError as error:
+        raise ChangedMeanwhile(step.path) from error
+    if not same_version(glance(*slot), step.before):
+        with suppress(FileExistsError):  # the user has saved a newer version already
+            put_new(slot, target)
+        raise ChangedMeanwhile(step.path)
+
+
+def _make_directory(step: Step, targets: Walker, _: Walker) -> None:
+    directory, name = targets.place(step.where)
+    try:
+        os.mkdir(name, _WORKING_MODE, dir_fd=directory)
+    except FileExistsError as error:
+        raise ChangedMeanwhile(step.path) from error
+
+
+def _put(step: Step, targets: Walker, slots: Walker) -> None:
+    """Bring the content of the slot into place, and what it replaces into the slot."""
+    slot = slots.place(text_of(step.slot))
+    try:
+        target = targets.place(step.where)
+        if step.before is None or step.takes_away:
+            put_new(slot, target)
+        else:
+            _replace(step, slot, target)
+    except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
+        raise ChangedMeanwhile(step.path) from error
+
+
+def _replace(step: Step, slot: Place, target: Place) -> None:
+    if not same_version(glance(*target), step.before):
+        raise ChangedMeanwhile(step.path)
+    new = glance(*slot)
+    if not exchange(slot, target):
+        os.rename(slot[1], target[1], src_dir_fd=slot[0], dst_dir_fd=target[0])
+        return
+    if same_version(glance(*slot), step.before):
+        return
+    exchange(slot, target)  # the user's version gets its name back
+    if not same_version(glance(*slot), new):  # they have saved once more meanwhile: the newest keeps the name
+        exchange(slot, target)
+    raise ChangedMeanwhile(step.path)
+
+
+def _set_metadata(step: Step, targets: Walker, _: Walker) -> None:
+    """Give it its final mode, owner, attributes and time. A directory that stays has a time of its own by now."""
+    assert step.after is not None
+    place = targets.place(step.where)
+    if step.in_place and step.before is not None:
+        now = glance(*place)
+        if now is None or now.node is not step.before.node or now.inode != step.before.inode:
+            raise ChangedMeanwhile(step.path)
+    same_time = step.in_place and step.before is not None and step.before.mtime_ns == step.after.mtime_ns
+    set_metadata(place, step.after, times=not same_time)
 
 
 def _is_directory(state: NodeState | None) -> bool:
     return state is not None and state.is_directory
 
 
-def _each(operation: Callable[[Move, Walker, Walker], None], moves: Iterable[Move]) -> list[Move]:
-    """Do one operation for each move. Errors name the path: the system saw only names relative to descriptors."""
-    done: list[Move] = []
-    with Walker() as targets, Walker() as slots:
-        for move in moves:
-            try:
-                operation(move, targets, slots)
-            except ChangedMeanwhile:
-                raise
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, move.shown) from error
-            done.append(move)
-    return done
-
-
-def _take_away(move: Move, targets: Walker, slots: Walker) -> None:
-    """Remove an empty directory, or move a file or link into its slot and look at it there."""
-    target = targets.place(move.where)
-    if _is_directory(move.start):
-        os.rmdir(target[1], dir_fd=target[0])
-        return
-    slot = slots.place(move.slot)
-    try:
-        put_new(target, slot)
-    except FileNotFoundError as error:
-        raise ChangedMeanwhile(move.shown) from error
-    if not same_version(glance(*slot), move.start):
-        with suppress(FileExistsError):  # there is a newer version already: this one stays in the slot
-            put_new(slot, target)
-        raise ChangedMeanwhile(move.shown)
-
-
-def _make_directory(move: Move, targets: Walker, _: Walker) -> None:
-    directory, name = targets.place(move.where)
-    try:
-        os.mkdir(name, _WORKING_MODE, dir_fd=directory)
-    except FileExistsError as error:
-        raise ChangedMeanwhile(move.shown) from error
-
-
-def _put(move: Move, targets: Walker, slots: Walker) -> None:
-    """Bring the content of the slot into place, and what it replaces into the slot."""
-    slot = slots.place(move.slot)
-    try:
-        target = targets.place(move.where)
-        if move.start is None or move.takes_away:
-            put_new(slot, target)
-        else:
-            _replace(move, slot, target)
-    except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
-        raise ChangedMeanwhile(move.shown) from error
-
-
-def _replace(move: Move, slot: Place, target: Place) -> None:
-    if not same_version(glance(*target), move.start):
-        raise ChangedMeanwhile(move.shown)
-    new = glance(*slot)
-    if not exchange(slot, target):
-        os.rename(slot[1], target[1], src_dir_fd=slot[0], dst_dir_fd=target[0])
-        return
-    if same_version(glance(*slot), move.start):
-        return
-    with suppress(FileNotFoundError):  # the user removed it: so be it
-        exchange(slot, target)
-        if not same_version(glance(*slot), new):  # there is a newer version yet: that one keeps the name
-            exchange(slot, target)
-            with suppress(FileExistsError):
-                put_new(slot, (target[0], f".artoo-saved-{os.path.basename(target[1])[:200]}"))
-    raise ChangedMeanwhile(move.shown)
-
-
-def _set_metadata(move: Move, targets: Walker, _: Walker) -> None:
-    """Give it its final mode, owner, attributes and time. A directory that stays has a time of its own by now."""
-    place = targets.place(move.where)
-    if move.end is None:
-        return
-    if move.in_place and move.start is not None and not move.start.is_directory:
-        now = glance(*place)
-        if now is None or now.inode != move.start.inode:
-            raise ChangedMeanwhile(move.shown)
-    same_time = move.start is not None and move.in_place and move.start.mtime_ns == move.end.mtime_ns
-    set_metadata(place, move.end, times=not same_time)
-
-
-def to_sync(moves: Sequence[Move]) -> Iterator[Location]:
-    """Yield what has to be synced after these moves: directories that changed, and paths with new metadata."""
-    changed = {move.where.above for move in moves if not move.in_place}
+def to_sync(steps: Sequence[Step]) -> Iterator[str]:
+    """Yield what has to be synced after these steps: directories that changed, and paths with new metadata."""
+    changed = {os.path.dirname(step.where) for step in steps if not step.in_place}
     yield from changed
-    for move in moves:
-        if (move.in_place or _is_directory(move.end)) and move.where not in changed:
-            yield move.where
+    for step in steps:
+        node = step.after.node if step.after is not None and (step.in_place or step.makes_directory) else None
+        if node in (Node.FILE, Node.DIRECTORY) and step.where not in changed:
+            yield step.where
 
 
-def blocked(moves: Sequence[Move], there: Callable[[Location], NodeState | None]) -> dict[str, str]:
-    """Return moves, by printable path, that cannot be carried out, with the reason.
+# --- read-only directories of a plain user ------------------------------------------------------------------------
 
-    A path needs a directory above it, now or after the moves; a directory goes only if nothing stays in it.
+
+def read_only_directories(steps: Sequence[Step]) -> tuple[tuple[str, int], ...]:
+    """Return the directories in which these steps work, and whose own modes forbid that, with the modes."""
+    if os.geteuid() == 0:
+        return ()
+    changed = [step for step in steps if step.takes_away or step.makes_directory]
+    worked_in = {os.path.dirname(step.where) for step in steps} | {step.where for step in changed}
+    given = {step.where: step.after.mode for step in steps if step.after is not None and step.after.is_directory}
+    found: list[tuple[str, int]] = []
+    with Walker() as walker:
+        for path in sorted(worked_in):
+            try:
+                now = walker.look(path)
+            except PermissionError:  # inside one that is closed: it has the mode that the task gave it
+                mode = given.get(path, _WORKING_MODE)
+            else:
+                own = now is not None and now.is_directory and now.uid == os.geteuid()
+                mode = now.mode if now is not None and own else _WORKING_MODE
+            if mode & _WORKING_MODE != _WORKING_MODE:
+                found.append((printable(path), mode))
+    return tuple(found)
+
+
+@contextmanager
+def writable(directories: Iterable[tuple[str, int]], given: Iterable[Step] = ()) -> Generator[None]:
+    """Open directories, and give their modes back at the end, but not to those that steps have `given` a mode.
+
+    The caller has noted the modes durably: after a crash the restoring process enters this again. Raises OSError.
+    """
+    own = {step.path for step in given if step.in_place or step.makes_directory}
+    listed = list(directories)
+    with Walker() as walker:
+        for path, mode in listed:
+            _change_mode(walker, path, mode, mode | _WORKING_MODE)
+    try:
+        yield
+    finally:
+        with Walker() as walker:
+            for path, mode in reversed(listed):
+                if path not in own:
+                    _change_mode(walker, path, mode | _WORKING_MODE, mode)
+
+
+def _change_mode(walker: Walker, path: str, old: int, new: int) -> None:
+    """Change a mode unless the user has changed it."""
+    now = walker.look(text_of(path))
+    if now is not None and now.is_directory and now.mode == old:
+        chmod_at(*walker.place(text_of(path)), new)
+
+
+# --- what stands in the way ---------------------------------------------------------------------------------------
+
+
+def blocked(steps: Sequence[Step], walker: Walker) -> dict[str, str]:
+    """Return the paths of steps that cannot be carried out, with the reason.
+
+    A path needs a directory above it, now or after the steps; a directory goes only if nothing stays in it.
     """
     found: dict[str, str] = {}
-    made: set[Location] = set()
-    gone = {move.where for move in moves if move.takes_away and _is_directory(move.start)}
-
-    @cache
-    def stays(where: Location) -> bool:
-        return where not in gone and _is_directory(there(where))
-
-    for move in sorted(moves, key=lambda one: one.where.depth):
-        if move.end is None:
+    there = {step.where: False for step in steps if step.takes_away and _is_directory(step.before)}
+    for step in sorted(steps, key=lambda one: one.path.count("/")):
+        if step.after is None:
             continue
-        above = move.where.above
-        if move.where.relative and above not in made and not stays(above):
-            found[move.shown] = "the directory that held it is not there"
-        elif move.makes_directory:
-            made.add(move.where)
-    return found | _held([move for move in moves if move.shown not in found])
+        above = os.path.dirname(step.where)
+        if above not in there:
+            there[above] = _is_directory(walker.look(above))
+        if not there[above]:
+            found[step.path] = "the directory that held it is not there"
+        elif step.makes_directory:
+            there[step.where] = True
+    return found | _held([step for step in steps if step.takes_away and step.path not in found], walker)
 
 
-def _held(moves: Sequence[Move]) -> dict[str, str]:
-    """Return moves that would remove a directory in which something stays."""
-    going: dict[Location, set[str]] = defaultdict(set)
+def _held(steps: Iterable[Step], walker: Walker) -> dict[str, str]:
+    """Return the paths of directories that would be removed although something stays in them."""
+    going: dict[str, set[str]] = defaultdict(set)
     found: dict[str, str] = {}
-    with Walker() as walker:
-        for move in sorted((one for one in moves if one.takes_away), key=lambda one: -one.where.depth):
-            if _is_directory(move.start) and (left := names_in(walker, move.where) - going[move.where]):
-                found[move.shown] = f"it holds {printable_path(os.fsencode(min(left)))}, which is not the task's"
-            else:
-                going[move.where.above].add(move.where.name)
+    for step in sorted(steps, key=lambda one: -one.path.count("/")):
+        above, name = os.path.split(step.where)
+        if _is_directory(step.before) and (left := names_in(walker, step.where) - going[step.where]):
+            found[step.path] = f"it holds {printable(min(left))}, which is not the task's"
+        else:
+            going[above].add(name)
     return found

@@ -1,13 +1,12 @@
 """The record of one apply on disk: what every path was and is to be, and where the before-images lie.
 
-UNDO/lock                          one apply or undo at a time
-UNDO/TASK/N/manifest.json          renamed into place and synced before the first path is replaced
-UNDO/TASK/N/images/K               the before-image of step K: the old file by another name, or a copy
-UNDO/TASK/N/new/K                  the slot of step K: its new content at first, then what came out of its place
-UNDO/TASK/N/slots.json             slots that lie next to their targets, because those are on another file system
-UNDO/TASK/N/modes.json             read-only directories that are writable while artoo works in them
-UNDO/TASK/N/done                   the apply took effect completely
-UNDO/TASK/N/undoing.json           paths that an undo began to restore
+UNDO/lock                     one apply or undo at a time
+UNDO/TASK/N/manifest.json     renamed into place and synced before the first path is replaced
+UNDO/TASK/N/images/K          the before-image of step K: the old file by another name, or a copy
+UNDO/TASK/N/new/K             the slot of step K: its new content at first, then what came out of its place
+UNDO/TASK/N/staging.json      slots next to their targets, because those are on another file system
+UNDO/TASK/N/done              the apply took effect completely
+UNDO/TASK/N/undoing.json      the steps that an undo began to restore
 """
 
 from __future__ import annotations
@@ -15,25 +14,24 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import sync_directory, write_durably
-from artoo.workspace.commit.dirfd_ops import Location
 from artoo.workspace.fs.stat import NodeState
 from artoo.workspace.git.act import GitAct
 
 FORMAT = 1
-MANIFEST, _DONE, _UNDOING, OLD_JOURNAL = "manifest.json", "done", "undoing.json", "journal.json"
-_PATHS = TypeAdapter(frozenset[str])
+MANIFEST, STAGING, DONE, UNDOING = "manifest.json", "staging.json", "done", "undoing.json"
+OLD_JOURNAL = "journal.json"
+"""The manifest of artoo's first version, whose records this one cannot restore."""
 
 
 def text_of(printable: str) -> str:
@@ -48,33 +46,51 @@ def printable(path: str | Path) -> str:
 
 @dataclass(slots=True)  # not frozen: that takes twice as long to make, and thousands are made at once
 class Step:
-    """One path of an apply. `root` and `path` are printable; nobody changes a step.
+    """One path from `before` to `after`. Paths are printable; nobody changes a step.
 
-    `before` is the user's version, `after` the new one, with the inode of the staged file. `image`: there is a
-    before-image. The digests are the sha256 (hex) of file contents, where they are known.
+    The content of an `after` that is a file or a link lies in the slot; once it was put into place, what it
+    replaced lies there, and so does what was removed. `image`: there is a before-image. The digests are the sha256
+    (hex) of file contents, where they are known.
     """
 
     number: int
-    root: str
     path: str
     before: NodeState | None
     after: NodeState | None
     in_place: bool = False
+    slot: str = ""
     image: bool = False
     before_sha256: str | None = None
     after_sha256: str | None = None
 
     @property
-    def where(self) -> Location:
-        """Where it is, for the file system."""
-        return Location(text_of(self.root), text_of(self.path[len(self.root) :].lstrip("/")))
+    def where(self) -> str:
+        """The path, for the file system."""
+        return text_of(self.path)
+
+    @property
+    def takes_away(self) -> bool:
+        """True if what is there has to go before anything can come: it ends as nothing, or as another kind."""
+        if self.before is None or self.in_place:
+            return False
+        return self.after is None or self.before.is_directory != self.after.is_directory
+
+    @property
+    def makes_directory(self) -> bool:
+        new = self.before is None or not self.before.is_directory
+        return self.after is not None and self.after.is_directory and not self.in_place and new
+
+    @property
+    def puts(self) -> bool:
+        """True if the content of its slot gets its name."""
+        return self.after is not None and not self.after.is_directory and not self.in_place
 
 
 class Manifest(BaseModel):
-    """One apply. `created_at` is in seconds since the epoch; `note` is the caller's.
+    """Steps that belong together. `created_at` is in seconds since the epoch; `note` is the caller's.
 
-    `beside`: all slots lie next to their targets, because the file system refused to rename files from here.
-    `rest`: no apply that took effect; only paths that a roll-back could not restore are left, for a later undo.
+    `opened`: read-only directories, with their modes, that are writable while artoo works in them. `rest`: no apply
+    that took effect; only paths that a roll-back could not restore are left, for a later undo.
     """
 
     model_config = ConfigDict(
@@ -85,9 +101,9 @@ class Manifest(BaseModel):
     task_id: str
     created_at: float
     steps: tuple[Step, ...]
+    opened: tuple[tuple[str, int], ...] = ()
     git: tuple[GitAct, ...] = ()
     note: str = ""
-    beside: bool = False
     rest: bool = False
 
 
@@ -103,11 +119,10 @@ class Record:
         """Make a record for the next apply of a task. Raises SandboxError."""
         if not task_id:
             raise SandboxError("an apply needs the identifier of its task, so that it can be undone")
-        task = undo_home / quote(task_id, safe="").replace(".", "%2E")
+        task = undo_home.resolve() / quote(task_id, safe="").replace(".", "%2E")
         try:
             task.mkdir(mode=0o700, exist_ok=True)
-            number = max((_number(place) for place in task.iterdir()), default=0) + 1
-            place = task / f"{number:06d}"
+            place = task / f"{max((_number(one) for one in task.iterdir()), default=0) + 1:06d}"
             for path in (place, place / "images", place / "new"):
                 path.mkdir(mode=0o700)
         except OSError as error:
@@ -120,39 +135,34 @@ class Record:
 
     @property
     def made_by_older_version(self) -> bool:
-        """True for a record in the format of artoo's first version, which this one cannot restore."""
-        return (self.place / OLD_JOURNAL).exists()
-
-    @property
-    def done_by_older_version(self) -> bool:
-        return self.made_by_older_version and (self.place / _DONE).exists()
-
-    @property
-    def has_leftovers(self) -> bool:
-        """True if the process died right after `done`: slots or open directories may be left."""
-        return any((self.place / name).exists() for name in ("new", "slots.json", "modes.json"))
+        return self.has(OLD_JOURNAL)
 
     @property
     def committed(self) -> bool:
         """True if the manifest was written: from then on paths may have been replaced."""
-        return (self.place / MANIFEST).exists()
+        return self.has(MANIFEST)
 
     @property
     def done(self) -> bool:
-        return self.committed and (self.place / _DONE).exists()
+        """True if the apply took effect."""
+        return self.has(DONE) and (self.committed or self.made_by_older_version)
 
-    def image(self, step: Step) -> Location:
+    def has(self, name: str) -> bool:
+        return (self.place / name).exists()
+
+    def image(self, step: Step) -> str:
         """Return where the before-image of a step lies."""
-        return Location(str(self.place), f"images/{step.number}")
+        return f"{self.place}/images/{step.number}"
 
-    def manifest(self) -> Manifest:
-        """Read the manifest. Raises SandboxError if it is damaged or of another version."""
-        path = self.place / MANIFEST
+    def manifest(self, name: str = MANIFEST) -> Manifest:
+        """Read the manifest, or another file of its form. Raises SandboxError if it is damaged."""
+        path = self.place / name
         try:
             manifest = Manifest.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is damaged"
             kept = f"the before-images are in {self.place / 'images'}; do not delete them"
-            raise SandboxError(f"the manifest {path} cannot be read ({_brief(error)}); {kept}") from error
+            raise SandboxError(f"the manifest {path} cannot be read ({why}); {kept}") from error
         if manifest.format != FORMAT:
             raise SandboxError(f"the manifest {path} has format {manifest.format}; use the artoo that wrote it")
         return manifest
@@ -167,57 +177,38 @@ class Record:
             return str(error)
         return None
 
-    def write(self, manifest: Manifest) -> Path:
-        """Write the manifest under a name that does not count yet. The caller syncs it before `commit`."""
-        temporary = self.place / f"{MANIFEST}.new"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(manifest.model_dump_json().encode("utf-8"))
-        return temporary
-
-    def commit(self) -> None:
-        """Make the manifest count: from here on a start restores what it lists, until `done` is there."""
-        (self.place / f"{MANIFEST}.new").rename(self.place / MANIFEST)
-        sync_directory(self.place)
+    def write(self, name: str, manifest: Manifest) -> None:
+        """Write a file of this form durably. A manifest counts from here on, until `done` is there."""
+        write_durably(self.place / name, manifest.model_dump_json().encode("utf-8"))
 
     def mark_done(self) -> None:
         """Note durably that the apply took effect."""
-        os.close(os.open(self.place / _DONE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(self.place / DONE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         sync_directory(self.place)
 
-    def unmark_done(self) -> None:
-        """Note durably that the apply is being taken back: `done` may be there although syncing it failed."""
-        if self.done:
-            (self.place / _DONE).unlink()
-            sync_directory(self.place)
+    def unmark(self, *names: str) -> None:
+        """Delete files of the record durably."""
+        for name in names:
+            (self.place / name).unlink(missing_ok=True)
+        sync_directory(self.place)
 
     def keep_only(self, manifest: Manifest) -> None:
         """Keep only these parts of the apply on record, for a later undo. Raises OSError."""
-        write_durably(self.place / MANIFEST, manifest.model_dump_json().encode("utf-8"))
+        self.write(MANIFEST, manifest)
         self.mark_done()
-        (self.place / _UNDOING).unlink(missing_ok=True)
+        self.unmark(UNDOING)
 
     def forget(self) -> None:
         """Delete the record; what a crash leaves of it is never restored. Raises OSError."""
-        (self.place / MANIFEST).unlink(missing_ok=True)
-        sync_directory(self.place)
-        shutil.rmtree(self.place)  # no chmod: before-images are hard links of the user's files
+        self.unmark(MANIFEST)
+        shutil.rmtree(self.place)  # without any chmod: before-images are hard links of the user's files
 
-    def begin_undo(self, paths: Iterable[str]) -> None:
-        """Note durably which paths an undo restores: half-restored ones are its own from here on."""
-        write_durably(self.place / _UNDOING, _PATHS.dump_json(frozenset(paths)))
 
-    @property
-    def is_undoing(self) -> bool:
-        return (self.place / _UNDOING).exists()
-
-    def undoing(self) -> frozenset[str]:
-        """Return the paths of an undo that was begun; none if there is none. Raises SandboxError."""
-        path = self.place / _UNDOING
-        try:
-            return _PATHS.validate_json(path.read_bytes()) if path.exists() else frozenset()
-        except (OSError, ValidationError) as error:
-            raise SandboxError(f"{path} cannot be read ({_brief(error)}); keep it and report this") from error
+def all_records(undo_home: Path) -> list[Record]:
+    """Return all records, each task's oldest first."""
+    tasks = sorted(task for task in undo_home.iterdir() if task.is_dir()) if undo_home.is_dir() else []
+    places = [sorted((one for one in task.iterdir() if one.is_dir()), key=_number) for task in tasks]
+    return [Record(place.resolve()) for found in places for place in found]
 
 
 def records_of(undo_home: Path, task_id: str) -> list[Record]:
@@ -225,19 +216,9 @@ def records_of(undo_home: Path, task_id: str) -> list[Record]:
     return [one for one in all_records(undo_home) if one.task_id == task_id and one.committed]
 
 
-def all_records(undo_home: Path) -> list[Record]:
-    """Return all records, each task's oldest first."""
-    tasks = sorted(task for task in undo_home.iterdir() if task.is_dir()) if undo_home.is_dir() else []
-    places = ((task, sorted((one for one in task.iterdir() if one.is_dir()), key=_number)) for task in tasks)
-    return [Record(place) for _, found in places for place in found]
-
-
-def note_of_last_apply(artoo_home: Path, task_id: str) -> str | None:
-    """Return the note of the task's last apply that took effect; None if there is none on record."""
-    for record in reversed(records_of(artoo_home / "undo", task_id)):
-        if record.done and not (manifest := record.manifest()).rest:
-            return manifest.note
-    return None
+def tasks_with_records(artoo_home: Path) -> list[str]:
+    """Return the ids of all tasks that have records of applies."""
+    return list(dict.fromkeys(record.task_id for record in all_records(artoo_home / "undo")))
 
 
 def _number(place: Path) -> int:
@@ -266,12 +247,3 @@ def _no_place(undo_home: Path, error: OSError) -> SandboxError:
         f"nothing was changed: {undo_home}, where before-images are kept, cannot be written ({error.strerror});"
         " free space, or check its permissions"
     )
-
-
-def _brief(error: Exception) -> str:
-    return str(error.strerror) if isinstance(error, OSError) else "it is damaged"
-
-
-def now() -> float:
-    """Return the time in seconds since the epoch."""
-    return time.time()

@@ -2,36 +2,31 @@
 
 Nothing that the user sees changes here: before-images are linked or copied into the record, new contents are copied
 into slots. So a full disk fails before the first path is replaced.
+
+A slot is on the file system of its target, so that a rename leads there: in the record, out of sight; or, if the
+record is on another file system, a hidden file in the nearest directory above the target that exists and stays.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+import secrets
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from functools import lru_cache
 
 from artoo.contracts.changes import Conflict, Node
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit.atomic_rename import Place
-from artoo.workspace.commit.dirfd_ops import (
-    SYNC_ONE_BY_ONE,
-    Location,
-    Walker,
-    copy,
-    digest_at,
-    link,
-    open_to_sync,
-    same_version,
-)
-from artoo.workspace.commit.execute import Move, blocked
-from artoo.workspace.commit.manifest import Manifest, Record, Step, printable
-from artoo.workspace.commit.slots import Slots
-from artoo.workspace.commit.temporary_modes import Modes
-from artoo.workspace.fs.stat import FILE_FLAGS, NodeState, chmod_at, glance, with_rights
+from artoo.workspace.commit.dirfd_ops import SYNC_ONE_BY_ONE, Walker, copy, digest_at, link, mount_of, same_version
+from artoo.workspace.commit.execute import blocked, writable
+from artoo.workspace.commit.manifest import Manifest, Record, Step, printable, text_of
+from artoo.workspace.fs.stat import NodeState, with_rights
 
+PART = "~"
+"""Ends the name of a slot whose content is being copied during a restore: half a copy never has a slot's name."""
 _MADE = (Node.FILE, Node.DIRECTORY, Node.LINK)
 
 
@@ -48,34 +43,23 @@ def refuse_unsupported(effects: Iterable[Effect]) -> None:
             raise SandboxError(f"{effect.shown} is a root of the workspace, which is never removed or replaced")
 
 
-def location_of(effect: Effect) -> Location:
-    """Return where an effect happens, for the file system."""
-    return Location(os.fsdecode(effect.root), os.fsdecode(effect.relative))
-
-
-def check(effects: Sequence[Effect], modes: Modes) -> tuple[list[Step], list[Conflict]]:
+def check(effects: Sequence[Effect]) -> tuple[list[Step], list[Conflict]]:
     """Compare the approved state of each path with the state now; return steps without contents, and conflicts.
 
-    `modes`: of directories that were made writable for this apply. Raises OSError.
+    Raises OSError.
     """
     steps: list[Step] = []
     conflicts: list[Conflict] = []
     with Walker() as walker:
         for number, effect in enumerate(effects):
-            where = location_of(effect)
-            now = walker.look(where, attributes=True)
-            if now is not None and where in modes:
-                now = now._replace(mode=modes[where])
-            if (reason := _conflict(effect, where, now, walker)) is not None:
+            path = os.fsdecode(effect.path)
+            now = walker.look(path, attributes=effect.before is not None)
+            if (reason := _conflict(effect, path, now, walker)) is not None:
                 conflicts.append(Conflict(path=effect.shown, reason=reason))
-            elif not (effect.before is None and now is not None):  # else a directory that the user has made too
+            elif effect.before is not None or now is None:  # else it is a directory that the user has made too
                 steps.append(_step(number, effect, now))
-        if conflicts:
-            return steps, conflicts
-        nowhere = Location("", "")
-        moves = [Move(step.where, step.path, step.before, step.after, nowhere, step.in_place) for step in steps]
-        reasons = blocked(moves, walker.look)
-    return steps, [Conflict(path=path, reason=reason) for path, reason in reasons.items()]
+        reasons = {} if conflicts else blocked(steps, walker)
+    return steps, conflicts + [Conflict(path=path, reason=reason) for path, reason in reasons.items()]
 
 
 def _step(number: int, effect: Effect, now: NodeState | None) -> Step:
@@ -84,11 +68,9 @@ def _step(number: int, effect: Effect, now: NodeState | None) -> Step:
     in_place = effect.in_place or stays
     if in_place and now is not None and after is not None:
         mtime_ns = now.mtime_ns if stays else after.mtime_ns
-        metadata = {"mode": after.mode, "uid": after.uid, "gid": after.gid, "xattrs": after.xattrs}
-        after = now._replace(mtime_ns=mtime_ns, **metadata)
+        after = now._replace(mode=after.mode, uid=after.uid, gid=after.gid, xattrs=after.xattrs, mtime_ns=mtime_ns)
     return Step(
         number=number,
-        root=printable(os.fsdecode(effect.root)),
         path=effect.shown,
         before=now,
         after=after,
@@ -98,14 +80,12 @@ def _step(number: int, effect: Effect, now: NodeState | None) -> Step:
     )
 
 
-def _conflict(effect: Effect, where: Location, now: NodeState | None, walker: Walker) -> str | None:
+def _conflict(effect: Effect, path: str, now: NodeState | None, walker: Walker) -> str | None:
     """Return why an effect must not happen any more; None if its path is as it was approved."""
     before = effect.before
     if before is None:
-        both_directories = now is not None and now.is_directory and effect.after is not None
-        if now is None or (both_directories and effect.after is not None and effect.after.is_directory):
-            return None
-        return "it appeared meanwhile"
+        makes_directory = effect.after is not None and effect.after.is_directory
+        return None if now is None or (makes_directory and now.is_directory) else "it appeared meanwhile"
     if now is None:
         return "it is gone, or a directory above it was replaced"
     if now.node is not before.node:
@@ -116,68 +96,119 @@ def _conflict(effect: Effect, where: Location, now: NodeState | None, walker: Wa
         return "its mode, owner or attributes were changed meanwhile"
     if now.is_directory or (now.node is Node.LINK and now.target == before.target):
         return None
-    digest = None if effect.before_digest is None else digest_at(walker, where, now.size)
+    digest = None if effect.before_digest is None else digest_at(walker, path, now.size)
     same = same_version(now, before) if digest is None else digest == effect.before_digest
     return None if same else "it was changed meanwhile"
 
 
-class _Sources(Walker):
-    """A walker in the workspace's own directories, which a command may have closed to their owner."""
-
-    def __init__(self, opened: ExitStack) -> None:
-        super().__init__()
-        self._opened = opened
-
-    def _step(self, directory: int, name: str) -> int:
-        seen = glance(directory, name)
-        if seen is not None and seen.is_directory and seen.mode & 0o100 == 0 and os.geteuid() != 0:
-            kept = os.dup(directory)
-            self._opened.callback(os.close, kept)
-            self._opened.callback(chmod_at, kept, name, seen.mode)
-            chmod_at(kept, name, seen.mode | 0o700)
-        return super()._step(directory, name)
+# --- slots --------------------------------------------------------------------------------------------------------
 
 
-def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], slots: Slots) -> list[Step]:
+def with_slots(record: Record, steps: Iterable[Step]) -> list[Step]:
+    """Choose a slot for each step that needs one, unless it has one that can be used. Raises OSError."""
+    listed = list(steps)
+    leaving = {step.where for step in listed if step.takes_away}
+    token = secrets.token_hex(6)
+    known: dict[str, str] = {}
+    found: list[Step] = []
+    (record.place / "new").mkdir(mode=0o700, exist_ok=True)
+    with Walker() as own, Walker() as walker:
+        home = mount_of(own.directory(f"{record.place}/new"))
+        for step in listed:
+            states = (step.before, step.after)
+            needs = not step.in_place and any(state is not None and not state.is_directory for state in states)
+            if not needs or (step.slot and walker.look(os.path.dirname(text_of(step.slot))) is not None):
+                found.append(step)
+                continue
+            above = os.path.dirname(step.where)
+            if above not in known:
+                near, mount = _nearest(walker, above, leaving)
+                known[above] = printable(f"{record.place}/new/" if mount == home else f"{near}/.artoo-{token}-")
+            found.append(replace(step, slot=f"{known[above]}{step.number}"))
+    return found
+
+
+def _nearest(walker: Walker, path: str, leaving: Collection[str]) -> tuple[str, tuple[int, int]]:
+    """Return the nearest directory from here upwards that exists and stays, and its mount."""
+    while True:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if path not in leaving:
+                return path, mount_of(walker.directory(path))
+        path = os.path.dirname(path)
+
+
+def is_beside(record: Record, step: Step) -> bool:
+    """True if the slot of a step lies next to its target."""
+    return step.slot != "" and os.path.dirname(text_of(step.slot)) != f"{record.place}/new"
+
+
+def clean_slots(record: Record, steps: Iterable[Step]) -> None:
+    """Delete the slots of steps. May be repeated. Raises OSError."""
+    with Walker() as walker:
+        for step in steps:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                directory, name = walker.place(text_of(step.slot))
+                for each in (name + PART, name) if is_beside(record, step) else (name,):
+                    with suppress(FileNotFoundError):
+                        os.unlink(each, dir_fd=directory)
+
+
+# --- before-images and new contents -------------------------------------------------------------------------------
+
+
+def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect]) -> list[Step]:
     """Keep before-images and stage new contents; return the steps with what is known then.
 
     Raises OSError (full disk), SandboxError.
     """
     made: list[Step] = []
-    twins: dict[tuple[int, int, str], Location] = {}
-    with ExitStack() as opened, Walker() as targets, Walker() as staged, Walker() as images:
-        sources = opened.enter_context(_Sources(opened))
+    states = ((effect, effect.after) for effect in effects)
+    closed = [
+        (printable(_source(one)), after.mode) for one, after in states if after is not None and after.is_directory
+    ]
+    with (
+        writable([one for one in closed if one[1] & 0o100 == 0 and os.geteuid() != 0]),  # the workspace's own
+        Walker() as targets,
+        Walker() as staged,
+        Walker() as images,
+        Walker() as sources,
+    ):
         for step in steps:
-            if step.in_place:
-                made.append(step)
-                continue
-            if step.before is not None and not step.before.is_directory:
-                _keep_image(step, targets.place(step.where), images.place(record.image(step)))
-                step = replace(step, image=True)
-            if step.after is not None and not step.after.is_directory:
-                effect, slot = effects[step.number], slots.of(step.number)
-                twin = twins.setdefault((step.after.device, step.after.inode, slot.above.relative), slot)
-                after = _stage(effect, step.after, sources, staged, slot, None if twin == slot else twin)
-                step = replace(step, after=after)
-            made.append(step)
+            image = step.before is not None and not step.before.is_directory and not step.in_place
+            if image:
+                _keep_image(record, step, targets, images)
+            after = step.after
+            if after is not None and step.puts:
+                effect = effects[step.number]
+                source = sources.place(_source(effect))
+                after = after._replace(inode=_stage(effect, source, staged.place(text_of(step.slot))))
+            made.append(replace(step, image=image, after=after))
     return made
 
 
-def _keep_image(step: Step, target: Place, image: Place) -> None:
+def _source(effect: Effect) -> str:
+    """Return where the new version lies; artoo's home may be behind a link."""
+    return (_real(effect.source.removesuffix(effect.relative)) + os.fsdecode(effect.relative)).rstrip("/")
+
+
+@lru_cache(maxsize=16)
+def _real(directory: bytes) -> str:
+    return os.path.join(os.fsdecode(os.path.realpath(directory)), "")
+
+
+def _keep_image(record: Record, step: Step, targets: Walker, images: Walker) -> None:
     """Keep what is at a path: by a hard link, because artoo replaces it by a rename and never writes into it.
 
     A file with other names is copied, because a program may write into it by one of these.
     """
     assert step.before is not None
+    target, image = targets.place(step.where), images.place(record.image(step))
     if (step.before.node is not Node.FILE or step.before.links == 1) and link(target, image):
         return
     try:
         copy(target, step.before, image)
     except PermissionError as error:
         if step.before.uid == os.geteuid():
-            os.unlink(image[1], dir_fd=image[0]) if glance(*image) is not None else None
-            if link(target, image):  # closed to its owner
-                return
             raise
         raise SandboxError(
             f"{step.path} belongs to another user ({step.before.uid}): no undo could restore it as it was, so"
@@ -185,50 +216,28 @@ def _keep_image(step: Step, target: Place, image: Place) -> None:
         ) from error
 
 
-def _stage(
-    effect: Effect, after: NodeState, sources: Walker, staged: Walker, slot: Location, twin: Location | None
-) -> NodeState:
-    """Copy the new version into its slot; return its state there. Files that the task linked stay linked."""
-    if twin is not None and after.links > 1:
-        with Walker() as other:
-            if link(other.place(twin), staged.place(slot)):
-                return _inode(after, staged, slot)
-    if after.node is Node.LINK:
-        inode = copy(None, after, staged.place(slot))
-        return after._replace(inode=inode)
-    root, relative = os.path.split(effect.source)
-    if effect.source.endswith(b"/" + effect.relative):  # a long path is reached in steps
-        root, relative = effect.source[: -len(effect.relative) - 1], effect.relative
-    source = sources.place(Location(os.fsdecode(root), os.fsdecode(relative)))
+def _stage(effect: Effect, source: Place, slot: Place) -> int:
+    """Copy the new version into its slot; return its inode there."""
+    assert effect.after is not None
     try:
-        with with_rights(*source, after.mode, 0o400):
-            inode = copy(source, after, staged.place(slot))
+        with with_rights(*source, effect.after.mode, 0o400):
+            return copy(source, effect.after, slot)
     except PermissionError as error:
         raise OSError(error.errno, "its owner or attributes cannot be set", effect.shown) from error
-    return after._replace(inode=inode)
 
 
-def _inode(after: NodeState, staged: Walker, slot: Location) -> NodeState:
-    seen = staged.look(slot)
-    return after if seen is None else after._replace(inode=seen.inode)
-
-
-def prepared_files(record: Record, manifest: Manifest, slots: Slots, written: Path) -> Iterator[int]:
-    """Yield what must be durable before the manifest counts: contents, images, the manifest, all names.
+def to_sync_first(record: Record, manifest: Manifest) -> Iterator[str]:
+    """Yield what must be durable before the manifest counts: contents, images, all names.
 
     Of many files in one directory only as many as make `sync` sync their file system as a whole.
     """
-    own = (record.place / name for name in ("", "..", "../..", "images", "new"))
-    for path in (written, *own):
-        yield os.open(path, FILE_FLAGS)
-    files: dict[Location, list[Location]] = {directory: [directory] for directory in slots.directories()}
+    yield from map(str, (record.place, *record.place.parents[:2]))
+    files: dict[str, list[str]] = {f"{record.place}/{name}": [] for name in ("images", "new")}
     for step in manifest.steps:
-        if step.after is not None and step.after.node is Node.FILE and not step.in_place:
-            slot = slots.of(step.number)
-            files.setdefault(slot.above, []).append(slot)
-        if step.image:
-            image = record.image(step)
-            files.setdefault(image.above, []).append(image)
-    with Walker() as walker:
-        for listed in files.values():
-            yield from open_to_sync(walker, listed[: SYNC_ONE_BY_ONE + 1])
+        slot = text_of(step.slot)
+        if step.puts:
+            files.setdefault(os.path.dirname(slot), []).append(slot)
+        if step.image and step.before is not None and step.before.node is Node.FILE:
+            files.setdefault(f"{record.place}/images", []).append(record.image(step))
+    for directory, listed in files.items():
+        yield from (directory, *listed[: SYNC_ONE_BY_ONE + 1])

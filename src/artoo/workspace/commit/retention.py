@@ -12,7 +12,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import UndoableTask
 from artoo.contracts.errors import SandboxError
-from artoo.workspace.commit.manifest import MANIFEST, OLD_JOURNAL, Manifest, Record, all_records, exclusive
+from artoo.workspace.commit.manifest import MANIFEST, OLD_JOURNAL, UNDOING, Manifest, Record, all_records, exclusive
 from artoo.workspace.git.act import forget
 
 logger = logging.getLogger(__name__)
@@ -93,8 +93,8 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
 
 
 def _may_go(record: Record) -> bool:
-    """True if nothing is interrupted in it. Raises SandboxError, OSError."""
-    return record.done_by_older_version or (record.done and not record.is_undoing)
+    """True if nothing is interrupted in it."""
+    return record.done and not record.has(UNDOING)
 
 
 def _forget(record: Record) -> bool:

@@ -1,90 +1,115 @@
-"""`artoo undo TASK`: restores, path by path, what a task changed, where the user has not changed it since."""
+"""`artoo undo TASK` restores, path by path, what a task changed; `recover` does it after a crash, at each start."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import logging
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
-from artoo.contracts.changes import Conflict, Node, UndoReport
+from artoo.contracts.changes import Conflict, RecoveryReport, UndoReport
 from artoo.contracts.errors import SandboxError
-from artoo.workspace.commit.dirfd_ops import Walker
-from artoo.workspace.commit.manifest import Record, Step, all_records, exclusive, printable, records_of
-from artoo.workspace.commit.restore import carry_out, changes_in, directories_of, judge, settle_record, slots_needed
-from artoo.workspace.commit.slots import Slots
-from artoo.workspace.commit.temporary_modes import unlocked
+from artoo.workspace.commit.execute import read_only_directories, writable
+from artoo.workspace.commit.manifest import (
+    STAGING,
+    UNDOING,
+    Record,
+    Step,
+    all_records,
+    exclusive,
+    printable,
+    records_of,
+)
+from artoo.workspace.commit.prepare import clean_slots, with_slots
+from artoo.workspace.commit.restore import carry_out, judge, roll_back, settle_rolled_back
 from artoo.workspace.git.act import GitAct, move_back
 
+logger = logging.getLogger(__name__)
 
-def tasks_with_records(artoo_home: Path) -> list[str]:
-    """Return the ids of all tasks that have records of applies."""
-    return list(dict.fromkeys(record.task_id for record in all_records(artoo_home / "undo")))
+Verdicts = dict[str, str | None]
+"""By printable path: None if it was restored, or why it was left alone."""
 
 
 def undo(artoo_home: Path, task_id: str) -> UndoReport:
     """Restore what the task changed, its newest apply first. Blocking; may be repeated, also after a crash.
 
-    Raises SandboxError if there is nothing to undo, or if the system refuses.
+    What was left alone can be undone later. Raises SandboxError if there is nothing to undo, or the system refuses.
     """
     undo_home = artoo_home / "undo"
     restored: dict[str, None] = {}
     refused: dict[str, str] = {}
-    separate: list[str] = []
     with exclusive(undo_home):
         every = [one for one in all_records(undo_home) if one.task_id == task_id]
-        old = {printable(one.place): one.problem() for one in every if one.made_by_older_version}
+        old = {printable(one.place): one.problem() or "" for one in every if one.made_by_older_version}
         records = [one for one in records_of(undo_home, task_id) if one.done]
         if not records and old:
-            raise SandboxError(f"task {task_id} cannot be undone: {'; '.join(filter(None, old.values()))}")
+            raise SandboxError(f"task {task_id} cannot be undone: {'; '.join(old.values())}")
         if not records:
             raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
         for record in reversed(records):
-            steps = record.manifest().steps
-            verdicts = undo_record(record)
-            for path, reason in verdicts.items():
+            for path, reason in _undo_record(record).items():
                 if reason is None:
                     restored[path] = None
-                else:
-                    part = "only its last change was undone: " if path in restored else ""
-                    refused.setdefault(path, part + reason)
-            separate += _separate(step for step in steps if verdicts.get(step.path, "") is None)
-    refused |= {path: reason for path, reason in old.items() if reason is not None}
+                elif path not in refused:
+                    refused[path] = ("only its last change was undone: " if path in restored else "") + reason
     return UndoReport(
         task_id=task_id,
         restored=tuple(path for path in restored if path not in refused),
-        refused=tuple(Conflict(path=path, reason=reason) for path, reason in refused.items()),
-        separate=tuple(dict.fromkeys(path for path in separate if path not in refused)),
+        refused=tuple(Conflict(path=path, reason=reason) for path, reason in (refused | old).items()),
     )
 
 
-def undo_record(record: Record, only: Collection[str] | None = None) -> dict[str, str | None]:
-    """Undo one apply as far as possible, or `only` these paths of an undo that a crash interrupted.
-
-    Return for each path None, or why it was left alone; that stays on record. Raises SandboxError.
-    """
-    manifest = record.manifest()
-    begun = record.undoing()
-    asked = [step for step in manifest.steps if only is None or step.path in only]
-    others = [step for step in manifest.steps if only is not None and step.path not in only]
+def _undo_record(record: Record) -> Verdicts:
+    """Undo one apply as far as possible. Raises SandboxError."""
     try:
-        with unlocked(record, directories_of(changes_in(asked))) as modes:
-            slots = Slots(record, beside=manifest.beside)
-            slots.assign(*slots_needed(asked))
-            acts = [(act, move_back(act)) for act in reversed(manifest.git)]
-            held = _held_by_git([act for act, conflicts in acts if conflicts], asked)
-            plan = judge(record, [one for one in asked if one.path not in held], slots, modes, begun)
-            plan.refused.update(held)
-            if plan.moves:
-                record.begin_undo(begun | plan.paths)
-            carry_out(record, plan, slots, modes)
-            left = [step for step in asked if step.path in plan.refused] + others
-            slots.clean({step.number for step in left})
-        git = tuple(act for act, conflicts in reversed(acts) if conflicts)
-        settle_record(record, manifest.model_copy(update={"git": git}), left)
+        clean_up(record)
+        verdicts = _complete_undo(record) if record.has(UNDOING) else {}
+        if record.committed:
+            verdicts |= _begin_undo(record)
+            verdicts |= _complete_undo(record)
     except OSError as error:
         raise SandboxError(f"not everything could be restored: {error}; fix that and repeat the undo") from error
-    verdicts: dict[str, str | None] = {step.path: plan.refused.get(step.path) for step in asked}
-    verdicts |= {path: None for act, conflicts in acts for path in act.paths if not conflicts}
-    return verdicts | {one.path: one.reason for _, conflicts in acts for one in conflicts}
+    return verdicts
+
+
+def _begin_undo(record: Record) -> Verdicts:
+    """Judge all paths, and note those that will be restored: half-restored ones are the undo's own from here on.
+
+    Return what is left alone. Raises OSError, SandboxError.
+    """
+    manifest = record.manifest()
+    kept = [(act, conflicts) for act in reversed(manifest.git) if (conflicts := move_back(act))]
+    refused = {one.path: one.reason for _, conflicts in kept for one in conflicts}
+    refused |= _held_by_git([act for act, _ in kept], manifest.steps)
+    steps = with_slots(record, [step for step in manifest.steps if step.path not in refused])
+    opened = read_only_directories(steps)
+    if opened:
+        record.write(UNDOING, manifest.model_copy(update={"steps": (), "opened": opened}))
+    with writable(opened):
+        plan = judge(record, steps, lenient=False, modes=dict(opened))
+    chosen = tuple(step for step in steps if step.path not in plan.refused)
+    record.write(UNDOING, manifest.model_copy(update={"steps": chosen, "opened": opened}))
+    return {**refused, **plan.refused}
+
+
+def _complete_undo(record: Record) -> Verdicts:
+    """Restore the paths that an undo noted, and keep the rest on record. Raises OSError, SandboxError."""
+    manifest, begun = record.manifest(), record.manifest(UNDOING)
+    acts = {act.git_dir: move_back(act) for act in reversed(manifest.git)}
+    with writable(begun.opened, begun.steps):
+        plan = judge(record, begun.steps, lenient=True)
+        carry_out(record, begun.steps, plan)
+        clean_slots(record, (step for step in begun.steps if step.path not in plan.refused))
+    verdicts: Verdicts = {step.path: plan.refused.get(step.path) for step in begun.steps}
+    verdicts |= {path: None for act in manifest.git for path in act.paths if not acts[act.git_dir]}
+    left = tuple(step for step in manifest.steps if verdicts.get(step.path, "") is not None)
+    git = tuple(act for act in manifest.git if acts[act.git_dir])
+    if left or git:
+        record.keep_only(manifest.model_copy(update={"steps": left, "git": git}))
+    else:
+        record.forget()
+    return verdicts
 
 
 def _held_by_git(acts: Iterable[GitAct], steps: Iterable[Step]) -> dict[str, str]:
@@ -98,13 +123,60 @@ def _held_by_git(acts: Iterable[GitAct], steps: Iterable[Step]) -> dict[str, str
     }
 
 
-def _separate(steps: Iterable[Step]) -> Iterator[str]:
-    """Yield files that are files of their own now, while other names that they had lead to another file."""
-    with Walker() as walker:
-        for step in steps:
-            before = step.before
-            if before is None or before.node is not Node.FILE or before.links == 1 or step.in_place:
-                continue
-            now = walker.look(step.where)
-            if now is not None and now.inode != before.inode:
-                yield step.path
+def recover(artoo_home: Path) -> RecoveryReport:
+    """Take back every interrupted apply, complete interrupted undos, remove leftovers. Blocking; may be repeated.
+
+    A record that cannot be recovered now is reported, and stays for the next try; it concerns no other. Raises
+    SandboxError when the lock cannot be had.
+    """
+    undo_home = artoo_home / "undo"
+    names: dict[str, list[str]] = {"undone": [], "finished": []}
+    conflicts: list[Conflict] = []
+    if undo_home.is_dir():
+        with exclusive(undo_home):
+            for record in reversed(all_records(undo_home)):  # the newest first, as its paths were changed last
+                try:
+                    what, found = recover_record(record)
+                except (SandboxError, OSError) as error:
+                    logger.warning("%s (%s); other tasks are not concerned", error, record.name)
+                    what, found = "", [Conflict(path=printable(record.place), reason=str(error))]
+                conflicts += found
+                if what:
+                    names[what].append(record.name)
+    return RecoveryReport(
+        finished=tuple(names["finished"]), undone=tuple(names["undone"]), conflicts=tuple(conflicts)
+    )
+
+
+def recover_record(record: Record) -> tuple[Literal["undone", "finished", ""], Sequence[Conflict]]:
+    """Bring one record in order: an apply is undone, an undo is finished. The caller holds the lock.
+
+    Raises SandboxError, OSError.
+    """
+    if record.made_by_older_version:
+        if not record.done:
+            raise SandboxError(f"an apply was interrupted: {record.problem()}")
+    elif record.committed and not record.done:
+        manifest = record.manifest()
+        conflicts, left = roll_back(record, manifest)
+        settle_rolled_back(record, manifest, left)
+        return "undone", conflicts
+    elif record.committed and record.has(UNDOING):
+        verdicts = _complete_undo(record)
+        return "finished", [Conflict(path=path, reason=why) for path, why in verdicts.items() if why is not None]
+    else:
+        clean_up(record)
+    return "", ()
+
+
+def clean_up(record: Record) -> None:
+    """Remove what is left of slots, and a record that never counted. Raises OSError, SandboxError."""
+    if record.has(STAGING):
+        staging = record.manifest(STAGING)
+        with writable(staging.opened, record.manifest().steps if record.committed else ()):
+            clean_slots(record, staging.steps)
+        record.unmark(STAGING)
+    if not record.committed:
+        record.forget()
+    elif os.listdir(record.place / "new") and not (manifest := record.manifest()).rest:
+        clean_slots(record, manifest.steps)

@@ -13,11 +13,8 @@ from pathlib import Path
 from artoo.workspace.directory import Covered, WorkspaceDirectory, WorkspaceKind
 from artoo.workspace.files.beneath import open_beneath
 from artoo.workspace.files.copied import CopyFiles
-from artoo.workspace.files.rooted import LocatedFiles, locate_real, real_files
+from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, locate_real, real_files
 from artoo.workspace.fs.stat import PASS_FLAGS, glance, is_opaque, is_whiteout
-
-_PRIVATE = ("/tmp", "/var/tmp")
-"""What commands see there is the workspace's own scratch directory."""
 
 
 class LayeredFiles(LocatedFiles):
@@ -39,7 +36,7 @@ class LayeredFiles(LocatedFiles):
                 if hidden:
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
                 return locate_real(path)
-        for private in _PRIVATE if self._scratch is not None else ():
+        for private in PRIVATE if self._scratch is not None else ():
             if _inside(path, private):
                 assert self._scratch is not None
                 return self._scratch, path[len(private) :]
@@ -81,7 +78,7 @@ def offline_files(directory: WorkspaceDirectory) -> LocatedFiles:
     if not covered:
         return real_files()
     if directory.record().kind is WorkspaceKind.COPY:
-        return CopyFiles(covered)
+        return CopyFiles(covered, directory.scratch)
     return LayeredFiles(covered, directory.scratch)
 
 

@@ -24,6 +24,8 @@ from artoo.workspace.files.beneath import (
 )
 from artoo.workspace.fs.stat import DIRECTORY_FLAGS
 
+PRIVATE = ("/tmp", "/var/tmp")
+"""What commands see there is the workspace's own scratch directory."""
 _MOST_LINKS = 40
 """As many links as the kernel follows in one path."""
 

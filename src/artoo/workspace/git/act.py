@@ -1,7 +1,7 @@
 """Bring an approved act into the user's repository by git's own commands, and take it back.
 
-move       check all old values ─► objects (index-pack --strict) ─► one transaction of refs ─► HEAD ─► index ─► stash
-move_back  check all new values ─► the same in reverse; objects stay until git collects them
+move       check old values ─► objects (index-pack --strict) ─► one transaction of refs ─► HEAD ─► index ─► stash
+move_back  check new values ─► the same in reverse; objects stay until git collects them
 
 Both may be called again after a crash in the middle: what already has its new value is left alone.
 """
@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from artoo.contracts.changes import Conflict, path_bytes
 from artoo.contracts.errors import SandboxError
-from artoo.workspace.git.create import create, is_as_left, take_away
-from artoo.workspace.git.plan import SYMBOLIC, GitAct, objects_named
+from artoo.workspace.git.plan import STASH, SYMBOLIC, GitAct, IndexChange, RefChange, StashEntry, objects_named
 from artoo.workspace.git.run import Git, GitFailed
 from artoo.workspace.git.state import State, state_outside
-from artoo.workspace.git.update import bring_objects, restore_logs, set_index, set_refs, set_stash
 
 __all__ = ["GitAct", "forget", "move", "move_back"]
 
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
+_MARK = "artoo-made"
+"""A file in a repository that an act made, written last: what is newer than it was changed since."""
 
 
 def move(act: GitAct) -> None:
@@ -31,16 +32,14 @@ def move(act: GitAct) -> None:
     git = _git_of(act)
     try:
         if act.created:
-            create(act, git)
+            _create(act, git)
             return
         now = state_outside(git)
         if moved := _moved(act, now):
             raise SandboxError(f"{act.git_dir}: {'; '.join(moved)}: nothing of the task was applied there")
-        bring_objects(git, act.pack)
+        _bring_objects(git, act.pack)
         _keep(git, act, "lost", act.lost)
-        set_refs(git, act.refs, now, "artoo: apply task " + act.task_id)
-        set_index(git, {one.path: one.new for one in act.index}, act.object_format)
-        _set_stash(git, act, now)
+        _set_values(git, act, now, f"artoo: apply task {act.task_id}")
     except (GitFailed, OSError) as error:
         raise SandboxError(f"git could not change {act.git_dir}: {error}") from error
 
@@ -51,24 +50,17 @@ def move_back(act: GitAct) -> tuple[Conflict, ...]:
     Raises SandboxError if git refuses.
     """
     git = _git_of(act)
+    if not git.directory.is_dir():
+        return ()  # the user removed the repository, or a crash came before it was made
     try:
-        if not git.directory.is_dir():
-            return ()  # the user removed the repository, or a crash came before it was made
         if act.created:
-            if not is_as_left(act, git):
-                return (Conflict(path=act.git_dir, reason="the repository was used since: it stays as it is"),)
-            take_away(git)
-            return ()
-        back = _reversed(act)
-        now = state_outside(git)
-        if moved := _moved(back, now) + _busy(git, back):
+            return _take_away(act, git)
+        back, now = _reversed(act), state_outside(git)
+        if moved := _moved(back, now) + _begun_since(git, back):
             said = f"{'; '.join(moved)}: refs and index stay as they are{_advice(act)}"
             return (Conflict(path=act.git_dir, reason=said),)
-        _keep(git, act, "undone", objects_named(one.old for one in back.refs))
-        set_refs(git, back.refs, now, "artoo: undo task " + act.task_id)
-        restore_logs(git, back.refs)
-        set_index(git, {one.path: one.new for one in back.index}, act.object_format)
-        _set_stash(git, back, now)
+        _keep(git, act, "undone", objects_named(one.new for one in act.refs))
+        _set_values(git, back, now, f"artoo: undo task {act.task_id}")
     except (GitFailed, OSError) as error:
         raise SandboxError(f"git could not restore {act.git_dir}: {error}") from error
     return ()
@@ -81,16 +73,11 @@ def forget(act: GitAct) -> None:
     """
     git = _git_of(act)
     try:
-        names = git.text("for-each-ref", "--format=%(refname)", _place(act, "")).split()
+        names = git.run("for-each-ref", "--format=delete %(refname)", _place(act))
         if names:
-            git.run("update-ref", "--stdin", stdin="".join(f"delete {name}\n" for name in names).encode())
+            git.run("update-ref", "--stdin", stdin=names)
     except (GitFailed, OSError):
         return
-
-
-def _set_stash(git: Git, act: GitAct, now: State) -> None:
-    if act.stash_old != act.stash_new:
-        set_stash(git, act.stash_new, now.stash)
 
 
 def _git_of(act: GitAct) -> Git:
@@ -99,44 +86,36 @@ def _git_of(act: GitAct) -> Git:
 
 def _reversed(act: GitAct) -> GitAct:
     """Return the act with old and new values exchanged."""
+    refs = tuple(one.model_copy(update={"old": one.new, "new": one.old}) for one in act.refs)
+    index = tuple(one.model_copy(update={"old": one.new, "new": one.old}) for one in act.index)
     return act.model_copy(
-        update={
-            "refs": tuple(one.model_copy(update={"old": one.new, "new": one.old}) for one in act.refs),
-            "index": tuple(one.model_copy(update={"old": one.new, "new": one.old}) for one in act.index),
-            "stash_old": act.stash_new,
-            "stash_new": act.stash_old,
-        }
+        update={"refs": refs, "index": index, "stash_old": act.stash_new, "stash_new": act.stash_old}
     )
+
+
+def _value(one: RefChange, now: State) -> str:
+    return now.head if one.name == "HEAD" else now.refs.get(one.name, "")
 
 
 def _moved(act: GitAct, now: State) -> list[str]:
     """Return what is neither as the act found it nor as it would leave it."""
-    said: list[str] = []
-    for one in act.refs:
-        value = now.head if one.name == "HEAD" else now.refs.get(one.name, "")
-        if one.name == "HEAD" and not now.commit and not value.startswith(SYMBOLIC):
-            value = ""
-        if value not in (one.old, one.new):
-            said.append(f"{one.name} was moved since")
-    for one in act.index:
-        if now.index.get(path_bytes(one.path), ()) not in (one.old, one.new):
-            said.append(f"{one.path} was staged since")
+    said = [f"{one.name} was moved since" for one in act.refs if _value(one, now) not in (one.old, one.new)]
+    said += [
+        f"{one.path} was staged since"
+        for one in act.index
+        if now.index.get(path_bytes(one.path), ()) not in (one.old, one.new)
+    ]
     if act.stash_old != act.stash_new and now.stash not in (act.stash_old, act.stash_new):
         said.append("the stash was changed since")
-    if act.has_checkout and (now.head not in act.heads or now.commit not in act.commits):
+    if act.has_checkout and not said and (now.head not in act.heads or now.commit not in act.commits):
         said.append("HEAD was moved since")
     return said[:10]
 
 
-def _busy(git: Git, back: GitAct) -> list[str]:
-    """Say that a merge or the like is under way that the user began after the act."""
-    if not back.has_checkout:
-        return []
-    return [
-        f"{name} shows that the user began something since"
-        for name in _UNDER_WAY
-        if (git.directory / name).exists()
-    ]
+def _begun_since(git: Git, back: GitAct) -> list[str]:
+    """Return what the user has under way: its index and HEAD are not the act's to take back."""
+    begun = [name for name in _UNDER_WAY if (git.directory / name).exists()]
+    return [f"{name} says that the user began something since" for name in begun if back.has_checkout]
 
 
 def _advice(act: GitAct) -> str:
@@ -147,16 +126,142 @@ def _advice(act: GitAct) -> str:
     return ""
 
 
-# --- refs ---------------------------------------------------------------------------------------------------------
+# --- setting values -----------------------------------------------------------------------------------------------
 
 
-def _place(act: GitAct, kind: str) -> str:
-    task = re.sub(r"[^A-Za-z0-9-]+", "-", act.task_id).strip("-") or "task"
-    return f"refs/artoo/{task}/{kind}"
+def _bring_objects(git: Git, pack: str) -> None:
+    """Add the objects of a pack after git has checked each of them."""
+    if pack:
+        with open(path_bytes(pack), "rb") as source:
+            git.run("index-pack", "--stdin", "--strict", source=source)
 
 
-def _keep(git: Git, act: GitAct, kind: str, objects: Sequence[str]) -> None:
+def _place(act: GitAct) -> str:
+    return f"refs/artoo/{re.sub('[^A-Za-z0-9-]+', '-', act.task_id).strip('-') or 'task'}"
+
+
+def _keep(git: Git, act: GitAct, kind: str, objects: Iterable[str]) -> None:
     """Name objects, so that git does not collect them while the act can be undone."""
-    lines = [f"update {_place(act, kind)}/{one} {one}\n" for one in objects]
+    lines = "".join(f"update {_place(act)}/{kind}/{one} {one}\n" for one in objects)
+    git.run("update-ref", "--stdin", stdin=lines.encode())
+
+
+def _set_values(git: Git, act: GitAct, now: State, message: str) -> None:
+    """Give refs, index and stash the new values of the act, and leave everything else as it is."""
+    left = [one for one in act.refs if _value(one, now) != one.new]
+    plain = [one for one in left if SYMBOLIC not in one.old + one.new]
+    made = [one.name for one in plain if one.new]
+    gone = [one for one in plain if not one.new]
+    # a/b cannot be made while there is a: git takes these only in two steps.
+    if any(
+        f"{name}/".startswith(f"{one.name}/") or one.name.startswith(f"{name}/") for one in gone for name in made
+    ):
+        _transaction(git, gone, message)
+        plain = [one for one in plain if one.new]
+    _transaction(git, plain, message)
+    for one in left:
+        name = _raw(one.name)
+        if one.new.startswith(SYMBOLIC):
+            git.run("symbolic-ref", "-m", message, name, _raw(one.new.removeprefix(SYMBOLIC)))
+        elif one.old.startswith(SYMBOLIC):
+            git.run("update-ref", "--no-deref", "-m", message, *([name, one.new] if one.new else ["-d", name]))
+    _set_index(git, act.index, act.object_format)
+    if act.stash_old != act.stash_new:
+        _set_stash(git, act.stash_new, now.stash)
+
+
+def _transaction(git: Git, refs: Sequence[RefChange], message: str) -> None:
+    lines = ["start"]
+    for one in refs:
+        verb = "delete" if not one.new else "update" if one.old else "create"
+        lines += ["option no-deref", " ".join(filter(None, (verb, _raw(one.name), one.new, one.old)))]
+    git.run("update-ref", "-m", message, "--stdin", stdin=os.fsencode("\n".join([*lines, "prepare", "commit", ""])))
+
+
+def _raw(name: str) -> str:
+    """Return a printable name as git has it."""
+    return os.fsdecode(path_bytes(name))
+
+
+def _set_index(git: Git, changes: Sequence[IndexChange], object_format: str) -> None:
+    """Set the entries of some paths; what git noted of other files stays."""
+    nothing = b"0 " + b"0" * (64 if object_format == "sha256" else 40)
+    lines = [
+        entry + b"\t" + path_bytes(one.path)
+        for one in changes
+        for entry in (nothing, *(entry.encode() for entry in one.new))
+    ]
     if lines:
-        git.run("update-ref", "--stdin", stdin="".join(lines).encode())
+        git.run("update-index", "-z", "--index-info", stdin=b"\0".join(lines) + b"\0")
+
+
+def _set_stash(git: Git, entries: Sequence[StashEntry], now: Sequence[StashEntry]) -> None:
+    """Make the stash this list, newest first: drop down to what both have in common, then push the rest."""
+    common = 0
+    while common < min(len(now), len(entries)) and now[-1 - common] == entries[-1 - common]:
+        common += 1
+    if not common and now:
+        git.run("update-ref", "-d", STASH)
+    for _ in range(len(now) - common if common else 0):
+        git.run("reflog", "delete", "--updateref", "--rewrite", f"{STASH}@{{0}}")
+    for one in reversed(entries[: len(entries) - common]):
+        who = {"GIT_COMMITTER_NAME": one.name, "GIT_COMMITTER_EMAIL": one.email, "GIT_COMMITTER_DATE": one.date}
+        git.run("update-ref", "--create-reflog", "-m", one.message, STASH, one.commit, variables=who)
+
+
+# --- new repositories ---------------------------------------------------------------------------------------------
+
+
+def _create(act: GitAct, git: Git) -> None:
+    """Make a repository next to its place and rename it there: half of one must never stand there."""
+    place = git.directory
+    if (place / _MARK).exists():
+        return
+    temporary = place.with_name(f"{place.name}.artoo-new")
+    shutil.rmtree(temporary, ignore_errors=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary.mkdir()
+    try:
+        _owned_as(temporary, place.parent)
+        made = Git(git.program, temporary)
+        made.run("init", "-q", "--template=", f"--object-format={act.object_format}")
+        (temporary / "config").unlink()
+        for key, value in act.settings:
+            made.run("config", "--file", "config", "--add", key, value)
+        if act.shallow:
+            _write(temporary / "shallow", act.shallow.encode(), 0o644)
+        _bring_objects(made, act.pack)
+        _set_values(made, act, State(act.object_format), f"artoo: apply task {act.task_id}")
+        for extra in act.extras:
+            _write(temporary / extra.inner, extra.content.encode("latin-1"), extra.mode)
+        _write(temporary / _MARK, act.task_id.encode(), 0o644)
+        temporary.rename(place)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _take_away(act: GitAct, git: Git) -> tuple[Conflict, ...]:
+    """Remove a repository that an act made, unless it was used since. A new index is only another look."""
+    made = (git.directory / _MARK).stat().st_ctime_ns if (git.directory / _MARK).exists() else 0
+    paths = (Path(directory, name) for directory, _, names in os.walk(git.directory) for name in names)
+    if any(path.lstat().st_ctime_ns > made for path in paths if path != git.directory / "index"):
+        return (Conflict(path=act.git_dir, reason="the repository was used since: it stays as it is"),)
+    aside = git.directory.with_name(f"{git.directory.name}.artoo-undone")
+    shutil.rmtree(aside, ignore_errors=True)
+    git.directory.rename(aside)
+    shutil.rmtree(aside)
+    return ()
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(mode)
+    for one in (path.parent, path):
+        _owned_as(one, path.parent.parent)
+
+
+def _owned_as(path: Path, other: Path) -> None:
+    if os.geteuid() == 0:
+        seen = other.stat()
+        os.chown(path, seen.st_uid, seen.st_gid)

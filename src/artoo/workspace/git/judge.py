@@ -1,7 +1,4 @@
-"""What a task did to git repositories: what git itself brings over, what asks, what is in conflict, what must stay.
-
-effects ─► repositories ─► state outside and inside ─► pack (inside) ─► quarantine (outside) ─► acts and their classes
-"""
+"""What a task did to git repositories: what git brings over, what asks, what is in conflict, what must stay."""
 
 from __future__ import annotations
 
@@ -10,20 +7,23 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.contracts.changes import Conflict, printable_path
 from artoo.contracts.settling import ChangeClass
 from artoo.sandbox.reading.programs import find_program, worked_in
 from artoo.workspace.changes.base import read_base
 from artoo.workspace.changes.change_set import GitPart, GitQuestion
 from artoo.workspace.changes.verdict import Verdict
-from artoo.workspace.git import files, started
-from artoo.workspace.git.changed import judge_changed
-from artoo.workspace.git.context import Context, Found
-from artoo.workspace.git.created import judge_created
+from artoo.workspace.git.compare import Comparison, Context, Found
 from artoo.workspace.git.layout import Kind, Repository, repositories
 from artoo.workspace.git.plan import GitAct
 from artoo.workspace.git.run import GitFailed
+from artoo.workspace.git.started import judge_started
 from artoo.workspace.git.state import RunInside
+
+_NO_GIT = Verdict(ChangeClass.HISTORY, "git is not installed, so nothing is known about this repository")
+_REMOVED = Verdict(ChangeClass.HISTORY, "the repository is removed")
+_SUSPECT = Verdict(
+    ChangeClass.PERSISTENCE, "git would take this directory for a repository, and start what its settings say"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +36,22 @@ class Plan:
 
 def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
     """Judge all repositories of a change set. Blocking. Nothing of the user's changes, objects included."""
-    every = sorted((*question.effects, *question.conflicting), key=lambda one: one.path)
-    touched = repositories(every)
+    every = {one.path: one for one in (*question.effects, *question.conflicting)}
+    touched = repositories([every[path] for path in sorted(every)])
     roots = question.record.roots
     program = find_program("git", worked_in(roots))
     found = Found()
     if program is None:
         for repository in touched:
-            found.add(_as_files(repository, "git is not installed, so nothing is known about this repository"))
+            _leave_as_files(repository, _NO_GIT, found)
     else:
         clashing = frozenset(one.path for one in question.conflicting)
         moving = frozenset(one.directory for one in touched if "index" in one.effects)
-        context = Context(
-            question, run_inside, program, every, clashing, moving, read_base(question.directory.base_file)
-        )
+        bases = read_base(question.directory.base_file)
+        context = Context(question, run_inside, program, every, clashing, moving, bases)
+        found.says |= judge_started(question.effects, roots.home, program)
         for repository in touched:
-            found.add(_judge(context, repository))
-        found.says = started.judge_started(question.effects, roots.home, program) | found.says
+            _judge(context, repository, found)
     said = repr([*(one.digest for one in found.acts), *found.classes])
     return GitPart(
         taken=frozenset(found.taken),
@@ -80,37 +79,27 @@ def acts(
     return kept, frozenset[bytes]().union(*going), frozenset(path for one in kept for path in one.paths)
 
 
-def _judge(context: Context, repository: Repository) -> Found:
-    if repository.kind is Kind.DELETED:
-        return _as_files(repository, "the repository is removed")
-    if repository.kind is Kind.SUSPECT:
-        return _suspect(repository)
+def _judge(context: Context, repository: Repository, found: Found) -> None:
+    if repository.kind in (Kind.DELETED, Kind.SUSPECT):
+        _leave_as_files(repository, _REMOVED if repository.kind is Kind.DELETED else _SUSPECT, found)
+        return
+    if repository.kind is Kind.CREATED and repository.is_worktree:
+        found.taken |= {one.path for one in repository.effects.values()}
+        found.stays(repository, "the task added a linked worktree, which git worktree add can make again")
+        return
     base = context.question.directory.base
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory(prefix="git-", dir=base) as work:
-            if repository.kind is Kind.CREATED:
-                return judge_created(context, repository, Path(work))
-            return judge_changed(context, repository, Path(work))
+            Comparison(context, repository, Path(work)).add_to(found)
     except (GitFailed, OSError, UnicodeError) as error:
-        return _suspect(repository) if repository.kind is Kind.CREATED else _stays(repository, error)
+        if repository.kind is Kind.CREATED:
+            _leave_as_files(repository, _SUSPECT, found)
+        else:
+            found.judge_files(repository)
+            found.stays(repository, f"git cannot bring over what the task did in this repository ({error})")
 
 
-def _as_files(repository: Repository, why: str, change_class: ChangeClass = ChangeClass.HISTORY) -> Found:
+def _leave_as_files(repository: Repository, verdict: Verdict, found: Found) -> None:
     """Leave everything of a repository to be applied as files, each of which asks."""
-    return Found(says={one.path: Verdict(change_class, why) for one in repository.effects.values()})
-
-
-def _suspect(repository: Repository) -> Found:
-    return _as_files(repository, files.SUSPECT, ChangeClass.PERSISTENCE)
-
-
-def _stays(repository: Repository, error: Exception) -> Found:
-    """Keep in the workspace what git cannot bring over, and say why; settings and hooks stay file changes."""
-    why = f"git cannot bring over what the task did in this repository ({error}); it stays in the workspace"
-    taken = {one.path for inner, one in repository.effects.items() if files.is_taken(one, inner)}
-    return Found(
-        conflicts=[Conflict(path=printable_path(repository.directory), reason=why)],
-        taken=taken,
-        says=files.judge_files(repository),
-    )
+    found.says |= {one.path: verdict for one in repository.effects.values()}

@@ -1,17 +1,18 @@
 """What lies where in a git repository, and to which repository a path belongs.
 
-Git itself is asked what a repository holds. Here is decided only which files are git's own, by what they are called,
-and generously: a directory with HEAD, objects and refs counts as a repository whatever its HEAD says.
+Git itself is asked what a repository holds. This module decides only which files are git's own, by their names, and
+generously: a directory with HEAD, objects and refs counts as a repository whatever its HEAD says.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from artoo.contracts.changes import Node
 from artoo.workspace.changes.effect import Effect
 
 
@@ -61,6 +62,13 @@ _TABLE = tuple(
     )
 )
 _WORKTREE = re.compile(r"worktrees/[^/]+/?")
+_UNDER_WAY = re.compile(
+    r"(MERGE_HEAD|MERGE_AUTOSTASH|CHERRY_PICK_HEAD|REVERT_HEAD|BISECT_(LOG|START)|rebase-(merge|apply)|sequencer"
+    r"|NOTES_MERGE_[A-Z]+)(/.*)?"
+)
+"""What says that an operation is under way; the rest of its files (a message, for example) says nothing alone."""
+
+_TAKEN = frozenset({Part.STATE, Part.INDEX, Part.LOCK, Part.SCRATCH})
 
 
 def part_of(inner: str) -> Part:
@@ -77,6 +85,24 @@ def is_bookkeeping(path: bytes) -> bool:
     return bool(found) and part_of(inner) not in (Part.PROGRAMS, Part.UNKNOWN, Part.TEXT)
 
 
+def is_taken(inner: str, effect: Effect) -> bool:
+    """True for what git brings over or makes again itself: such an effect is never applied as a file."""
+    part, after = part_of(inner), effect.after
+    if part is Part.OPERATION:
+        return after is not None
+    if part in _TAKEN or (effect.in_place and part is not Part.UNKNOWN):
+        return True
+    if after is None or effect.before is not None:
+        return False
+    sample = inner.startswith("hooks/") and inner.endswith(".sample") and after.node is Node.FILE
+    return sample or (after.is_directory and (inner == "hooks" or part is Part.NESTED))
+
+
+def under_way(inner: str) -> bool:
+    """True for a file that says that an operation is under way."""
+    return _UNDER_WAY.fullmatch(inner) is not None
+
+
 class Kind(StrEnum):
     """What a task did to a repository as a whole.
 
@@ -87,9 +113,6 @@ class Kind(StrEnum):
     CREATED = "created"
     DELETED = "deleted"
     SUSPECT = "suspect"
-
-
-Exists = Callable[[bytes], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,87 +126,83 @@ class Repository:
     @property
     def is_worktree(self) -> bool:
         """True for the part of a repository that belongs to one linked worktree."""
-        return os.path.basename(os.path.dirname(self.directory)) == b"worktrees" and self.directory.count(b"/") > 2
-
-
-@dataclass(slots=True)
-class Looks:
-    """The user's files and the task's, asked for existence only."""
-
-    effects: Mapping[bytes, Effect]
-    _known: dict[tuple[bytes, bool], bool] = field(default_factory=dict[tuple[bytes, bool], bool])
-
-    @classmethod
-    def of(cls, effects: Iterable[Effect]) -> Looks:
-        return cls({one.path: one for one in effects})
-
-    def before(self, path: bytes) -> bool:
-        """True if the user has something at the path."""
-        return os.path.lexists(path)
-
-    def after(self, path: bytes) -> bool:
-        """True if the task has something at the path."""
-        if path in self.effects:
-            return self.effects[path].after is not None
-        above = path
-        while len(above) > 1:
-            above = os.path.dirname(above)
-            if (one := self.effects.get(above)) is not None:
-                fresh = one.before is None or not one.before.is_directory
-                if fresh or one.after is None or not one.after.is_directory or one.replaced_directory:
-                    return False
-        return os.path.lexists(path)
-
-    def is_repository(self, directory: bytes, *, after: bool) -> bool:
-        """True if git may take the directory for a repository, or the part of a linked worktree."""
-        key = (directory, after)
-        if key not in self._known:
-            exists = self.after if after else self.before
-            whole = exists(directory + b"/objects") and exists(directory + b"/refs")
-            self._known[key] = exists(directory + b"/HEAD") and (whole or exists(directory + b"/commondir"))
-        return self._known[key]
+        return self.directory.split(b"/")[-2] == b"worktrees"
 
 
 def repositories(effects: Sequence[Effect]) -> tuple[Repository, ...]:
     """Return the repositories to whose own files the effects belong, outer ones first."""
-    looks = Looks.of(effects)
+    looks = _Looks({one.path: one for one in effects})
     holders: dict[bytes, bytes | None] = {}
     found: dict[bytes, dict[str, Effect]] = {}
     for effect in effects:
-        directory = os.path.dirname(effect.path)
-        if directory not in holders:
-            holders[directory] = _holder(directory, looks)
-        holder = _holder(effect.path, looks) if _is_directory(effect) else holders[directory]
-        if holder is not None:
+        is_directory = any(state is not None and state.is_directory for state in (effect.before, effect.after))
+        place = effect.path if is_directory else os.path.dirname(effect.path)
+        if place not in holders:
+            holders[place] = looks.holder(place)
+        if (holder := holders[place]) is not None:
             inner = os.fsdecode(effect.path[len(holder) :].lstrip(b"/"))
             if os.path.basename(holder) == b".git" or part_of(inner) not in (Part.UNKNOWN, Part.TEXT):
                 found.setdefault(holder, {})[inner] = effect
-    return tuple(Repository(one, _kind(one, looks), inside) for one, inside in sorted(found.items()))
+    return tuple(Repository(one, looks.kind(one), inside) for one, inside in sorted(found.items()))
 
 
-def _is_directory(effect: Effect) -> bool:
-    return any(state is not None and state.is_directory for state in (effect.before, effect.after))
+def _above(path: bytes) -> list[bytes]:
+    names = path.split(b"/")
+    return [b"/".join(names[:length]) for length in range(2, len(names))]
 
 
-def _holder(path: bytes, looks: Looks) -> bytes | None:
-    """Return the repository that holds a path: from the outside in, so that a fake in git's own files is none."""
-    names, holder = path.split(b"/"), None
-    for length in range(2, len(names) + 1):
-        above = b"/".join(names[:length])
-        if holder is not None:
-            inner = os.fsdecode(above[len(holder) + 1 :])
-            nested = part_of(inner) in (Part.NESTED, Part.UNKNOWN) or _WORKTREE.fullmatch(inner)
-            if not nested or (os.path.basename(holder) == b".git" and part_of(inner) is Part.UNKNOWN):
-                continue
-        if looks.is_repository(above, after=False) or looks.is_repository(above, after=True):
-            holder = above
-    return holder
+@dataclass(slots=True)
+class _Looks:
+    """The user's files and the task's, asked only whether something is there."""
 
+    effects: Mapping[bytes, Effect]
+    known: dict[tuple[bytes, bool], bool] = field(default_factory=dict[tuple[bytes, bool], bool])
 
-def _kind(directory: bytes, looks: Looks) -> Kind:
-    if looks.is_repository(directory, after=False):
-        return Kind.CHANGED if looks.is_repository(directory, after=True) else Kind.DELETED
-    waiting = any(
-        looks.before(directory + b"/" + name) for name in (b"config", b"hooks", b"refs", b"objects", b"HEAD")
-    )
-    return Kind.SUSPECT if waiting or looks.before(directory + b"/commondir") else Kind.CREATED
+    def there(self, path: bytes, *, after: bool) -> bool:
+        """True if the user has something at the path; `after`: if the task has."""
+        one = self.effects.get(path) if after else None
+        if one is not None:
+            return one.after is not None
+        if after and any(self._is_other(above) for above in _above(path)):
+            return False
+        return os.path.lexists(path)
+
+    def _is_other(self, directory: bytes) -> bool:
+        """True if the task has no directory there, or one where the user has none: nothing shows through."""
+        one = self.effects.get(directory)
+        return one is not None and not all(state and state.is_directory for state in (one.before, one.after))
+
+    def is_repository(self, directory: bytes, *, after: bool) -> bool:
+        """True if git may take the directory for a repository, or for the part of a linked worktree."""
+        key = (directory, after)
+        if key not in self.known:
+            head, objects, refs, common = (
+                self.there(directory + name, after=after)
+                for name in (b"/HEAD", b"/objects", b"/refs", b"/commondir")
+            )
+            self.known[key] = head and ((objects and refs) or common)
+        return self.known[key]
+
+    def holder(self, path: bytes) -> bytes | None:
+        """Return the repository that holds a path: from the outside in, so that a fake in git's files is none."""
+        holder: bytes | None = None
+        for above in (*_above(path), path):
+            if holder is not None:
+                inner = os.fsdecode(above[len(holder) + 1 :])
+                own = part_of(inner) is not Part.NESTED and not _WORKTREE.fullmatch(inner)
+                if own and (part_of(inner) is not Part.UNKNOWN or os.path.basename(holder) == b".git"):
+                    continue
+            if self.is_repository(above, after=False) or self.is_repository(above, after=True):
+                holder = above
+        return holder
+
+    def kind(self, directory: bytes) -> Kind:
+        if self.is_repository(directory, after=False):
+            return Kind.CHANGED if self.is_repository(directory, after=True) else Kind.DELETED
+        waiting = (b"/config", b"/hooks", b"/refs", b"/objects", b"/HEAD", b"/commondir")
+        strange = os.path.basename(directory) != b".git" and any(
+            os.path.dirname(path) == directory and part_of(os.path.basename(os.fsdecode(path))) is Part.UNKNOWN
+            for path in self.effects
+        )
+        there = any(self.there(directory + name, after=False) for name in waiting)
+        return Kind.SUSPECT if there or strange else Kind.CREATED

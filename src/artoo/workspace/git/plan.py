@@ -1,9 +1,9 @@
-"""What a task did to one repository, as data: old and new values of everything that git itself brings over."""
+"""What a task did to one repository, as data: old and new values of everything that git brings over."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,17 +21,16 @@ class _Frozen(BaseModel):
 
 
 class RefChange(_Frozen):
-    """One ref, `HEAD` included, by its printable name. `log`: the reflog that git drops with a deleted ref, as latin-1."""
+    """One ref, `HEAD` included, by its printable name. `group`: what moves only together."""
 
     name: str
     old: str
     new: str
     group: str
-    log: str = ""
 
 
 class IndexChange(_Frozen):
-    """The entries of one path in the index, each as `MODE OBJECT STAGE`. The path is printable."""
+    """The entries of one printable path in the index, each as `MODE OBJECT STAGE`."""
 
     path: str
     old: tuple[str, ...]
@@ -39,7 +38,7 @@ class IndexChange(_Frozen):
 
 
 class StashEntry(_Frozen):
-    """One entry of the stash: the commit, who made it and when (as git writes dates), and its message."""
+    """One entry of the stash. `date` as git writes it."""
 
     commit: str
     name: str
@@ -49,7 +48,7 @@ class StashEntry(_Frozen):
 
 
 class ExtraFile(_Frozen):
-    """A hook or another file of a new repository that git does not make: content as latin-1, permission bits."""
+    """A hook or the like of a new repository: content as latin-1, permission bits."""
 
     inner: str
     content: str
@@ -59,18 +58,19 @@ class ExtraFile(_Frozen):
 class GitAct(_Frozen):
     """What is brought into one repository. `git_dir` and `needs` are printable paths.
 
-    `heads` and `commits`: HEAD and the commit to which it leads, before and after. `pack`: the file with the objects that the user's repository lacks; empty: none. `created`: the task made the
-    repository, and `settings`, `shallow` and `extras` are what it holds besides. `lost`: objects that nothing would
-    name any more. `needs`: files that belong to what is checked out; a directory stands for all below it. `shown`:
-    the change that the user sees, by group.
+    `heads` and `commits`: HEAD and the commit to which it leads, before and after. `pack`: the file with the
+    objects that the user's repository lacks; empty: none. `lost`: objects that nothing would name any more.
+    `needs`: files that belong to what is checked out; a directory stands for all below it. `created`: the task made
+    the repository, with `settings` (keys and values), `shallow` and `extras`. `shown`: the group and the path of
+    each change that the user sees.
     """
 
     task_id: str
     git: str
     git_dir: str
-    object_format: str = "sha1"
-    heads: tuple[str, str] = ("", "")
-    commits: tuple[str, str] = ("", "")
+    object_format: str
+    heads: tuple[str, str]
+    commits: tuple[str, str]
     pack: str = ""
     refs: tuple[RefChange, ...] = ()
     index: tuple[IndexChange, ...] = ()
@@ -80,7 +80,7 @@ class GitAct(_Frozen):
     needs: tuple[str, ...] = ()
     created: bool = False
     settings: tuple[tuple[str, str], ...] = ()
-    shallow: tuple[str, ...] = ()
+    shallow: str = ""
     extras: tuple[ExtraFile, ...] = ()
     shown: tuple[tuple[str, str], ...] = ()
 
@@ -97,25 +97,18 @@ class GitAct(_Frozen):
     @property
     def digest(self) -> str:
         """sha256 (hex) of what would be there and what it would replace; the pack holds nothing more."""
-        return hashlib.sha256(self.model_dump_json(exclude={"pack", "git", "shown"}).encode()).hexdigest()
+        return hashlib.sha256(self.model_dump_json(exclude={"pack", "git"}).encode()).hexdigest()
 
-    def restricted(self, paths: Iterable[str]) -> GitAct | None:
+    def restricted(self, paths: Collection[str]) -> GitAct | None:
         """Return the part of the act that shows as one of these paths, None if it is empty."""
-        chosen = frozenset(paths)
-        groups = {group for group, path in self.shown if path in chosen}
+        groups = {group for group, path in self.shown if path in paths}
         if not groups or self.created:
             return self if groups else None
-        with_checkout = CHECKOUT in groups
-        return self.model_copy(
-            update={
-                "refs": tuple(one for one in self.refs if one.group in groups),
-                "index": self.index if with_checkout else (),
-                "needs": self.needs if with_checkout else (),
-                "stash_old": self.stash_old if STASH in groups else (),
-                "stash_new": self.stash_new if STASH in groups else (),
-                "shown": tuple(one for one in self.shown if one[0] in groups),
-            }
-        )
+        without: dict[str, object] = {"stash_new": self.stash_old} if STASH not in groups else {}
+        without |= {"index": (), "needs": ()} if CHECKOUT not in groups else {}
+        refs = tuple(one for one in self.refs if one.group in groups)
+        shown = tuple(one for one in self.shown if one[0] in groups)
+        return self.model_copy(update={**without, "refs": refs, "shown": shown})
 
 
 def objects_named(values: Iterable[str]) -> tuple[str, ...]:

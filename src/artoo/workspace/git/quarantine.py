@@ -1,29 +1,28 @@
-"""A bare repository of artoo's own, in which the objects of a task are checked and looked at before approval.
+"""A bare repository of artoo's own, in which a task's objects are checked and looked at before approval.
 
-It borrows the user's objects and has none of the user's or the task's settings. The user's repository is not touched.
+It borrows the user's objects, and has no settings of the user or the task. The user's repository stays as it is.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from artoo.workspace.git.run import Git, GitFailed
+from artoo.workspace.git.run import Git
 
-_MOST_COMMITS = 1000
-"""At most so many lost commits are counted: more is the same to the user."""
+MOST_COUNTED = 1_000
+"""At most so many commits are counted: more is the same to the user."""
 
-MOST_NEW_COMMITS = 20_000
-"""Beyond it what commits bring is not judged, and the user is asked."""
+MOST_JUDGED = 20_000
+"""Beyond so many commits what they bring is not judged, and the user is asked."""
 
 ABSENT = "000000"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """What a commit puts at a path. `existed`: something was there before it. Mode 000000: it is deleted."""
 
     path: bytes
@@ -32,114 +31,92 @@ class Entry:
     existed: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Quarantine:
-    """Questions about the user's objects together with the task's."""
+    """Answers questions about the user's objects together with the task's. All methods raise GitFailed, OSError."""
 
-    git: Git
-
-    @classmethod
-    def make(cls, place: Path, user: Git | None, object_format: str, program: str) -> Quarantine:
-        """Make the repository in an empty place. `user`: whose objects are borrowed. Raises GitFailed, OSError."""
+    def __init__(self, place: Path, program: str, object_format: str, user: Git | None) -> None:
+        """Make the repository in a place where nothing is. `user`: whose objects are borrowed."""
         place.mkdir(mode=0o700)
-        git = Git(program, place)
-        git.run("init", "-q", "--template=", f"--object-format={object_format}")
-        (place / "config").write_text(
-            "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n"
-            f"\tobjectformat = {object_format}\n"
-        )
+        self._git = Git(program, place)
+        self._git.run("init", "-q", "--template=", f"--object-format={object_format}")
         if user is not None:
-            objects = user.directory / user.text("rev-parse", "--git-path", "objects")
-            (place / "objects" / "info" / "alternates").write_bytes(_quoted(os.fsencode(objects)) + b"\n")
-            shallow = user.directory / user.text("rev-parse", "--git-path", "shallow")
+            objects, shallow = (
+                user.directory / os.fsdecode(user.run("rev-parse", "--git-path", name).rstrip(b"\n"))
+                for name in ("objects", "shallow")
+            )
+            (place / "objects/info/alternates").write_bytes(_quoted(os.fsencode(objects)) + b"\n")
             if shallow.is_file():
                 shutil.copyfile(shallow, place / "shallow")
-        return cls(git)
 
-    def add(self, pack: Path, tips: Sequence[str], known: Sequence[str]) -> None:
-        """Check every object of a pack, and that everything that the tips need is there. Raises GitFailed."""
+    def add(self, pack: Path) -> None:
+        """Add the objects of a pack after git has checked every one of them."""
         with pack.open("rb") as source:
-            self.git.run("index-pack", "--stdin", "--strict", source=source)
-        self.require_complete(tips, known)
+            self._git.run("index-pack", "--stdin", "--strict", source=source)
 
-    def require_complete(self, tips: Sequence[str], known: Sequence[str]) -> None:
+    def require_complete(self, tips: Iterable[str], known: Iterable[str]) -> None:
         """Raise GitFailed if something that the tips need is missing."""
-        self.git.run("rev-list", "--objects", "--quiet", "--stdin", stdin=_lines(tips, known))
+        self._git.run("rev-list", "--objects", "--quiet", "--stdin", stdin=_lines(tips, known))
 
-    def missing(self, objects: Iterable[str]) -> tuple[str, ...]:
+    def missing(self, objects: Iterable[str]) -> frozenset[str]:
         """Return the objects that are not there."""
-        asked = "".join(f"{one}\n" for one in objects).encode()
-        lines = self.git.run("cat-file", "--batch-check=%(objectname)", stdin=asked).decode().splitlines()
-        return tuple(line.split()[0] for line in lines if line.endswith(" missing"))
+        answer = self._git.run("cat-file", "--batch-check=%(objectname)", stdin=_lines(objects)).decode()
+        return frozenset(line.split()[0] for line in answer.splitlines() if line.endswith(" missing"))
 
-    def follows(self, old: str, new: str) -> bool:
-        """True if `new` is `old` or has it among its ancestors; False too for what is no commit."""
-        try:
-            return old == new or self.git.holds("merge-base", "--is-ancestor", old, new)
-        except GitFailed:
-            return False
-
-    def beyond(self, tips: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-        """Return the commits that the tips reach and `known` does not, newest first, at most 1,000."""
-        return self._commits(tips, known, _MOST_COMMITS)
-
-    def _commits(self, tips: Iterable[str], known: Iterable[str], most: int) -> tuple[str, ...]:
+    def beyond(self, tips: Iterable[str], known: Iterable[str], most: int = MOST_COUNTED) -> tuple[str, ...]:
+        """Return the commits that the tips reach and `known` does not, newest first, at most so many."""
         if not (asked := tuple(tips)):
             return ()
-        answer = self.git.run("rev-list", f"--max-count={most}", "--stdin", stdin=_lines(asked, known))
+        answer = self._git.run("rev-list", f"--max-count={most}", "--stdin", stdin=_lines(asked, known))
         return tuple(answer.decode().split())
+
+    def follows(self, old: str, new: str) -> bool:
+        """True if `new` is `old` or has it among its ancestors."""
+        return not self.beyond([old], [new], 1)
 
     def subject(self, commit: str) -> bytes:
         """Return the first line of a commit's message, shortened."""
-        return self.git.run("log", "-1", "--no-color", "--format=%s", f"{commit}^{{commit}}").strip()[:72]
+        return self._git.run("log", "-1", "--no-color", "--format=%s", commit, "--").strip()[:72]
 
     def tree(self, commit: str) -> dict[bytes, str]:
         """Return what a commit holds, `MODE OBJECT 0` by path as the index says it; nothing for no commit."""
-        if not commit:
-            return {}
-        answer = self.git.run("ls-tree", "-r", "-z", "--full-tree", commit)
-        entries = (entry.partition(b"\t") for entry in answer.split(b"\0") if entry)
-        said = ((path, info.decode().split()) for info, _, path in entries)
-        return {path: f"{mode} {oid} 0" for path, (mode, _, oid) in said}
+        answer = self._git.run("ls-tree", "-r", "-z", "--full-tree", commit) if commit else b""
+        said = (entry.partition(b"\t") for entry in answer.split(b"\0") if entry)
+        return {path: "{0} {2} 0".format(*info.decode().split()) for info, _, path in said}
 
     def brought(self, tips: Iterable[str], known: Iterable[str]) -> tuple[Entry, ...] | None:
-        """Return what each new commit changes against its parents; None: too many commits to be judged."""
-        commits = self._commits(tips, known, MOST_NEW_COMMITS + 1)
-        if len(commits) > MOST_NEW_COMMITS:
+        """Return what new commits change against all their parents; None: there are too many to be judged."""
+        commits = self.beyond(tips, known, MOST_JUDGED + 1)
+        if len(commits) > MOST_JUDGED:
             return None
-        arguments = ("diff-tree", "--stdin", "--no-commit-id", "-r", "-c", "--root", "--raw", "-z", "--no-renames")
-        return tuple(_entries(self.git.run(*arguments, stdin=_lines(commits, ())))) if commits else ()
+        arguments = ("--stdin", "--no-commit-id", "-r", "-c", "--root", "--raw", "-z", "--no-renames")
+        return tuple(_entries(self._git.run("diff-tree", *arguments, stdin=_lines(commits)))) if commits else ()
 
     def difference(self, old: str, new: str) -> tuple[Entry, ...]:
         """Return what differs between two commits."""
-        return tuple(_entries(self.git.run("diff-tree", "-r", "--raw", "-z", "--no-renames", old, new)))
+        return tuple(_entries(self._git.run("diff-tree", "-r", "--raw", "-z", "--no-renames", old, new)))
 
-    def content(self, blob: str) -> bytes:
-        """Return a blob, for example the target of a link."""
-        return self.git.run("cat-file", "blob", blob)[:4096]
+    def link_target(self, blob: str) -> bytes:
+        return self._git.run("cat-file", "blob", blob)[:4096]
 
 
-def _lines(tips: Iterable[str], known: Iterable[str]) -> bytes:
+def _lines(tips: Iterable[str], known: Iterable[str] = ()) -> bytes:
     return "".join((*(f"{one}\n" for one in tips), *(f"^{one}\n" for one in known))).encode()
 
 
 def _entries(answer: bytes) -> Iterator[Entry]:
-    """Read raw lines: `:MODE MODE OID OID STATUS`, with a colon, mode and object more for each further parent."""
+    """Read raw lines, `:MODE MODE OID OID STATUS`; each further parent has a colon, a mode and an object more."""
     parts = iter(answer.split(b"\0"))
-    for said in parts:
-        if not said:
-            continue
-        words = said.decode("ascii").lstrip(":").split()
-        parents = len(said) - len(said.lstrip(b":"))
-        yield Entry(
-            path=next(parts),
-            mode=words[parents],
-            object=words[2 * parents + 1],
-            existed=any(mode != ABSENT for mode in words[:parents]),
-        )
+    for said in filter(None, parts):
+        words = said.decode().lstrip(":").split()
+        parents = said.count(b":")
+        existed = any(mode != ABSENT for mode in words[:parents])
+        yield Entry(next(parts), words[parents], words[2 * parents + 1], existed)
 
 
 def _quoted(path: bytes) -> bytes:
     """Quote a path as git reads it in a list of object directories."""
-    plain = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@ ")
-    return b'"' + b"".join(bytes([one]) if one in plain else b"\\%03o" % one for one in path) + b'"'
+    return (
+        b'"'
+        + b"".join(bytes([one]) if one in b"/._-" or bytes([one]).isalnum() else b"\\%03o" % one for one in path)
+        + b'"'
+    )

@@ -1,0 +1,144 @@
+"""What moved refs mean for the user: what is silent, what is history, and what new commits bring."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from artoo.contracts.changes import printable_path
+from artoo.contracts.settling import ChangeClass
+from artoo.workspace.changes.change_set import JudgePath
+from artoo.workspace.git.plan import SYMBOLIC, RefChange
+from artoo.workspace.git.quarantine import ABSENT, MOST_COUNTED, Entry, Quarantine
+
+HEADS, TAGS, REMOTES = "refs/heads/", "refs/tags/", "refs/remotes/"
+_HIDES = re.compile(r"[A-Z_]*HEAD|stash|-.*|[0-9a-f]{40}|[0-9a-f]{64}")
+_MOST_NAMED = 50
+_SUBMODULE, _LINK = "160000", "120000"
+
+Content = tuple[ChangeClass, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A class and its reason. `label`: what stands in brackets behind the repository's path."""
+
+    label: str
+    change_class: ChangeClass
+    reason: str
+
+    @classmethod
+    def of(cls, label: str, loss: str, content: Content) -> tuple[Meaning, ...]:
+        """Return what a loss (empty: none) and the files of the commits mean, each by its own if both ask."""
+        change_class, reason = content
+        if not loss:
+            return (cls(label, change_class, reason),)
+        lost = cls(label, ChangeClass.HISTORY, loss)
+        return (lost, cls(f"{label}; files", change_class, reason)) if reason else (lost,)
+
+
+@dataclass(frozen=True, slots=True)
+class RefJudge:
+    """Judges the refs of one repository.
+
+    `known`: what the user's refs named before. `names`: all refs. `elsewhere`: branches that are checked out in
+    other worktrees. `top`: the directory of the working files, or the repository's own.
+    """
+
+    quarantine: Quarantine
+    known: Sequence[str]
+    names: Collection[str]
+    elsewhere: Collection[str]
+    top: bytes
+    judge_path: JudgePath
+
+    def meanings(self, one: RefChange) -> tuple[Meaning, ...]:
+        """Return what the change of one ref means."""
+        loss = self.loss(one)
+        judged = one.new and SYMBOLIC not in one.new and not one.name.startswith(REMOTES)
+        content = self.content([one.new], one if one.old else None) if judged else (ChangeClass.SILENT, "")
+        return Meaning.of(self._label(one, loss), loss, content)
+
+    def loss(self, one: RefChange) -> str:
+        """Return why the change needs approval by name; empty for a ref that is new or only moves forward."""
+        forward = bool(one.old and one.new) and SYMBOLIC not in one.old + one.new
+        forward = forward and self.quarantine.follows(one.old, one.new)
+        if one.name == "HEAD":
+            return "" if forward else f"HEAD moves from {_short(one.old)} to {_short(one.new)}"
+        return next((why for holds, why in self._losses(one, forward=forward) if holds), "")
+
+    def _losses(self, one: RefChange, *, forward: bool) -> Iterable[tuple[bool, str]]:
+        is_tag = one.name.startswith(TAGS)
+        return (
+            (not one.new, "it is removed"),
+            (SYMBOLIC in one.old + one.new, "it stands for another ref"),
+            (one.name.startswith(REMOTES), "it records what the remote has"),
+            (not one.name.startswith((HEADS, TAGS, "refs/notes/")), "it may change what git shows"),
+            (not one.old and self._hides(one.name), "its name hides another one"),
+            (is_tag and bool(one.old), "the tag is moved"),
+            (bool(one.old) and not forward, "it is moved to commits that do not follow the old ones"),
+            (one.name in self.elsewhere, "it is checked out in another worktree"),
+        )
+
+    def _hides(self, name: str) -> bool:
+        short = _short(name)
+        return bool(_HIDES.fullmatch(short)) or short in {_short(each) for each in self.names if each != name}
+
+    def _label(self, one: RefChange, loss: str) -> str:
+        name = f"tag {_short(one.name)}" if one.name.startswith(TAGS) else _short(one.name)
+        if not one.new:
+            return f"{name} removed"
+        if SYMBOLIC in one.new:
+            return f"{name} at {_short(one.new)}"
+        new = self.quarantine.beyond([one.new], self.known)
+        if not new:
+            return f"{name} {'moved' if one.old else 'new'}"
+        how = ", new" if not one.old else " rewritten" if loss else ""
+        return f"{name}{how}: {counted(new)}: {printable_path(self.quarantine.subject(new[0]))}"
+
+    def content(self, tips: Sequence[str], moved: RefChange | None = None, staged: Iterable[Entry] = ()) -> Content:
+        """Return the most dangerous class among the files that new commits of the tips bring, and which have it.
+
+        `moved`: the branch that moved there, whose old files are edited and deleted; a new ref replaces none.
+        """
+        brought = self.quarantine.brought(tips, self.known)
+        if brought is None:
+            return ChangeClass.HISTORY, "it brings too many commits to be judged"
+        entries = [one._replace(existed=False) for one in brought if one.mode != ABSENT]
+        if moved is not None and SYMBOLIC not in moved.old and moved.name.startswith((HEADS, "HEAD")):
+            entries += [one for one in self.quarantine.difference(moved.old, moved.new) if one.existed]
+        found: dict[Content, dict[bytes, None]] = {}
+        for entry in (*entries, *staged):
+            content = self._entry(entry)
+            if content[0] is not ChangeClass.SILENT:
+                found.setdefault(content, {})[entry.path] = None
+        if not found:
+            return ChangeClass.SILENT, ""
+        parts = [f"{_listed(paths)} ({why})" for (_, why), paths in found.items()]
+        return min((one for one, _ in found), key=lambda one: one.danger), f"it brings {', '.join(parts)}"
+
+    def _entry(self, entry: Entry) -> Content:
+        if entry.mode == ABSENT:
+            return ChangeClass.DELETION, "is deleted"
+        if entry.mode == _SUBMODULE:
+            return ChangeClass.LINK, "another commit of a submodule"
+        target = self.quarantine.link_target(entry.object) if entry.mode == _LINK else b""
+        return self.judge_path(self.top + b"/" + entry.path, int(entry.mode, 8), entry.existed, target)
+
+
+def counted(commits: Collection[str]) -> str:
+    """Return how many commits there are, in words."""
+    if len(commits) >= MOST_COUNTED:
+        return f"{MOST_COUNTED:,} commits or more"
+    return f"{len(commits)} commit{'s' * (len(commits) != 1)}"
+
+
+def _short(name: str) -> str:
+    bare = name.removeprefix(SYMBOLIC)
+    return next((bare.removeprefix(kind) for kind in (HEADS, TAGS, REMOTES) if bare.startswith(kind)), bare)
+
+
+def _listed(paths: Collection[bytes]) -> str:
+    shown = [printable_path(one) for one in list(paths)[:_MOST_NAMED]]
+    return ", ".join(shown) + (f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else "")
