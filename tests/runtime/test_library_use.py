@@ -477,6 +477,20 @@ async def test_what_still_runs_at_the_end_is_stopped_and_told(config: Config, tm
     assert (call.status, call.process) == (CallStatus.OK, "p1")
 
 
+async def test_a_server_that_a_shell_left_behind_is_named(config: Config, tmp_path: Path) -> None:
+    """Its command has ended with 0; at the task's end it still runs, and the result says that it was stopped."""
+    script = {
+        "Plan": [PLAN],
+        "ExecutorStep": [
+            with_body({"tool": "shell"}, "nohup sleep 300 >/dev/null 2>&1 &\necho started"),
+            {"tool": "answer", "input": "It has started.", "sources": [1]},
+        ],
+    }
+    async with Artoo(config, environ={}, model=ScriptedModel(script)) as artoo:
+        result = await artoo.run("Start it.", options=options(tmp_path))
+    assert StoppedAtEnd(commands=("sleep 300",)) in result.facts
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [

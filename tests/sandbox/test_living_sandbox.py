@@ -9,7 +9,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,8 @@ from living import World, as_plain_user, until
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.workspace import CommandLimits, SandboxLimits
+from artoo.sandbox.backends import bubblewrap
+from artoo.sandbox.limits.cgroup import Group
 from artoo.sandbox.protocols import Layer
 
 _HERE = Path(__file__).parent
@@ -338,6 +343,67 @@ async def test_a_check_runs_over_the_workspace_and_leaves_nothing(world: World) 
             assert await once.says("ls; cat b; echo check > c; rm b; ls") == "b\ntask\nc\n"
         assert await commands.says("ls") == "b\n"
     assert sorted(os.listdir(world.upper / "project")) == ["a", "b"]
+
+
+async def test_a_check_shows_the_tasks_tmp_and_keeps_nothing_in_it(world: World) -> None:
+    """Files of the task's /tmp are there; what the check writes there is gone with it."""
+    over = Layer(world.home, below=(world.upper,))
+    async with world.sandbox() as commands:
+        await commands.bash("echo task > /tmp/a")
+        change = partial(replace, layers=(over,), scratch_is_shared=True)
+        async with world.sandbox(change) as once:
+            assert await once.says("cat /tmp/a /var/tmp/a; echo check > /tmp/b; rm /tmp/a") == "task\ntask\n"
+        assert await commands.says("cat /tmp/a; ls /tmp/b 2>&1 || true") == (
+            "task\nls: cannot access '/tmp/b': No such file or directory\n"
+        )
+
+
+async def test_no_link_leads_the_mounts_of_a_check_outside(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of the task puts links in the way when everything was looked at and bubblewrap starts."""
+    outside = world.home.with_name("outside")
+    outside.mkdir()
+    secret = world.home / "settings" / "inner" / "secret"
+    secret.mkdir(parents=True)
+    seen = Path("/tmp") / world.home.relative_to("/tmp").parts[0]  # the test's home lies in /tmp
+    in_home, in_tmp = world.upper / "settings", world.task / "tmp" / seen.name
+
+    class Swapping(Group):
+        def joining(self, argv: Sequence[str]) -> tuple[str, ...]:
+            for place in (in_home, in_tmp):
+                if place.exists():
+                    place.rename(f"{place}.moved")
+                place.symlink_to(f"/../oldroot{outside}")
+            return tuple(argv)
+
+    async def swapping(*_: object) -> Group:
+        return Swapping(world.task / "no-group")
+
+    over = Layer(world.home, below=(world.upper,))
+    async with world.sandbox() as commands:
+        await commands.bash("touch ~/settings/new")
+        monkeypatch.setattr(bubblewrap, "open_group", swapping)
+        change = partial(replace, layers=(over,), scratch_is_shared=True, hide=(secret,))
+        async with world.sandbox(change) as once:
+            assert await once.says("ls ~/settings/inner; ls ~/settings/inner/secret; pwd") == (
+                f"secret\n{world.project}\n"
+            )
+    assert os.listdir(outside) == []
+
+
+def test_sandboxes_that_start_at_once_keep_their_directories(tmp_path: Path) -> None:
+    """None takes the directory of another for one that a killed process left; those go."""
+    base = tmp_path / "sandboxes"
+    (base / "left" / "upper-0").mkdir(parents=True)
+
+    def start(_: int) -> None:
+        for _ in range(10):
+            place = bubblewrap.make_place(base)
+            (place.path / "upper-0").mkdir()
+            place.remove()
+
+    with ThreadPoolExecutor(16) as starts:
+        list(starts.map(start, range(16)))
+    assert os.listdir(base) == []
 
 
 async def test_a_socket_listens_inside(world: World) -> None:

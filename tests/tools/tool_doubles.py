@@ -92,6 +92,9 @@ class PlainProcess:
         piece = bytes(self.both[offset : offset + limit])
         return piece, offset + len(piece)
 
+    async def background(self) -> tuple[str, ...]:
+        return ()
+
     async def wait(self, seconds: float | None = None) -> Ended | None:
         try:
             async with asyncio.timeout(seconds):

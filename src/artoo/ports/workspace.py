@@ -136,6 +136,10 @@ class Process(Protocol):
         """
         ...
 
+    async def background(self) -> tuple[str, ...]:
+        """Return the commands that it left running in the background when it ended, and that still run."""
+        ...
+
     async def wait(self, seconds: float | None = None) -> Ended | None:
         """Wait until it has ended, at most `seconds`. Return None if it still runs; cancelling stops nothing."""
         ...

@@ -66,6 +66,7 @@ class _WithProcesses:
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
         """See Settling."""
+        left = [each for one in self.shared.workspace.processes for each in await one.background()]
         stopped = await self.shared.workspace.stop_processes()
         commands = {one.id: one for one in self.shared.processes.all}
         await self.shared.changes.discard_snapshots()
@@ -73,8 +74,9 @@ class _WithProcesses:
         tracked = [commands[each.id] for each in stopped if each.id in commands]
         kept = [one for one in tracked if one.command.keep]
         started = await self.left_running.started(kept, settled, ending, questions)
-        ended = (in_a_line(one.command.text) for one in tracked if one.id not in started)
-        return settled.model_copy(update={"stopped": tuple(ended), "running": tuple(started.values())})
+        ended = [one.command.text for one in tracked if one.id not in started]
+        told = tuple(in_a_line(text) for text in (*ended, *left))
+        return settled.model_copy(update={"stopped": told, "running": tuple(started.values())})
 
     async def settle_live(self) -> tuple[str, ...]:
         """See Settling."""

@@ -29,7 +29,9 @@ class Layout:
     """Everything that a sandbox is made of.
 
     `layers` for backends with an overlay, `copies` (real directory to its copy) for those without. `scratch` is the
-    directory that commands see as /tmp and /var/tmp. `hide` adds paths out of reach. `artoo_home` is always hidden.
+    directory that commands see as /tmp and /var/tmp. `scratch_is_shared`: another sandbox works in it, so its
+    content is seen and what is written there is thrown away. `hide` adds paths out of reach. `artoo_home` is always
+    hidden.
     """
 
     task_id: str
@@ -38,6 +40,7 @@ class Layout:
     scratch: Path
     layers: tuple[Layer, ...] = ()
     copies: tuple[tuple[Path, Path], ...] = ()
+    scratch_is_shared: bool = False
     hide: tuple[Path, ...] = ()
     limits: SandboxLimits = field(default_factory=SandboxLimits)
 

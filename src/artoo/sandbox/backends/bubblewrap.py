@@ -120,11 +120,11 @@ class BubblewrapBackend:
 
     def _launch(self, layout: Layout, group: Group | None) -> Launched:
         """Start bubblewrap, which starts the supervisor. Blocking."""
-        place = _make_place(layout.artoo_home / "sandboxes")
+        place = make_place(layout.artoo_home / "sandboxes")
         opened = ExitStack()
         try:
             plan = MountPlan.of(layout, place.path, MountTable.read())
-            env = lay_git_extract(layout.roots, layout.scratch, "/tmp")
+            env = lay_git_extract(layout.roots, plan.scratch, "/tmp")
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             opened.callback(theirs.close)
             complaints = os.memfd_create("artoo-complaints")
@@ -159,8 +159,7 @@ class BubblewrapBackend:
             raise
         finally:
             opened.close()
-        written = (*plan.written, layout.scratch)
-        return Launched(process, ours, complaints, place, plan.unseen, env, written)
+        return Launched(process, ours, complaints, place, plan.unseen, env, plan.written)
 
     def _isolation(self) -> Iterator[str]:
         yield from ("--new-session", "--as-pid-1", "--unshare-pid", "--unshare-ipc", "--unshare-net")
@@ -354,7 +353,7 @@ class Place:
         os.close(self.lock)
 
 
-def _make_place(base: Path) -> Place:
+def make_place(base: Path) -> Place:
     """Make a directory for a sandbox, and remove those that sandboxes of killed processes left.
 
     Raises SandboxError.
@@ -362,11 +361,17 @@ def _make_place(base: Path) -> Place:
     path = base / uuid.uuid4().hex
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for leftover in base.iterdir():
-            with suppress(OSError):
-                Place(leftover, _locked(leftover)).remove()
-        path.mkdir(mode=0o700)
-        return Place(path, _locked(path))
+        # Held until the new directory is locked: another start would take it for a leftover.
+        starting = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(starting, fcntl.LOCK_EX)
+            for leftover in base.iterdir():
+                with suppress(OSError):
+                    Place(leftover, _locked(leftover)).remove()
+            path.mkdir(mode=0o700)
+            return Place(path, _locked(path))
+        finally:
+            os.close(starting)
     except OSError as error:
         raise SandboxError(
             f"{path} cannot be made: {error.strerror}; free space or check its permissions"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,8 +85,14 @@ class MountPlan:
 
     @property
     def written(self) -> tuple[Path, ...]:
-        """The upper directories, once `arguments` has made those that are thrown away."""
-        return tuple(layer.upper or self.place / f"upper-{n}" for n, layer in enumerate(self.layout.layers))
+        """Where commands write: the upper directories, and the private /tmp."""
+        uppers = (layer.upper or self.place / f"upper-{n}" for n, layer in enumerate(self.layout.layers))
+        return (*uppers, self.scratch)
+
+    @property
+    def scratch(self) -> Path:
+        """The directory that holds what commands write to /tmp."""
+        return self.place / "upper-tmp" if self.layout.scratch_is_shared else self.layout.scratch
 
     def arguments(self) -> Iterator[str]:
         """Yield bubblewrap's arguments, and make the directories that they name. Raises OSError (disk full)."""
@@ -95,9 +101,12 @@ class MountPlan:
         memory = min(_SHARED_MEMORY, layout.limits.memory_bytes)
         yield from ("--perms", "1777", "--size", str(memory), "--tmpfs", "/dev/shm")
         yield from ("--remount-ro", "/dev", "--remount-ro", "/proc", "--tmpfs", "/run")
+        shown = str(layout.scratch)
+        if layout.scratch_is_shared:
+            shown = yield from self._shared_scratch()
         for private in _TEMPORARY:
             if os.path.isdir(private):
-                yield from ("--bind", str(layout.scratch), private)
+                yield from ("--bind", shown, private)
         roots = PathSet(str(layer.root) for layer in layout.layers)
         for path in self.bound:
             if not roots.cover(path):
@@ -113,6 +122,16 @@ class MountPlan:
                 yield from ("--ro-bind-try", path, path)
         yield from self._covers()
         yield from ("--remount-ro", "/run")
+
+    def _shared_scratch(self) -> Generator[str, None, str]:
+        """Mount an overlay over the /tmp in which another sandbox works, and return where.
+
+        The ways to mount points lie in its upper directory, so no process outside can put a link in them.
+        """
+        upper, work, over = self._make("upper-tmp", mode=0o1777), self._make("work-tmp"), self._make("over-tmp")
+        os.chmod(upper, 0o1777)  # mkdir leaves out bits of the umask
+        yield from ("--overlay-src", str(self.layout.scratch), "--overlay", upper, work, f"/../oldroot{over}")
+        return over
 
     def _overlay(self, number: int, layer: Layer) -> Iterator[str]:
         """Mount an overlay over a root.
@@ -131,20 +150,32 @@ class MountPlan:
             yield from ("--tmpfs", f"/../oldroot{void}", "--overlay-src", void, "--overlay-src", root)
             yield from ("--ro-overlay", f"/../oldroot{footing}")
             lowest = footing
-        for source in (lowest, *map(str, reversed(layer.below))):
+        ways = [self._ways(number, layer)] if layer.below else []
+        for source in (lowest, *map(str, reversed(layer.below)), *ways):
             yield from ("--overlay-src", source)
         over = self._make(f"over-{number}")
         yield from ("--overlay", upper, work, f"/../oldroot{over}", "--bind", over, root)
+
+    def _ways(self, number: int, layer: Layer) -> str:
+        """Make a layer that holds the ways to the mount points inside an overlay, and return it.
+
+        The layers below it belong to a sandbox that may live. Its processes could put a link in such a way while
+        bubblewrap follows it, and bubblewrap would make directories outside.
+        """
+        ways, root = self._make(f"ways-{number}"), str(layer.root)
+        below = (*map(str, layer.below), root)
+        for path in (*self.bound, *self.covered, *(str(inner.root) for inner in self.layout.layers)):
+            kind = self._kind_inside(path) if path.startswith(f"{root}/") else ""
+            if kind:
+                _lay_way(ways, path[len(root) + 1 :].split("/"), kind, below)
+        return ways
 
     def _upper(self, number: int, layer: Layer) -> tuple[str, str]:
         """Return the upper and the work directory of a layer, throw-away ones if it has none."""
         if layer.upper is not None and layer.work is not None:
             return str(layer.upper), str(layer.work)
         upper, work = self._make(f"upper-{number}"), self._make(f"work-{number}")
-        seen = layer.root.stat()
-        with suppress(PermissionError):
-            os.chown(upper, seen.st_uid, seen.st_gid)
-        os.chmod(upper, stat.S_IMODE(seen.st_mode))
+        _copy_rights(layer.root.stat(), upper)
         return upper, work
 
     def _covers(self) -> Iterator[str]:
@@ -186,12 +217,9 @@ class MountPlan:
         private = next((place for place in _TEMPORARY if path.startswith(f"{place}/")), None)
         if private is None:
             return
-        place = str(self.layout.scratch)
-        *parents, last = path[len(private) + 1 :].split("/")
-        for name in parents:
-            place = f"{place}/{name}"
-            _require(place, "directory")
-        _require(f"{place}/{last}", "directory" if os.path.isdir(path) else "file")
+        below = (str(self.layout.scratch),) if self.layout.scratch_is_shared else ()
+        kind = "directory" if os.path.isdir(path) else "file"
+        _lay_way(str(self.scratch), path[len(private) + 1 :].split("/"), kind, below)
 
     def _make(self, name: str, mode: int = 0o700) -> str:
         made = self.place / name
@@ -199,16 +227,32 @@ class MountPlan:
         return str(made)
 
 
-def _require(place: str, kind: str) -> None:
-    """Make an empty directory or file, unless there is one."""
-    if _kind(place) == kind:
-        return
-    if os.path.lexists(place):
-        os.rename(place, f"{place}.moved-{uuid.uuid4().hex}")
-    if kind == "directory":
+def _lay_way(top: str, names: list[str], kind: str, below: tuple[str, ...]) -> None:
+    """Make a mount point in the directory `top`, and real directories on the way to it.
+
+    Directories that an overlay merges with those in `below` get their modes and owners.
+    """
+    for depth in range(1, len(names) + 1):
+        way = "/".join(names[:depth])
+        place = f"{top}/{way}"
+        wanted = kind if depth == len(names) else "directory"
+        if _kind(place) == wanted:
+            continue
+        if os.path.lexists(place):
+            os.rename(place, f"{place}.moved-{uuid.uuid4().hex}")
+        if wanted == "file":
+            os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+            return
         os.mkdir(place)
-    else:
-        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+        seen = next((f"{layer}/{way}" for layer in below if _kind(f"{layer}/{way}") == "directory"), None)
+        if seen is not None:
+            _copy_rights(os.lstat(seen), place)
+
+
+def _copy_rights(seen: os.stat_result, place: str) -> None:
+    with suppress(PermissionError):  # another user's directory: a plain user shows it as their own
+        os.chown(place, seen.st_uid, seen.st_gid)
+    os.chmod(place, stat.S_IMODE(seen.st_mode))
 
 
 def _merged_kind(uppers: Iterable[str], root: str, names: list[str]) -> str:

@@ -105,6 +105,13 @@ class SandboxProcess:
         """See Process."""
         return self._output.read(offset, limit)
 
+    async def background(self) -> tuple[str, ...]:
+        """See Process."""
+        if self._left:
+            with suppress(SandboxError):  # a sandbox that has ended runs nothing
+                self._left = await self._client.processes_of(self._id)
+        return tuple(each.rpartition(" (pid ")[0] or each for each in self._left)
+
     async def wait(self, seconds: float | None = None) -> Ended | None:
         """See Process."""
         if self._ended is None:
@@ -129,6 +136,7 @@ class SandboxProcess:
     async def stop(self, grace_seconds: float = 2.0) -> Ended:
         """See Process. What the command left running in the background is ended, too."""
         await self._end("stopped", grace_seconds)
+        await self._until_gone(_KILLED_SECONDS)
         return await self._wait_for_end()
 
     async def end_at_limit(self, status: EndStatus, note: str) -> None:
@@ -263,15 +271,18 @@ class SandboxProcess:
         if grace_seconds > 0 and (not self.exited or self._left):
             await self._client.signal(self._id, signal.SIGTERM)
             await self._client.signal(self._id, signal.SIGCONT)  # a stopped process would not see the first
-            until = time.monotonic() + grace_seconds
-            with suppress(TimeoutError):
-                async with asyncio.timeout(grace_seconds):
-                    await self._exited.wait()
-            while time.monotonic() < until and self._left:
-                self._left = await self._client.processes_of(self._id)
-                await asyncio.sleep(_LOOK_SECONDS if self._left else 0)
+            await self._until_gone(grace_seconds)
         if not self.exited or self._left:
             await self._client.signal(self._id, signal.SIGKILL)
+
+    async def _until_gone(self, seconds: float) -> None:
+        """Wait until neither the command nor a process that it left running lives, at most so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._exited.wait()
+                while self._left:
+                    self._left = await self._client.processes_of(self._id)
+                    await asyncio.sleep(_LOOK_SECONDS if self._left else 0)
 
     async def _wait_for_end(self) -> Ended:
         ended = await self.wait(_KILLED_SECONDS)
