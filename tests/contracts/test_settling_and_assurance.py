@@ -69,11 +69,13 @@ def test_a_check_that_was_replaced_decides_nothing_alone() -> None:
 
 
 def test_what_takes_effect_unasked() -> None:
-    """What is silent; ordinary edits too; nothing. No mode covers anything more dangerous."""
+    """Silent changes; ordinary edits too; nothing; edits at every turn; everything but what is elsewhere."""
     assert [mode.unasked for mode in ApplyMode] == [
         {ChangeClass.SILENT},
         {ChangeClass.SILENT, ChangeClass.EDIT},
         set(),
+        {ChangeClass.SILENT, ChangeClass.EDIT},
+        set(ChangeClass) - {ChangeClass.ELSEWHERE},
     ]
 
 

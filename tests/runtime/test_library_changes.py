@@ -147,7 +147,7 @@ async def test_edits_may_be_trusted_and_a_check_holds(project: Path) -> None:
 
 def test_a_mode_that_there_is_not_is_refused() -> None:
     """Also for callers without a type checker."""
-    with pytest.raises(ConfigurationError, match="not one of: new, edits, ask"):
-        RunOptions(apply="all")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigurationError, match="not one of: new, edits, ask, live, all"):
+        RunOptions(apply="everything")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigurationError, match="a check is empty"):
         RunOptions(checks=(" ",))
