@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Generator, Mapping, Sequence
@@ -108,7 +107,7 @@ class Task:
         self, argv: Sequence[str], cwd: Path, *, stdin: bytes | None = None, scratch: Path | None = None
     ) -> Ended:
         """Run a command where the task's files are; `/tmp` of scripts is the scratch directory."""
-        words = [re.sub(r"(?<=[<>])/tmp/", f"{scratch}/", word) for word in argv]
+        words = [word.replace("/tmp/artoo-git", f"{scratch}/artoo-git") for word in argv]
         with self._in_place(self.inside):
             done = subprocess.run(words, cwd=cwd, input=stdin, capture_output=True, check=False)
         err = Captured(done.stderr, b"", len(done.stderr))

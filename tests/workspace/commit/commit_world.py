@@ -50,8 +50,8 @@ class CommitWorld:
         """Let a task change the project, and apply that."""
         return apply(self.work(change), task_id=task, undo_home=self.undo_home, note=note)
 
-    def apply_effects(self, effects: list[Effect]) -> ApplyReport:
-        return apply(effects, task_id=TASK, undo_home=self.undo_home)
+    def apply_effects(self, effects: list[Effect], *, share: bool = False) -> ApplyReport:
+        return apply(effects, task_id=TASK, undo_home=self.undo_home, share=share)
 
     def tree(self, *, times: bool = False, inodes: bool = False) -> Tree:
         return tree(self.project, times=times, inodes=inodes)

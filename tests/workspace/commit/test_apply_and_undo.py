@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from commit_world import TASK, CommitWorld, tree
 from scenes import change, fill
 
@@ -26,3 +28,18 @@ def test_apply_makes_the_tree_and_undo_restores_it(world: CommitWorld) -> None:
     assert {name for name, entry in world.tree(inodes=True).items() if entry != inodes[name]} == {"over2", "twin"}
     assert (world.project / "removed").stat().st_mtime_ns == removed
     assert world.records() == []
+
+
+def test_files_are_shared_with_a_workspace_that_is_deleted_afterwards(world: CommitWorld) -> None:
+    """Nothing is copied then; but for a file with an attribute of overlayfs, which is not the user's."""
+    world.begin(fill)
+    before = world.tree(times=True)
+    effects = world.work(change)
+    os.setxattr(world.made / "over", "user.overlay.origin", b"x")
+    assert world.apply_effects(effects, share=True).applied
+    assert world.tree(times=True) == tree(world.made, times=True)
+    shared = {name for name in ("over", "tree", "again/a") if (world.project / name).samefile(world.made / name)}
+    assert shared == {"tree", "again/a"}
+    assert os.listxattr(world.project / "over") == []
+    assert undo(world.artoo_home, TASK).refused == ()
+    assert world.tree(times=True) == before

@@ -69,11 +69,11 @@ def now(world: CommitWorld) -> Tree:
     return world.tree(times=True)
 
 
-def one_death_of_apply(scene: Scene, fuse: int, *, second: int = 0) -> bool:
+def one_death_of_apply(scene: Scene, fuse: int, *, second: int = 0, share: bool = False) -> bool:
     """Return True if the process came to its end. `second`: the recovery is killed too, at this change."""
     world = scene.fresh()
     effects = world.work(change)
-    ended = killed(lambda: world.apply_effects(effects), fuse)
+    ended = killed(lambda: world.apply_effects(effects, share=share), fuse)
     done = any(record.done for record in records_of(world.undo_home, TASK))
     if second:
         killed(lambda: recover(world.artoo_home), second)
@@ -83,7 +83,8 @@ def one_death_of_apply(scene: Scene, fuse: int, *, second: int = 0) -> bool:
     assert recover(world.artoo_home).undone == ()
     if not done:
         assert world.records() == []
-        assert world.apply_effects(effects).applied
+        assert tree(world.made, times=True) == scene.after
+        assert world.apply_effects(effects, share=share).applied
         assert now(world) == scene.after
     assert undo(world.artoo_home, TASK).refused == ()
     assert now(world) == scene.before
@@ -122,10 +123,11 @@ def matrix(one: Callable[[int], bool], stride: int, offset: int = 1) -> None:
     raise AssertionError("it never came to its end")
 
 
+@pytest.mark.parametrize("share", [False, True])
 @pytest.mark.parametrize("stride", [13, pytest.param(1, marks=pytest.mark.torture)])
-def test_apply_killed_anywhere_is_all_old_or_all_new(scene: Scene, stride: int) -> None:
-    """Afterwards it can be applied, and undone."""
-    matrix(lambda fuse: one_death_of_apply(scene, fuse), stride)
+def test_apply_killed_anywhere_is_all_old_or_all_new(scene: Scene, stride: int, share: bool) -> None:
+    """The task's files are as before; afterwards they can be applied, and undone."""
+    matrix(lambda fuse: one_death_of_apply(scene, fuse, share=share), stride)
 
 
 @pytest.mark.parametrize("stride", [29, pytest.param(1, marks=pytest.mark.torture)])

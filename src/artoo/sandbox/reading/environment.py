@@ -1,49 +1,21 @@
 """Build the environment of a command: an allow-list of the user's variables, and settings that keep programs quiet.
 
 A list of secret names is never complete (`MYSQL_PWD`, `SSHPASS`, a connection string under any name). A variable
-therefore passes only if its name is known to say where programs are or how they behave, and its value holds no
-credential.
+therefore passes only if its name is known to say where programs are or how they behave (`passed_variables.txt`),
+and its value holds no credential.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Command
 from artoo.redaction import holds_secret
 
-_PASSED = re.compile(
-    # who and where
-    r"PATH|USER|LOGNAME|SHELL|HOSTNAME|PWD|OLDPWD|LANG|LANGUAGE|LC_[A-Z]+|TZ|COLUMNS|LINES|EDITOR|VISUAL|COLORTERM"
-    r"|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|CI|SOURCE_DATE_EPOCH|DEBIAN_FRONTEND|XDG_(CONFIG|DATA|STATE)_HOME"
-    r"|XDG_(DATA|CONFIG)_DIRS|MANPATH|INFOPATH|TERMINFO|TERMINFO_DIRS|NIX_PATH|NIX_PROFILES"
-    # languages and their tools
-    r"|PYTHON(PATH|HOME|UTF8|IOENCODING|HASHSEED|UNBUFFERED|DONTWRITEBYTECODE|WARNINGS|OPTIMIZE|NOUSERSITE|USERBASE)"
-    r"|VIRTUAL_ENV|CONDA_(PREFIX|DEFAULT_ENV|EXE|PYTHON_EXE)|PYENV_(ROOT|VERSION)|PIPX_(HOME|BIN_DIR)|UV_(PYTHON|TOOL_DIR)"
-    r"|NODE_(PATH|ENV|VERSION)|NVM_(DIR|BIN|INC)|VOLTA_HOME|BUN_INSTALL|DENO_(DIR|INSTALL)|PNPM_HOME|COREPACK_HOME"
-    r"|GO(PATH|ROOT|BIN|OS|ARCH|FLAGS|WORK|TOOLCHAIN|CACHE|MODCACHE|111MODULE)|CGO_ENABLED|CARGO_HOME|CARGO_TARGET_DIR"
-    r"|RUSTUP_(HOME|TOOLCHAIN)|RUSTFLAGS|RUST_BACKTRACE|JAVA_HOME|JDK_HOME|M2_HOME|MAVEN_HOME|GRADLE_HOME|KOTLIN_HOME"
-    r"|ANDROID_(HOME|SDK_ROOT|NDK_HOME)|SDKMAN_DIR|RBENV_(ROOT|VERSION)|GEM_(HOME|PATH)|RUBYLIB|RUBYOPT|BUNDLE_GEMFILE"
-    r"|ASDF_(DIR|DATA_DIR)|PERL5LIB|PERL_(LOCAL_LIB_ROOT|MB_OPT|MM_OPT)|R_(HOME|LIBS|LIBS_USER)|JULIA_DEPOT_PATH"
-    r"|DOTNET_ROOT|DOTNET_CLI_TELEMETRY_OPTOUT|LUA_(PATH|CPATH)|GHCUP_INSTALL_BASE_PREFIX"
-    # building
-    r"|CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|FC|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|FFLAGS|LIBS|ARFLAGS|MAKEFLAGS|MAKE"
-    r"|ARCHFLAGS|MACOSX_DEPLOYMENT_TARGET|SDKROOT|DEVELOPER_DIR|PKG_CONFIG(_PATH|_LIBDIR)?|LD_LIBRARY_PATH|LIBRARY_PATH"
-    r"|C_INCLUDE_PATH|CPATH|CPLUS_INCLUDE_PATH|ACLOCAL_PATH|CMAKE_(PREFIX_PATH|GENERATOR|BUILD_TYPE|BUILD_PARALLEL_LEVEL)"
-    r"|OMP_NUM_THREADS|MKL_NUM_THREADS|OPENBLAS_NUM_THREADS|CUDA_(HOME|PATH|VISIBLE_DEVICES)|HIP_VISIBLE_DEVICES"
-    # where packages come from, and whom to believe: addresses, unless they hold a name and a password
-    r"|PIP_(INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|CERT|FIND_LINKS|NO_INDEX|DEFAULT_TIMEOUT|DISABLE_PIP_VERSION_CHECK"
-    r"|CONFIG_FILE|ROOT_USER_ACTION|BREAK_SYSTEM_PACKAGES)|UV_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_INDEX|INDEX|NATIVE_TLS"
-    r"|LINK_MODE)|npm_config_(registry|cafile|strict_ssl)|NPM_CONFIG_(REGISTRY|CAFILE|STRICT_SSL)|GO(PROXY|SUMDB|NOSUMDB)"
-    r"|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NODE_EXTRA_CA_CERTS|GIT_SSL_CAINFO"
-    # a name for commits, and where repositories are looked for
-    r"|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|GIT_CONFIG_NOSYSTEM|EMAIL"
-    r"|GIT_(CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM)"
-)
 _ACROSS, _CEILINGS = "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CEILING_DIRECTORIES"
 _WITH_CREDENTIALS = re.compile(r"://[^/\s]*@")
 
@@ -75,10 +47,16 @@ and `import pytest` takes 600 ms instead of 130. Sanitizers look for leaks by `p
 (`seccomp`), and fail where they cannot."""
 
 
+@cache
+def _passed() -> re.Pattern[str]:
+    lines = Path(__file__).with_name("passed_variables.txt").read_text("ascii").splitlines()
+    return re.compile("|".join(name for line in lines if not line.startswith("#") for name in line.split()))
+
+
 @lru_cache(maxsize=512)
 def passes(name: str, value: str) -> bool:
     """True if commands may see a variable of the user's."""
-    return bool(_PASSED.fullmatch(name)) and not _WITH_CREDENTIALS.search(value) and not holds_secret(value)
+    return bool(_passed().fullmatch(name)) and not _WITH_CREDENTIALS.search(value) and not holds_secret(value)
 
 
 def cleaned(outer: Mapping[str, str], roots: Roots, command: Command) -> dict[str, str]:

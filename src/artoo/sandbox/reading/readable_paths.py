@@ -16,42 +16,9 @@ from pathlib import Path
 from artoo.ports.sandbox import Roots
 from artoo.sandbox.reading.readable_settings import harmless_settings
 
-PROGRAMS = (
-    ".local/bin",
-    ".local/include",
-    ".local/lib",
-    ".local/lib64",
-    ".local/share/man",
-    ".local/share/pipx/venvs",
-    ".local/share/uv/python",
-    ".local/share/uv/tools",
-    ".asdf",
-    ".bun/bin",
-    ".bun/install/global",
-    ".cargo/bin",
-    ".cargo/registry",
-    ".deno/bin",
-    ".dotnet/tools",
-    ".gem/ruby",
-    ".ghcup/bin",
-    ".ghcup/ghc",
-    ".juliaup/bin",
-    ".m2/repository",
-    ".nodenv",
-    ".npm-global",
-    ".nvm",
-    ".pyenv",
-    ".rbenv",
-    ".rustup/settings.toml",
-    ".rustup/toolchains",
-    ".sdkman/candidates",
-    ".volta/bin",
-    ".volta/tools",
-    ".yarn/bin",
-    "Library/Python",
-    "snap/bin",
-)
-"""Where programs and libraries are installed for one person: nothing there is a person's own writing."""
+_LISTED = Path(__file__).with_name("program_places.txt").read_text("ascii").splitlines()
+PROGRAMS = tuple(line for line in _LISTED if not line.startswith("#"))
+"""Where programs and libraries are installed for one person, below the home."""
 
 _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "sbin", "share/man")
 """What belongs to an installation whose `bin` is on the PATH."""

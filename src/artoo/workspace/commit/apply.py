@@ -27,11 +27,19 @@ from artoo.workspace.git.act import GitAct, move
 
 
 def apply(
-    effects: Sequence[Effect], git_acts: Sequence[GitAct] = (), *, task_id: str, undo_home: Path, note: str = ""
+    effects: Sequence[Effect],
+    git_acts: Sequence[GitAct] = (),
+    *,
+    task_id: str,
+    undo_home: Path,
+    note: str = "",
+    share: bool = False,
 ) -> ApplyReport:
     """Apply effects and git's operations, all or nothing; with conflicts nothing. Blocking.
 
-    The new versions are copied from the effects' sources, which stay as they are. `note` is kept with the record.
+    The new versions are copied from the effects' sources, which stay as they are. `share`: the caller deletes the
+    sources after a success, so they may be hard-linked instead. `note` is kept with the record.
+
     Raises SandboxError if the system refuses: then everything is as before, or will be after the next start.
     """
     refuse_unsupported(effects)
@@ -44,7 +52,7 @@ def apply(
             if conflicts:
                 return ApplyReport(applied=False, conflicts=tuple(conflicts))
             record = Record.begin(undo_home, task_id)
-            manifest = _commit(record, effects, steps, git_acts, note)
+            manifest = _commit(record, effects, steps, git_acts, note, share=share)
             conflicts = _carry_out(record, manifest)
         except OSError as error:
             raise SandboxError(f"the changes could not be applied ({error}); everything is as before") from error
@@ -54,7 +62,13 @@ def apply(
 
 
 def _commit(
-    record: Record, effects: Sequence[Effect], steps: Sequence[Step], git_acts: Sequence[GitAct], note: str
+    record: Record,
+    effects: Sequence[Effect],
+    steps: Sequence[Step],
+    git_acts: Sequence[GitAct],
+    note: str,
+    *,
+    share: bool,
 ) -> Manifest:
     """Make everything ready, and write the manifest. Raises OSError, SandboxError; then nothing is left of it."""
     try:
@@ -70,7 +84,7 @@ def _commit(
         if beside := tuple(step for step in steps if is_beside(record, step)):
             record.write(STAGING, manifest.model_copy(update={"steps": beside}))
         with writable(manifest.opened if beside else ()):
-            steps = prepare(record, steps, effects)
+            steps = prepare(record, steps, effects, share=share)
         manifest = manifest.model_copy(update={"steps": tuple(steps)})
         sync(to_sync_first(record, manifest))
         record.write(MANIFEST, manifest)

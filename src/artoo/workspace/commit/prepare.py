@@ -23,7 +23,7 @@ from artoo.workspace.commit.atomic_rename import Place
 from artoo.workspace.commit.dirfd_ops import SYNC_ONE_BY_ONE, Walker, copy, digest_at, link, mount_of, same_version
 from artoo.workspace.commit.execute import blocked, writable
 from artoo.workspace.commit.manifest import Manifest, Record, Step, printable, text_of
-from artoo.workspace.fs.stat import NodeState, with_rights
+from artoo.workspace.fs.stat import NodeState, at, read_state, with_rights
 
 PART = "~"
 """Ends the name of a slot whose content is being copied during a restore: half a copy never has a slot's name."""
@@ -156,10 +156,11 @@ def clean_slots(record: Record, steps: Iterable[Step]) -> None:
 # --- before-images and new contents -------------------------------------------------------------------------------
 
 
-def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect]) -> list[Step]:
+def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *, share: bool) -> list[Step]:
     """Keep before-images and stage new contents; return the steps with what is known then.
 
-    Raises OSError (full disk), SandboxError.
+    `share`: sources may be hard-linked into slots, because nothing writes to them any more. Raises OSError (full
+    disk), SandboxError.
     """
     made: list[Step] = []
     states = ((effect, effect.after) for effect in effects)
@@ -180,8 +181,9 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect]) ->
             after = step.after
             if after is not None and step.puts:
                 effect = effects[step.number]
-                source = sources.place(_source(effect))
-                after = after._replace(inode=_stage(effect, source, staged.place(text_of(step.slot))))
+                source, slot = sources.place(_source(effect)), staged.place(text_of(step.slot))
+                shared = _share(after, source, slot) if share else None
+                after = after._replace(inode=shared or _stage(effect, source, slot))
             made.append(replace(step, image=image, after=after))
     return made
 
@@ -214,6 +216,27 @@ def _keep_image(record: Record, step: Step, targets: Walker, images: Walker) -> 
             f"{step.path} belongs to another user ({step.before.uid}): no undo could restore it as it was, so"
             " nothing was changed; apply other paths by naming them, and change this one yourself"
         ) from error
+
+
+def _share(after: NodeState, source: Place, slot: Place) -> int | None:
+    """Hard-link the new version into its slot and return its inode; None if it has to be copied.
+
+    That saves the time and the room of a copy, but a file must not bring an attribute of overlayfs along.
+    """
+    if after.node is not Node.FILE or not link(source, slot):
+        return None
+    seen = read_state(*slot)
+    approved = (after.size, after.mtime_ns, 2)
+    same = seen is not None and seen.same_metadata(after) and (seen.size, seen.mtime_ns, seen.links) == approved
+    if seen is not None and same and not _has_overlay_attributes(slot):
+        return seen.inode
+    os.unlink(slot[1], dir_fd=slot[0])
+    return None
+
+
+def _has_overlay_attributes(place: Place) -> bool:
+    names = os.listxattr(at(*place), follow_symlinks=False) if hasattr(os, "listxattr") else ()
+    return any(".overlay." in name for name in names)
 
 
 def _stage(effect: Effect, source: Place, slot: Place) -> int:

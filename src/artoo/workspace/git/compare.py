@@ -31,7 +31,7 @@ from artoo.workspace.git.plan import (
     RefChange,
     objects_named,
 )
-from artoo.workspace.git.quarantine import Entry, Quarantine
+from artoo.workspace.git.quarantine import ABSENT, Entry, Quarantine
 from artoo.workspace.git.run import Git, GitFailed
 from artoo.workspace.git.state import Inside, RunInside, State, state_outside
 
@@ -382,12 +382,21 @@ class Comparison:
             Entry(path_bytes(one.path), entry[:6], entry.split()[1], bool(one.old))
             for one in act.index
             for entry in one.new
-            if entry.endswith(" 0") and committed.get(path_bytes(one.path)) != entry
+            if committed.get(path_bytes(one.path)) != entry
         ]
+        staged += self._unstaged(act, committed if with_commits else self._tree)
         loss = f"staged content is dropped: {', '.join(dropped)}" if dropped else ""
         label = f"index: {len(act.index)} path{'s' * (len(act.index) != 1)}"
         found = Meaning.of(label, loss, judge.content((), staged=staged))
         return tuple(one for one in found if one.reason or not with_commits)
+
+    def _unstaged(self, act: GitAct, committed: Mapping[bytes, str]) -> Iterator[Entry]:
+        """Yield committed paths that the next commit would delete, although their files stay."""
+        top = self._top or self._repository.directory
+        for one in act.index:
+            path = path_bytes(one.path)
+            if one.old and not one.new and path in committed and top + b"/" + path not in self._context.every:
+                yield Entry(path, ABSENT, "", existed=True)
 
     def _dropped(self, act: GitAct) -> dict[str, str]:
         """Return staged contents of the user, by path, that neither commits nor the index hold afterwards."""

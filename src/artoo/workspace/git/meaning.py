@@ -14,6 +14,7 @@ from artoo.workspace.git.quarantine import ABSENT, MOST_COUNTED, Entry, Quaranti
 
 HEADS, TAGS, REMOTES = "refs/heads/", "refs/tags/", "refs/remotes/"
 _HIDES = re.compile(r"[A-Z_]*HEAD|stash|-.*|[0-9a-f]{40}|[0-9a-f]{64}")
+_ABBREVIATED = re.compile(r"[0-9a-f]{4,64}")
 _MOST_NAMED = 50
 _SUBMODULE, _LINK = "160000", "120000"
 
@@ -75,15 +76,22 @@ class RefJudge:
             (SYMBOLIC in one.old + one.new, "it stands for another ref"),
             (one.name.startswith(REMOTES), "it records what the remote has"),
             (not one.name.startswith((HEADS, TAGS, "refs/notes/")), "it may change what git shows"),
+            (self._names_no_commit(one), "it names something that is no commit"),
             (not one.old and self._hides(one.name), "its name hides another one"),
             (is_tag and bool(one.old), "the tag is moved"),
             (bool(one.old) and not forward, "it is moved to commits that do not follow the old ones"),
             (one.name in self.elsewhere, "it is checked out in another worktree"),
         )
 
+    def _names_no_commit(self, one: RefChange) -> bool:
+        """True for a tag of a tree or a file, for example, whose contents no commit brings. Branches name commits."""
+        return bool(one.new) and not one.name.startswith(HEADS) and not self.quarantine.is_commit(one.new)
+
     def _hides(self, name: str) -> bool:
         short = _short(name)
-        return bool(_HIDES.fullmatch(short)) or short in {_short(each) for each in self.names if each != name}
+        if _HIDES.fullmatch(short) or short in {_short(each) for each in self.names if each != name}:
+            return True
+        return bool(_ABBREVIATED.fullmatch(short)) and self.quarantine.is_abbreviation(short)
 
     def _label(self, one: RefChange, loss: str) -> str:
         name = f"tag {_short(one.name)}" if one.name.startswith(TAGS) else _short(one.name)
@@ -107,7 +115,7 @@ class RefJudge:
             return ChangeClass.HISTORY, "it brings too many commits to be judged"
         entries = [one._replace(existed=False) for one in brought if one.mode != ABSENT]
         if moved is not None and SYMBOLIC not in moved.old and moved.name.startswith((HEADS, "HEAD")):
-            entries += [one for one in self.quarantine.difference(moved.old, moved.new) if one.existed]
+            entries += self.quarantine.difference(moved.old, moved.new)  # commits that were known bring files too
         found: dict[Content, dict[bytes, None]] = {}
         for entry in (*entries, *staged):
             content = self._entry(entry)

@@ -95,6 +95,15 @@ class Quarantine:
         """Return what differs between two commits."""
         return tuple(_entries(self._git.run("diff-tree", "-r", "--raw", "-z", "--no-renames", old, new)))
 
+    def is_commit(self, object_name: str) -> bool:
+        """True if an object is a commit, or a tag of one."""
+        asked = f"{object_name}^{{commit}}\n".encode()
+        return b" commit " in self._git.run("cat-file", "--batch-check", stdin=asked)
+
+    def is_abbreviation(self, name: str) -> bool:
+        """True if git would take a name for the beginning of an object's."""
+        return bool(self._git.run("rev-parse", f"--disambiguate={name}"))
+
     def link_target(self, blob: str) -> bytes:
         return self._git.run("cat-file", "blob", blob)[:4096]
 

@@ -67,6 +67,7 @@ def _words(top: bytes, home: Path, program: str) -> frozenset[str] | None:
         for key, value in _settings(top, home, program):
             if key == "core.hookspath":
                 hooks = os.path.join(top, os.fsencode(os.path.expanduser(value)))
+                found.add(f"{os.fsdecode(os.path.relpath(hooks, top))}/")
             subcommand = key.startswith("alias.") and not value.startswith("!")
             if not _NAMES_NO_PROGRAM.fullmatch(key) and not subcommand:
                 found.update(_BETWEEN_WORDS.split(value))
@@ -85,11 +86,13 @@ def _is_named(relative: bytes, words: frozenset[str] | None) -> bool:
     parts = re.sub(r"(/__(init|main)__)?\.pyc?$", "", path).split("/")
     ends = {"/".join(parts[start:]) for start in range(len(parts))}
     name = os.path.basename(path)
-    names = {name, os.path.splitext(name)[0], *ends, *(end.replace("/", ".") for end in ends)}
+    ends |= {os.path.splitext(end)[0] for end in ends}  # `node scripts/lint` starts scripts/lint.js
+    names = {name, *ends, *(end.replace("/", ".") for end in ends)}
     if not words.isdisjoint(names):
         return True
-    above = {"/".join(path.split("/")[:length]) for length in range(1, path.count("/") + 1)}
-    return any(word.endswith(f"/{name}") or ("/" in word and word.rstrip("/") in above) for word in words)
+    # A pattern was cut at its `*`: `hooks.d/h*` and `tools/` name everything that begins so.
+    beginnings = tuple(word.removeprefix("./") for word in words if "/" in word.removeprefix("./"))
+    return path.startswith(beginnings) or any(word.endswith(f"/{name}") for word in words)
 
 
 def _settings(top: bytes, home: Path, program: str) -> Iterator[tuple[str, str]]:

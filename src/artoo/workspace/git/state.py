@@ -22,6 +22,9 @@ from artoo.workspace.git.run import ENVIRONMENT, OPTIONS, Git, GitFailed, reason
 _MOST_BYTES = 512 << 20
 """A longer answer from inside is refused: it is read into memory."""
 
+_INSIDE = "/tmp/artoo-git"
+"""Where the answers are inside. The name makes it the workspace's own where /tmp is partly the machine's."""
+
 _ENTRY = "--format=%H%x00%gn%x00%ge%x00%gd%x00%gs"
 _QUESTIONS: Mapping[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "format": (("rev-parse", "--show-object-format"), (0,)),
@@ -85,13 +88,12 @@ class Inside:
 
         The task may have collected what is known: then less is left out, and the pack is only larger.
         """
-        (self.scratch / "wanted").write_text("".join(f"{one}\n" for one in wanted))
-        (self.scratch / "known").write_text("".join(f"{one}\n" for one in known))
-        self._run(
-            f"{self._git('cat-file', '--batch-check=%(objectname)')} </tmp/known |"
-            ' while read -r one missing; do [ "$missing" ] || echo "^$one"; done >>/tmp/wanted\n'
-            + self._saved("pack", f"{self._git('pack-objects', '--revs', '--stdout', '-q')} </tmp/wanted")
-        )
+        for name, objects in (("wanted", wanted), ("known", known)):
+            (self._answers / name).write_text("".join(f"{one}\n" for one in objects))
+        there = f"{self._git('cat-file', '--batch-check=%(objectname)')} <{_INSIDE}/known"
+        pack = f"{self._git('pack-objects', '--revs', '--stdout', '-q')} <{_INSIDE}/wanted"
+        exclude = 'while read -r one missing; do [ "$missing" ] || echo "^$one"; done'
+        self._run(f"{there} | {exclude} >>{_INSIDE}/wanted\n{self._saved('pack', pack)}")
         return self._answer("pack", (0,))
 
     def _git(self, *arguments: str) -> str:
@@ -99,9 +101,14 @@ class Inside:
 
     @staticmethod
     def _saved(name: str, command: str) -> str:
-        return f"{command} >/tmp/{name} 2>/tmp/{name}.error; echo $? >/tmp/{name}.code"
+        return f"{command} >{_INSIDE}/{name} 2>{_INSIDE}/{name}.error; echo $? >{_INSIDE}/{name}.code"
+
+    @property
+    def _answers(self) -> Path:
+        return self.scratch / Path(_INSIDE).name
 
     def _run(self, script: str) -> None:
+        self._answers.mkdir(exist_ok=True)
         variables = {**ENVIRONMENT, "GIT_DIR": ".", "GIT_WORK_TREE": "."}
         named = (f"{name}={value}" for name, value in variables.items())
         argv = ("/usr/bin/env", "-i", *named, "/bin/sh", "-c", script)
@@ -113,12 +120,12 @@ class Inside:
             raise GitFailed(reason_in(ended.stderr.tail or ended.stderr.head) or "git could not be run inside")
 
     def _answer(self, name: str, accept: Sequence[int]) -> Path:
-        """Return an answer: regular files only, for a task's settings may have started something in there."""
-        paths = [self.scratch / f"{name}{ending}" for ending in ("", ".code", ".error")]
-        for path in paths:
-            seen = path.lstat()
-            if not stat.S_ISREG(seen.st_mode) or seen.st_size > _MOST_BYTES:
-                raise GitFailed("what git answered in the workspace cannot be read")
+        """Return an answer, never through a link: a task's settings may have started something in there."""
+        paths = [self._answers / f"{name}{ending}" for ending in ("", ".code", ".error")]
+        seen = [path.lstat() for path in (self._answers, *paths)]
+        plain = stat.S_ISDIR(seen[0].st_mode) and all(stat.S_ISREG(one.st_mode) for one in seen[1:])
+        if not plain or any(one.st_size > _MOST_BYTES for one in seen):
+            raise GitFailed("what git answered in the workspace cannot be read")
         if paths[1].read_bytes().strip() not in [b"%d" % one for one in accept]:
             raise GitFailed(reason_in(paths[2].read_bytes()) or f"git could not tell its {name}")
         return paths[0]

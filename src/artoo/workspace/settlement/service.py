@@ -122,6 +122,7 @@ class Settlement:
                 task_id=self.directory.task_id,
                 undo_home=self.artoo_home / "undo",
                 note=note.model_dump_json(),
+                share=whole,  # the workspace is deleted then
             )
         except SandboxError:
             self._end_failed()
