@@ -69,14 +69,14 @@ def test_a_check_that_was_replaced_decides_nothing_alone() -> None:
 
 
 def test_what_takes_effect_unasked() -> None:
-    """Silent changes; ordinary edits too; nothing; edits at every turn; everything but what is elsewhere."""
-    assert [mode.unasked for mode in ApplyMode] == [
-        {ChangeClass.SILENT},
-        {ChangeClass.SILENT, ChangeClass.EDIT},
-        set(),
-        {ChangeClass.SILENT, ChangeClass.EDIT},
-        set(ChangeClass) - {ChangeClass.ELSEWHERE},
-    ]
+    """What is silent; ordinary edits too; nothing. Only `all` covers more, and nothing elsewhere."""
+    assert {mode: mode.unasked for mode in ApplyMode} == {
+        ApplyMode.NEW: {ChangeClass.SILENT},
+        ApplyMode.EDITS: {ChangeClass.SILENT, ChangeClass.EDIT},
+        ApplyMode.ASK: set(),
+        ApplyMode.LIVE: {ChangeClass.SILENT, ChangeClass.EDIT},
+        ApplyMode.ALL: {*ChangeClass} - {ChangeClass.ELSEWHERE},
+    }
 
 
 def test_the_calls_of_an_attempt_are_the_last_ones_of_the_record() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,8 +13,6 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.workspace import Command
 from artoo.sandbox.network.command_proxy import proxied
-
-HOME = Path("/nowhere")
 
 
 async def _listen() -> socket.socket:
@@ -52,7 +49,7 @@ async def test_a_command_reaches_what_it_was_allowed() -> None:
     async with await asyncio.start_server(_serve, "127.0.0.1", 0) as server:
         allowed = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         command = Command(("true",), hosts=(allowed,), on_connection=used.append)
-        async with proxied(command, HOME, _listen) as network:
+        async with proxied(command, _listen) as network:
             proxy = network.environment["http_proxy"]
             assert (await _asked(proxy, f"http://{allowed}/")).endswith(b"hello")
             for _ in range(2):
@@ -66,7 +63,7 @@ async def test_a_command_reaches_what_it_was_allowed() -> None:
 async def test_commands_at_the_same_time_have_a_proxy_each() -> None:
     """What one command was allowed, the proxy of another one denies."""
     one, other = Command(("true",), hosts=("one.test",)), Command(("true",), hosts=("other.test",))
-    async with proxied(one, HOME, _listen) as first, proxied(other, HOME, _listen) as second:
+    async with proxied(one, _listen) as first, proxied(other, _listen) as second:
         assert first.environment["https_proxy"] != second.environment["https_proxy"]
         await _asked(first.environment["http_proxy"], "http://other.test/")
     assert (first.denied_hosts, second.denied_hosts) == (("other.test:80",), ())
@@ -74,7 +71,7 @@ async def test_commands_at_the_same_time_have_a_proxy_each() -> None:
 
 async def test_without_hosts_the_proxy_is_a_name_that_says_what_to_do() -> None:
     """Programs show it in their own error messages; local servers are reached without it."""
-    async with proxied(Command(("true",)), HOME, _never) as network:
+    async with proxied(Command(("true",)), _never) as network:
         assert network.environment["HTTPS_PROXY"] == (
             "http://commands-have-no-network.call-again-with-hosts.invalid:9"
         )
@@ -88,8 +85,8 @@ async def test_a_network_that_cannot_be_set_up_is_an_error() -> None:
         (("pypi.org",), _fails, "nothing was run: no such network"),
     ):
         with pytest.raises(SandboxError, match=message):
-            async with proxied(Command(("true",), hosts=hosts), HOME, listen):
+            async with proxied(Command(("true",), hosts=hosts), listen):
                 raise AssertionError("nothing must run")
     with pytest.raises(SandboxError, match="its own"):
-        async with proxied(Command(("true",), hosts=("pypi.org",)), HOME, _listen):
+        async with proxied(Command(("true",), hosts=("pypi.org",)), _listen):
             raise SandboxError("its own")

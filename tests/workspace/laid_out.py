@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import Node, printable_path
 from artoo.ports.sandbox import Roots
-from artoo.workspace.changes.base import Base, append_base
+from artoo.workspace.changes.base import Base, append_lines
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.fs.stat import DIRECTORY_FLAGS, NodeState, digest_file, read_state
 
@@ -63,9 +64,17 @@ def workspace_of(world: World, change: Callable[[Path], object], task_id: str = 
     shutil.copystat(world.home, upper)
     bases: list[Base] = []
     _lay(world.home, copy, upper, world.home, bases)
-    append_base(directory.base_file, bases)
+    absent = json.dumps({"looked_ns": 0, "absent": list(_new_paths(world.home, copy))}).encode()
+    append_lines(directory.base_file, [*(base.model_dump_json().encode() for base in bases), absent])
     shutil.rmtree(copy)
     return directory
+
+
+def _new_paths(real: Path, copy: Path) -> Iterator[str]:
+    """What the task found nothing at, printable."""
+    for place, wanted in _pairs(real, copy):
+        if os.path.lexists(wanted) and not os.path.lexists(place):
+            yield printable_path(os.fsencode(place))
 
 
 def _pairs(real: Path, copy: Path) -> Iterator[tuple[Path, Path]]:

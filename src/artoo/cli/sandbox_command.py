@@ -53,7 +53,7 @@ SECONDS = 24 * 3_600.0
 @click.option(
     "--apply",
     type=click.Choice([mode.value for mode in ApplyMode]),
-    help="What takes effect unasked: new files (the default), edits too, or nothing (ask).",
+    help="What takes effect unasked, as with artoo run: new files (the default), edits too, nothing (ask), ...",
 )
 @click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "edits src/**".')
 @click.option("--network", multiple=True, metavar="HOST[:PORT]", help="What the command may reach, if you agree.")
@@ -72,9 +72,9 @@ def sandbox(
     """Run COMMAND as a task of its own, in a workspace. What it would change is shown and asked about.
 
     One word is a line for bash, whose first line may ask for hosts (# artoo hosts: pypi.org); several are a program
-    and its arguments. The exit code is the command's own. Of a
-    command that ended well it is 4 when its changes wait for your yes (artoo apply), 1 when they were discarded.
-    artoo undo puts back what was applied. Interrupted (130), it has changed nothing.
+    and its arguments. The exit code is the command's own. Of a command that ended well it is 4 when its changes
+    wait for your approval (artoo apply), 1 when they were discarded. artoo undo restores what was applied. What it
+    had changed when it was interrupted (130), or when its time was over (124), is not applied unasked: artoo diff.
     """
     for line in allow:
         check_policy_line(line)
@@ -114,7 +114,7 @@ async def _run(
     limits = SandboxLimits(disk_bytes=config.limits.view_megabytes * MIB)
     workspace = workspaces_in(await open_backend(config.home), config.home, limits=limits)(task_id, roots)
     asking, mode = dialogue(), options.mode(config.apply)
-    told = _Told(Answers(policies, asking, mode), talks=asking is not None)
+    told = _Told(Answers(policies, asking, mode, roots=roots), talks=asking is not None)
     used = Network(by_option=by_option)
     runner = WorkspaceCommands(workspace, Gate(told, Origins(line), advice=""), used)
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
@@ -135,11 +135,15 @@ async def _run(
             await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
             raise
         await workspace.stop_processes()
+        ended = outcome.status is not CallStatus.RUNNING
+        if not ended:
+            outcome = replace(outcome, reason=f"it was stopped, because it had not ended after {seconds:g} s")
         _say(outcome)
         for option in allowing(told.not_allowed):
             click.echo(ENGLISH.allow.format(line=option), err=True)
         with nullcontext() if asking is None else interrupts.during(asking.refuse):  # which keeps what it made
-            settled = await settler.settle(Ending(task_id=task_id, directive="accept"), told)
+            directive = "accept" if ended else "abandon"  # half of a command's work is not applied unasked
+            settled = await settler.settle(Ending(task_id=task_id, directive=directive), told)
     _tell(settled, name_at(config.home, task_id))
     return _code(outcome, settled)
 

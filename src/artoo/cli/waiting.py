@@ -36,6 +36,8 @@ _WHERE = "artoo status lists what waits"
 
 def settling_commands(one: Pending, name: str) -> dict[str, str]:
     """The commands that make sense of it, by what they do. `name` names it."""
+    if one.outdated:
+        return {"discard": f"artoo discard {name}"}
     if one.on_board and not one.forsaken:
         return _on_the_board(one, name)
     apply = f"artoo apply {name}{' --rest' if one.conflicts else ''}"  # without it nothing would be applied
@@ -147,6 +149,8 @@ async def _is_path(task: str, pending: Pending) -> bool:
     """Whether what was typed for the task is also a path of what it changed: these years all ids begin with 01, as
     a folder may be called. Nothing is called by chance as artoo names a task, which is longer.
     """
+    if pending.outdated:  # what it changed cannot be read
+        return False
     review, here = await pending.diff(), Here()
     return any(here.holds(task, one.path) for one in (*review.changes, *review.conflicts))
 
@@ -157,14 +161,20 @@ def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
     for one in found:
         name = name_at(home, one.task_id)
         asked = asked_line(one.request) or "(a command that was cut off)"
-        what = _cut_off(one) if one.cut_off else waiting_line(one.counts, one.conflicts, ENGLISH)
+        what = _what(one)
         if one.stands == UNKNOWN:
             what = f"{NOT_KNOWN}; {what}" if what else NOT_KNOWN
-        until = f"{'expires soon: ' if one.warned else ''}until {local_time(one.expires_at)}"
-        since = f"since {local_time(one.since)}, {until}"
+        until = f", {'expires soon: ' if one.warned else ''}until {local_time(one.expires_at)}"
+        since = f"since {local_time(one.since)}{'' if one.outdated else until}"
         lines += [f"  {name}  {asked}", f"      {', '.join(part for part in (what, since) if part)}"]
         lines.append("      " + ", ".join(settling_commands(one, name).values()))
     return lines
+
+
+def _what(one: Pending) -> str:
+    if one.outdated:
+        return one.reason
+    return _cut_off(one) if one.cut_off else waiting_line(one.counts, one.conflicts, ENGLISH)
 
 
 def _cut_off(one: Pending) -> str:

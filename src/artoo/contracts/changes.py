@@ -114,7 +114,7 @@ _SENSITIVE = frozenset({PathClass.ARTOO, PathClass.SECRET, PathClass.PERSISTENCE
 class Trait(StrEnum):
     """A fact about the content of a change that a decision may rest on. Read from both versions, never guessed.
 
-    `changed_meanwhile`: of a view, somebody else changed the person's file too since the view first did.
+    `changed_meanwhile`: the user changed the file too since the task first did.
     """
 
     APPENDED = "appended"
@@ -216,7 +216,7 @@ class ApplyReport(Contract):
     applied: bool
     paths: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
-    transaction: str | None = Field(default=None, description="name of the journal entry, for undo")
+    transaction: str | None = Field(default=None, description="name of the undo record")
 
 
 class UndoReport(Contract):

@@ -73,7 +73,7 @@ ROUTES: dict[str, Route] = {
     # Law 1
     "ConfirmationRequest": _route({R.GATE}, {R.USER, R.SOLVER}, None),
     "ConfirmationAnswer": _route({R.USER}, {R.GATE, R.SOLVER}, {"ConfirmationRequest"}),
-    # the end of a task's view
+    # the end of a task's workspace
     "Ending": _route({R.SOLVER}, {R.GATE}, _ENDINGS),
     "Settled": _route({R.GATE}, {R.SOLVER}, {"Ending"}),
     # memory

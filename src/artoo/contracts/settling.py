@@ -1,4 +1,4 @@
-"""The end of a task's view: R7 says that the task ends, the gate settles its difference and says what became of it.
+"""The end of a task's workspace: R7 says that the task ends, the gate settles its changes and reports that.
 
     R7 ─ Ending ─► gate ─ ConfirmationRequest (with a Review) ─► user ─ ConfirmationAnswer ─► gate ─ Settled ─► R7
 

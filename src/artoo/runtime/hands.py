@@ -53,7 +53,7 @@ class McpTools:
 
 
 SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
-"""Makes what settles a task's view, given what tells what went out."""
+"""Makes what settles a task's workspace, given what tells what went out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ ATTEMPT = " attempt"
 """The end of the id of the workspace in which an agent works on a task of the board, until it hands in."""
 
 _OUTDATED = "it was made by another version of artoo, and can only be discarded"
+_NEVER = 253_370_764_800.0
+"""The year 9999: a moment that every surface can show, which infinity is not."""
 
 
 def pendings(config: Config) -> tuple[Pending, ...]:
@@ -139,7 +141,7 @@ def _outdated(config: Config) -> list[Pending]:
             Pending(
                 task_id=one.task_id,
                 since=since,
-                expires_at=float("inf"),
+                expires_at=_NEVER,
                 request=request,
                 reason=_OUTDATED,
                 outdated=True,

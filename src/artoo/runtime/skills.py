@@ -128,7 +128,7 @@ def own_skills(artoo_home: Path, person: Path) -> Found:
 
 
 def project_skills(files: Files, roots: Roots, places: Places) -> Found:
-    """Those of the project, as the task's view has them. Blocking."""
+    """Those of the project, as the task's workspace has them. Blocking."""
     skills, problems = list[Skill](), list[str]()
     for name in PROJECT_FOLDERS:
         found = skills_in(files, roots.project / name, roots.project, foreign=True)

@@ -48,11 +48,6 @@ class Output:
         return self._kept["stdout"].captured(), self._kept["stderr"].captured()
 
     @property
-    def total_bytes(self) -> int:
-        """How much was printed so far, on both streams."""
-        return self._spool.total
-
-    @property
     def at_end(self) -> bool:
         """True if no process can print any more."""
         return not self._followed

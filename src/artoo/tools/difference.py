@@ -1,4 +1,4 @@
-"""What a view changed, as text: unified diffs, and a line for all that has none.
+"""What a task changed, as text: unified diffs, and a line for all that has none.
 
 What it did to git's own records comes first, a line a repository: a commit changes nothing else.
 """

@@ -1,7 +1,7 @@
 """Law 1's gate: acts that cannot be staged are asked about before they happen.
 
-What can be staged happens in the task's view, and is settled as a whole at its end (`settler`). One gate lives for
-one task and serves all its tools: it remembers what was answered.
+What can be staged happens in the task's workspace, and is settled as a whole at its end (`settler`). One gate lives
+for one task and serves all its tools: it remembers what was answered.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Found:
 
 
 class FileIndex(Protocol):
-    """Finds files by name. `files` are those of the view in which they must be."""
+    """Finds files by name. `files` are those of the workspace in which they must be."""
 
     async def search(self, query: IndexQuery, files: Files) -> Found:
         """At most MAX_FOUND paths; `complete` is false when there may be more. Raises ToolError."""

@@ -1,4 +1,4 @@
-"""Which deleted files of a view stand elsewhere in it: to whoever reads of it, a move is no loss."""
+"""Which deleted files of a workspace stand elsewhere in it: to whoever reads of it, a move is no loss."""
 
 from __future__ import annotations
 

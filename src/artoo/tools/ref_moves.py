@@ -1,7 +1,7 @@
-"""What a view did to git repositories, a line each: which names moved from which commit to which.
+"""What a task did to git repositories, a line each: which names moved from which commit to which.
 
-Read from git's own files as the view shows them and as they were; git itself is not asked, which would take a copy
-of the repository. Names that stand in a reftable cannot be read so: then the line says which records changed.
+Read from git's own files as the workspace shows them and as they were. Git itself is not asked, because that would
+take a copy of the repository. Names in a reftable cannot be read so: then the line says which records changed.
 """
 
 from __future__ import annotations

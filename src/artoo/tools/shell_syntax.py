@@ -7,9 +7,9 @@ A command that does not parse is still a command: it keeps the identity `shell` 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from artoo.tools.paths import encodable
@@ -83,13 +83,23 @@ class ShellCommand:
         return tuple(dict.fromkeys(found))
 
 
-@lru_cache(maxsize=1)
-def _parser() -> Parser:
-    """The parser; loading the grammar takes some milliseconds, so it is made when first needed."""
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
+class _Parsers(threading.local):
+    """One parser for each thread: a parser that two threads use at once crashes the process."""
 
-    return Parser(Language(tree_sitter_bash.language()))
+    parser: Parser | None = None
+
+
+_parsers = _Parsers()
+
+
+def _parser() -> Parser:
+    """Return this thread's parser. Loading the grammar takes some milliseconds, so it is made when first needed."""
+    if _parsers.parser is None:
+        import tree_sitter_bash
+        from tree_sitter import Language, Parser
+
+        _parsers.parser = Parser(Language(tree_sitter_bash.language()))
+    return _parsers.parser
 
 
 def parse_command(text: str, variables: Variables | None = None) -> ShellCommand:

@@ -1,4 +1,4 @@
-"""A bounded walk over a directory of a view: breadth first, no link followed, .gitignore honoured when asked."""
+"""A bounded walk over a directory: breadth first, no link followed, .gitignore honoured when asked."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class WalkLimits:
 class Walk:
     """A walk and what it met. Iterate once; then `complete` says whether everything was seen.
 
-    `files` are those of the view that is walked. `details` asks for sizes and link targets.
+    `files` are those that are walked. `details` asks for sizes and link targets.
     """
 
     root: Path

@@ -1,4 +1,4 @@
-"""How tools write files: one small interface over the task's view."""
+"""How tools write files: one small interface over the task's workspace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from artoo.tools.tool import Outcome
 
 
 class FileWriter(Protocol):
-    """Whole files in the task's view."""
+    """Whole files in the task's workspace."""
 
     async def write(
         self, path: Path, content: bytes, shows: str = "", remark: str = "", *, anew: bool = False

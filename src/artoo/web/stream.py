@@ -134,8 +134,8 @@ def signatures(site: Site) -> dict[str, str]:
         listed += (name, runs, () if runs else end)
         running += (name, end) if runs else ()
     listed += (one.key for one in open_questions(home))
-    views = home / "views"
-    listed += sorted(entry.name for entry in views.iterdir()) if views.is_dir() else ()
+    workspaces = home / "workspaces"
+    listed += sorted(entry.name for entry in workspaces.iterdir()) if workspaces.is_dir() else ()
     return {"state": _digest((*listed, team)), "running": _digest(running), "team": team}
 
 

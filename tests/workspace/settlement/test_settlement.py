@@ -235,8 +235,6 @@ def test_a_process_that_dies_after_the_commit_is_finished_by_the_next(
         ("applied", (str(world.project / "a.txt"),))
     ]
     assert str(world.project / "a.txt") not in {one.shown for one in held(directory, world).review().effects}
-    pending = held(directory, world).pending
-    assert pending is not None and pending.request == "do it"
 
 
 def test_a_process_that_dies_before_the_workspace_is_deleted_is_finished_by_the_next(

@@ -1,4 +1,4 @@
-"""The end of a task's view: settled before the result, as was agreed to, and told as it was."""
+"""The end of a task's workspace: settled before the result, as was agreed to, and told as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement: a second way, written without sight of the first, run in a fork of the files as they were before.
+"""Agreement: a second way, written without sight of the first, run in a copy of the files as they were before.
 
     intent + listing ──► whole program, in another language ──► trial ──► tokens, or hashes of files, compared
                                                                   └ differs: a third way decides between the two

@@ -120,7 +120,7 @@ class _Work:
 class Executor:
     """Lives for one subtask: answers the SubTask, and each CorrectionSignal, with an ExecutionResult.
 
-    `surroundings` look through the subtask's view; paths are shown from `project`. `unasked`: what may take effect
+    `surroundings` look at the task's workspace; paths are shown from `project`. `unasked`: what may take effect
     unasked after the task.
     """
 

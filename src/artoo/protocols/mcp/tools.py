@@ -91,7 +91,7 @@ class Tools:
         max_calls: Annotated[int | None, Field(gt=0, description="the task's budget of model calls")] = None,
         wait_seconds: Wait = WAIT_SECONDS,
     ) -> TaskReport | InputRequiredResult:
-        """Hand artoo a task. It plans, works in a view of its own, checks the result, and changes nothing that
+        """Hand artoo a task. It plans, works in a workspace of its own, checks the result, and changes nothing that
         needs consent without it: then the status is `pending`, and `diff`, `apply` and `discard` settle it. A task
         that takes longer than `wait_seconds` goes on; ask `result` for it by its task_id."""
         task = self._asked_again(call)

@@ -137,7 +137,7 @@ class Approvals:
             return await self._rule(now, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
 
     async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
-        """Rejects; the work stays in its view, for the next attempt. A cut approval is undone."""
+        """Rejects; the work stays in its workspace, for the next attempt. An interrupted approval is undone."""
         async with self._ruling(task_id):
             task = await self._board.get(task_id)
             rejected = await self._board.reviews.reject(task_id, actor, reasons, submission=submission)

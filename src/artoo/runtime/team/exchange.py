@@ -155,7 +155,7 @@ class Exchange:
 
     @asynccontextmanager
     async def at_hand(self, task: BoardTask) -> AsyncGenerator[None]:
-        """While it lasts, the view of the task is here, if another machine made it and it travels.
+        """While it lasts, the workspace of the task is here, if another machine made it and it travels.
 
         Raises SandboxError when it does not, or this machine does not have the project; ActivityStoreError.
         """

@@ -1,4 +1,4 @@
-"""An agent works on a task of the board: a view of its own, the dual loop, a submission (SPEC section 11)."""
+"""An agent works on a task of the board: a workspace of its own, the dual loop, a submission (SPEC section 11)."""
 
 from __future__ import annotations
 

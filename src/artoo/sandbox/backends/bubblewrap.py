@@ -20,8 +20,8 @@ import stat
 import subprocess
 import sys
 import uuid
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,6 @@ from artoo.ports.workspace import BackendName, Command, Process
 from artoo.sandbox.backends.bubblewrap_mounts import MountPlan, overlay_roots
 from artoo.sandbox.limits import seccomp
 from artoo.sandbox.limits.cgroup import Group, open_group
-from artoo.sandbox.limits.looking import Excess
 from artoo.sandbox.limits.monitor import SandboxMonitor
 from artoo.sandbox.network.command_proxy import proxied
 from artoo.sandbox.output import Output
@@ -42,14 +41,12 @@ from artoo.sandbox.reading.programs import find_program
 from artoo.sandbox.reading.readable_settings import lay_git_extract
 from artoo.sandbox.supervisor.client import SupervisorClient
 from artoo.sandbox.supervisor.mounter_client import Mounter
-from artoo.sandbox.supervisor.process import SandboxProcess, pid_of
-from artoo.sandbox.supervisor.script import script_descriptor
+from artoo.sandbox.supervisor.process import RunningCommands, SandboxProcess, pid_of
+from artoo.sandbox.supervisor.starting import file_of, script_file, starting_environment
 
 _MORE_PROCESSES = 64
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _WRITABLE = ("/tmp", "/var/tmp", "/dev")
-_TO_START = ("LD_LIBRARY_PATH",)
-"""What a Python may need to start."""
 _END_SECONDS = 10.0
 
 
@@ -128,8 +125,8 @@ class BubblewrapBackend:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             opened.callback(theirs.close)
             complaints = os.memfd_create("artoo-complaints")
-            program = opened.enter_context(_memory_file("artoo-filter", seccomp.filter_program()))
-            script = opened.enter_context(script_descriptor("supervisor"))
+            program = opened.enter_context(file_of(seccomp.filter_program())).fileno()
+            script = opened.enter_context(script_file("supervisor")).fileno()
             writable = (*(str(layer.root) for layer in layout.layers), *_WRITABLE)
             options = ["descriptors=yes", *(f"writable={path}" for path in writable)]
             if self.user_namespace:
@@ -147,7 +144,7 @@ class BubblewrapBackend:
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
                 pass_fds=(program, script, theirs.fileno()),
-                env={name: os.environ[name] for name in _TO_START if name in os.environ},
+                env=starting_environment(),
                 cwd="/",
                 start_new_session=True,
             )
@@ -213,33 +210,29 @@ class BubblewrapSandbox:
         self._outer = dict(os.environ)  # os.environ decodes each variable anew
         self._group = group
         self._monitor: SandboxMonitor | None = None
-        self._watching: asyncio.Task[None] | None = None
-        self._ending: set[asyncio.Task[None]] = set()
+        self._commands = RunningCommands()
         self._client = SupervisorClient(launched.channel)
         self._mounter: Mounter | None = None
         self._namespaces: tuple[int, int] | None = None
         self._root: int | None = None
         self._pidfd: int | None = None
-        self._processes: dict[str, SandboxProcess] = {}
         self._closing: asyncio.Future[None] | None = None
 
     async def begin(self) -> None:
         """Wait until commands can be started. Raises SandboxError."""
         try:
-            ready = await self._client.ready()
+            _, (self._root, mounts, network, *others) = await self._client.ready()
         except SandboxError as error:
             said = self._launched.complaint()
             raise SandboxError(f"the sandbox could not be set up: {said or error}") from error
-        self._root, mounts, network, *others = ready.descriptors
         self._namespaces = (mounts, network)
         self._pidfd = others[0] if others else None
         leader = None if self._pidfd is None else pid_of(self._pidfd)
         if leader is None:
             raise SandboxError("the kernel is too old for this sandbox: Linux 5.11 or newer is needed")
         limits, written = self._layout.limits, self._launched.written
-        self._monitor = SandboxMonitor(leader, written, limits, self._end_at_limit)
-        # Kept in an attribute, because the event loop itself holds tasks only weakly.
-        self._watching = asyncio.get_running_loop().create_task(self._monitor.run())
+        self._monitor = SandboxMonitor(leader, written, limits, self._commands.end_at_limit)
+        self._monitor.start()
 
     @property
     def root(self) -> int | None:
@@ -265,15 +258,10 @@ class BubblewrapSandbox:
             process_id,
             command,
             Output(output, command.limits, command.on_output),
-            network=proxied(command, roots.home, self.listen),
+            network=proxied(command, self.listen),
             explain_kill=self._monitor.explain_kill,
         )
-        self._processes[process_id] = process
-        try:
-            await process.start(command.argv, env, cwd)
-        except BaseException:
-            del self._processes[process_id]
-            raise
+        await self._commands.start(process, command.argv, env, cwd, "terminal")
         self._monitor.wake()
         if self._backend.user_namespace:
             self._helper()  # it limits kernel objects; to start it earlier would delay the first command
@@ -293,10 +281,11 @@ class BubblewrapSandbox:
             self._client.close()
             self._closing = asyncio.get_running_loop().run_in_executor(None, self._end)
         await asyncio.shield(self._closing)
-        await self._stop_watching()
-        for process in self._processes.values():
-            await process.wait()
-            process.close()
+        if self._monitor is not None:
+            await self._monitor.stop()
+        if self._group is not None:
+            await self._group.close()
+        await self._commands.close()
         for descriptor in (self._root, self._pidfd, *(self._namespaces or ())):
             if descriptor is not None:
                 os.close(descriptor)
@@ -307,33 +296,12 @@ class BubblewrapSandbox:
             self._mounter.close()
         self._launched.discard()
 
-    async def _stop_watching(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.wait({self._watching})
-            self._watching = None
-        if self._group is not None:
-            group, self._group = self._group, None
-            await group.close()
-
-    def _end_at_limit(self, excess: Excess) -> None:
-        """End the command that exceeds a limit, or the largest process if no command can be named."""
-        process = None if excess.command is None else self._processes.get(excess.command)
-        if process is None:
-            with suppress(OSError):
-                os.kill(excess.pid, signal.SIGKILL)
-            return
-        task = asyncio.get_running_loop().create_task(process.end_at_limit(excess.status, excess.note))
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-
     def _helper(self) -> Mounter:
         if not self.alive or self._namespaces is None:
             raise SandboxError("the sandbox has ended; the next command starts a new one")
         if self._mounter is None:
             roots = tuple(layer.root for layer in self._layout.layers)
-            env = {name: os.environ[name] for name in _TO_START if name in os.environ}
-            self._mounter = Mounter.begun(self._namespaces, roots, env)
+            self._mounter = Mounter.begun(self._namespaces, roots)
         return self._mounter
 
 
@@ -398,18 +366,6 @@ def _open_and_retry(function: object, path: str, error: object) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             os.unlink(path)
-
-
-@contextmanager
-def _memory_file(name: str, content: bytes) -> Generator[int]:
-    """Yield a descriptor of a file in memory, at its start."""
-    descriptor = os.memfd_create(name)
-    try:
-        os.write(descriptor, content)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _kill_tree(pid: int) -> None:

@@ -11,9 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import signal
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,14 +21,13 @@ from artoo.ports.workspace import BackendName, Command, EndStatus, Process
 from artoo.sandbox.backends import landlock, seatbelt
 from artoo.sandbox.backends.copy_layout import PathMap, TranslatedOutput
 from artoo.sandbox.backends.kept_supervisor import KeptSupervisor
-from artoo.sandbox.limits.monitor import Excess
 from artoo.sandbox.network.proxy_env import no_network_environment
 from artoo.sandbox.protocols import Layout, Sandbox
 from artoo.sandbox.reading.environment import QUIET, cleaned
 from artoo.sandbox.reading.hidden_paths import hidden_paths
 from artoo.sandbox.reading.programs import worked_in
 from artoo.sandbox.reading.readable_settings import lay_git_extract
-from artoo.sandbox.supervisor.process import SandboxProcess
+from artoo.sandbox.supervisor.process import RunningCommands, SandboxProcess
 
 UNCONFINED = "ran without confinement in the copy of the project, after an approval"
 NO_BACKEND = "nothing on this machine confines commands, so each one needs an approval; artoo doctor says why"
@@ -104,8 +101,7 @@ class CopySandbox:
         self._plan = plan
         self._paths = PathMap.of(layout)
         self._supervisors: dict[bool, KeptSupervisor] = {}
-        self._processes: dict[str, CopyProcess] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._commands = RunningCommands()
         self._starting = asyncio.Lock()
         self._closed = False
 
@@ -142,8 +138,7 @@ class CopySandbox:
             return process
         argv = tuple(map(self._paths.translate, command.argv))
         cwd = self._paths.inside(command.cwd or self._layout.roots.project)
-        await process.start(argv, self._environment(command, cwd), cwd, "given-terminal")
-        self._processes[process_id] = process
+        await self._commands.start(process, argv, self._environment(command, cwd), cwd, "given-terminal")
         supervisor.monitor.wake()
         return process
 
@@ -155,9 +150,7 @@ class CopySandbox:
         self._closed = True
         for supervisor in self._supervisors.values():
             await supervisor.close()
-        for process in self._processes.values():
-            await process.wait()
-            process.close()
+        await self._commands.close()
 
     async def supervisor(self, *, unconfined: bool) -> KeptSupervisor:
         """Return the supervisor for commands of this kind, started now if it is the first one."""
@@ -167,7 +160,9 @@ class CopySandbox:
                 if found is not None:
                     await found.close()
                 plan = _Plan() if unconfined else self._plan
-                found = await KeptSupervisor.start(plan.confinement, plan.prefix, self._layout, self._end_at_limit)
+                found = await KeptSupervisor.start(
+                    plan.confinement, plan.prefix, self._layout, self._commands.end_at_limit
+                )
                 self._supervisors[unconfined] = found
             return found
 
@@ -181,17 +176,6 @@ class CopySandbox:
         above = (env.get(_CEILINGS), *(str(copy.parent) for _, copy in self._layout.copies))
         env[_CEILINGS] = ":".join(dict.fromkeys(filter(None, above)))  # artoo's home is in no repository
         return {name: self._paths.translate(value) for name, value in env.items()} | {"PWD": str(cwd)}
-
-    def _end_at_limit(self, excess: Excess) -> None:
-        """End the command that exceeds a limit, or the largest process if no command can be named."""
-        process = None if excess.command is None else self._processes.get(excess.command)
-        if process is None:
-            with suppress(OSError):
-                os.kill(excess.pid, signal.SIGKILL)
-            return
-        task = asyncio.get_running_loop().create_task(process.end_at_limit(excess.status, excess.note))
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
 
 
 class CopyProcess(SandboxProcess):

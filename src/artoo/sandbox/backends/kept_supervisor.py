@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.sandbox.limits.cgroup import Group, open_group
 from artoo.sandbox.limits.monitor import OnExcess, SandboxMonitor
 from artoo.sandbox.protocols import Layout
-from artoo.sandbox.supervisor.client import SupervisorClient, file_of
+from artoo.sandbox.supervisor.client import SupervisorClient
+from artoo.sandbox.supervisor.starting import file_of, starting_environment
 
 _PACKAGE = Path(__file__).parent.parent
 _KEEPER, _SUPERVISOR = str(_PACKAGE / "keeper" / "keeper.py"), str(_PACKAGE / "supervisor" / "supervisor.py")
-_TO_START = ("LD_LIBRARY_PATH",)
-"""What a Python may need to start."""
 _START_SECONDS, _END_SECONDS = 30.0, 10.0
 
 
 class KeptSupervisor:
     """A supervisor, its keeper, and the watch over all that runs below them."""
 
-    client: SupervisorClient
-    monitor: SandboxMonitor
-
     def __init__(self, keeper: subprocess.Popen[bytes], control: socket.socket, channel: socket.socket) -> None:
         self._keeper = keeper
         self._control = control
-        self._watch: asyncio.Task[None] | None = None
         self._group: Group | None = None
+        self._monitor: SandboxMonitor | None = None
         self.client = SupervisorClient(channel)
 
     @classmethod
@@ -53,8 +47,8 @@ class KeptSupervisor:
             raise SandboxError(f"the sandbox could not be started: {error}") from error
         kept._group = group
         try:
-            kept.monitor = SandboxMonitor(await kept._wait_until_ready(), directories, layout.limits, on_excess)
-            kept._watch = asyncio.get_running_loop().create_task(kept.monitor.run())
+            kept._monitor = SandboxMonitor(await kept._wait_until_ready(), directories, layout.limits, on_excess)
+            kept._monitor.start()
         except BaseException:
             await kept.close()
             raise
@@ -65,13 +59,15 @@ class KeptSupervisor:
         """True until the supervisor has ended."""
         return self.client.alive
 
+    @property
+    def monitor(self) -> SandboxMonitor:
+        assert self._monitor is not None, "the supervisor is not ready"
+        return self._monitor
+
     async def close(self) -> None:
         """Kill everything below the keeper, and wait for it. Idempotent."""
-        if self._watch is not None:
-            self._watch.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._watch
-            self._watch = None
+        if self._monitor is not None:
+            await self._monitor.stop()
         self.client.close()
         self._control.close()  # the keeper kills everything now
         try:
@@ -80,8 +76,7 @@ class KeptSupervisor:
             self._keeper.kill()
             await asyncio.to_thread(self._keeper.wait)
         if self._group is not None:
-            group, self._group = self._group, None
-            await group.close()
+            await self._group.close()
 
     async def _wait_until_ready(self) -> int:
         """Return the supervisor's pid. Raises SandboxError."""
@@ -93,7 +88,7 @@ class KeptSupervisor:
         answer = json.loads(said or b'{"error": "its first process ended at once"}')
         if "error" in answer:
             raise SandboxError(f"the sandbox could not be started: {answer['error']}; run: artoo doctor")
-        return (await self.client.ready()).pid
+        return (await self.client.ready())[0]
 
 
 def _start(
@@ -106,7 +101,7 @@ def _start(
     channel, supervisors = socket.socketpair(socket.AF_UNIX, kind)
     python, number = (sys.executable, "-I", "-S"), str(supervisors.fileno())
     argv = [*prefix, *python, _SUPERVISOR, number, f"process-limit={layout.limits.processes + _running()}"]
-    env = {name: os.environ[name] for name in _TO_START if name in os.environ}
+    env = starting_environment()
     plan = {**confinement, "argv": argv, "env": env}
     with keepers, supervisors, file_of(json.dumps(plan).encode()) as config:
         given = (config.fileno(), keepers.fileno(), supervisors.fileno())

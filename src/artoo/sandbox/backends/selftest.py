@@ -82,15 +82,9 @@ class _Ground:
     def project(self) -> Path:
         return self.home / "project"
 
-    @property
-    def outside(self) -> Path:
-        """A file that no command may touch, beside the throw-away home."""
-        return self.home.with_name(f"{self.home.name}.outside")
-
-    @property
-    def pipe(self) -> Path:
-        """A named pipe with a reader, beside the throw-away home."""
-        return self.home.with_name(f"{self.home.name}.pipe")
+    def beside(self, kind: str) -> Path:
+        """A file (`outside`) or named pipe (`pipe`), beside the throw-away home, that no command may touch."""
+        return self.home.with_name(f"{self.home.name}.{kind}")
 
     @property
     def roots(self) -> Roots:
@@ -127,9 +121,9 @@ def _prepared(ground: _Ground) -> Generator[int]:
     (ground.home / ".ssh").mkdir()
     (ground.home / ".ssh" / "key").write_bytes(_SECRET)
     (ground.project / "canary").write_bytes(_CANARY)
-    ground.outside.touch()
-    os.mkfifo(ground.pipe)
-    listener = os.open(ground.pipe, os.O_RDONLY | os.O_NONBLOCK)
+    ground.beside("outside").touch()
+    os.mkfifo(ground.beside("pipe"))
+    listener = os.open(ground.beside("pipe"), os.O_RDONLY | os.O_NONBLOCK)
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
             yield server.getsockname()[1]
@@ -156,7 +150,12 @@ def _layout(backend: Backend, artoo_home: Path, ground: _Ground) -> Layout:
 
 async def _attempt(sandbox: Sandbox, ground: _Ground, port: int, is_mac: bool) -> str:
     marker = f"artoo-selftest-{os.getpid()}"
-    named = (ground.outside, ground.pipe, _SERVICE if is_mac else "", ground.home / ".ssh" / "key")
+    named = (
+        ground.beside("outside"),
+        ground.beside("pipe"),
+        _SERVICE if is_mac else "",
+        ground.home / ".ssh" / "key",
+    )
     words = (_ATTEMPT, str(port), str(os.getpid()), marker, *map(str, named))
     first = await _run(sandbox, ground, "p1", words)
     second = await _run(sandbox, ground, "p2", (_SECOND,))
@@ -164,7 +163,7 @@ async def _attempt(sandbox: Sandbox, ground: _Ground, port: int, is_mac: bool) -
         return f"not closed: {', '.join(leaks)}"
     if (ground.project / "canary").read_bytes() != _CANARY or (ground.project / "made").exists():
         return "a command changed the user's directory"
-    if ground.outside.stat().st_size:
+    if ground.beside("outside").stat().st_size:
         return "a command wrote outside of home and project"
     if first.status != "ok":
         return f"the attempt ended with {first.status}: {first.stderr.text.strip()[-300:]}"
@@ -183,5 +182,5 @@ async def _run(sandbox: Sandbox, ground: _Ground, process_id: str, words: tuple[
 def _clear(ground: _Ground) -> None:
     for directory in (ground.home, ground.own):
         shutil.rmtree(directory, ignore_errors=True)
-    ground.outside.unlink(missing_ok=True)
-    ground.pipe.unlink(missing_ok=True)
+    ground.beside("outside").unlink(missing_ok=True)
+    ground.beside("pipe").unlink(missing_ok=True)

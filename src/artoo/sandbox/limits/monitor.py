@@ -43,6 +43,7 @@ class SandboxMonitor:
         self._directories = directories
         self._on_excess = on_excess
         self._awake = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
         self._starts = 0
         self._kills = _kills_by_kernel()
         self._bombs = ForkBombWatch(leader, limits.processes)
@@ -61,6 +62,17 @@ class SandboxMonitor:
         """
         before, self._kills = self._kills, _kills_by_kernel()
         return self._kills > before
+
+    def start(self) -> None:
+        """Watch in the background until `stop`."""
+        self._running = asyncio.get_running_loop().create_task(self.run())
+
+    async def stop(self) -> None:
+        """Stop watching. Idempotent."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait({self._running})
+            self._running = None
 
     async def run(self) -> None:
         """Watch until cancelled."""

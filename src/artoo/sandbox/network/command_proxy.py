@@ -7,7 +7,6 @@ import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import Command
@@ -38,12 +37,11 @@ class CommandNetwork:
 
 
 @asynccontextmanager
-async def proxied(command: Command, home: Path, listen: Listen) -> AsyncGenerator[CommandNetwork]:
+async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNetwork]:
     """Serve a command's proxy until the block is left; all its connections have been reported then.
 
     To be entered before the command starts and left when it has ended. A command without hosts has no proxy, and
-    `listen` is not called. `home` is the user's, for npm's own registry. Raises SandboxError when a host cannot be
-    read or the socket cannot be made.
+    `listen` is not called. Raises SandboxError when a host cannot be read or the socket cannot be made.
     """
     if not command.hosts:
         yield CommandNetwork(no_network_environment())
@@ -56,7 +54,7 @@ async def proxied(command: Command, home: Path, listen: Listen) -> AsyncGenerato
     except OSError as error:
         raise SandboxError(f"the egress proxy cannot be set up, so nothing was run: {error}") from error
     with listening:
-        network = CommandNetwork(proxy_environment(permits, home, listening.getsockname()[1]))
+        network = CommandNetwork(proxy_environment(permits, listening.getsockname()[1]))
         proxy = Proxy(permits, command.on_connection, on_denied=network.deny)
         # No task group: it would wrap what the block raises, and has to be left by the task that entered it.
         serving = asyncio.create_task(proxy.serve(listening))

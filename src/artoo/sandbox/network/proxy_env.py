@@ -8,11 +8,7 @@ send a model looking for a mistake elsewhere. That needs no process and no socke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 from artoo.sandbox.network.allowlist import Permits, plain_host
-from artoo.sandbox.reading.environment import passes
 
 NO_NETWORK = "commands-have-no-network.call-again-with-hosts.invalid"
 """The name of a proxy that does not exist (RFC 6761: `invalid` is never resolved)."""
@@ -20,8 +16,6 @@ NO_NETWORK = "commands-have-no-network.call-again-with-hosts.invalid"
 _NAMES = ("http_proxy", "https_proxy", "all_proxy")
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 """Reached without the proxy: a server that the task itself started, in the sandbox's own network."""
-_NPM_SETTINGS = ("registry", "cafile")
-_MOST_SETTINGS = 64 * 1024
 
 
 def no_network_environment() -> dict[str, str]:
@@ -29,32 +23,16 @@ def no_network_environment() -> dict[str, str]:
     return {**_proxies(f"http://{NO_NETWORK}:9", _LOCAL), "PIP_RETRIES": "1", "npm_config_fetch_retries": "0"}
 
 
-def proxy_environment(permits: Permits, home: Path, port: int) -> dict[str, str]:
+def proxy_environment(permits: Permits, port: int) -> dict[str, str]:
     """Return the variables for a command whose proxy listens on `port`.
 
     A local name that a permission covers leads to the proxy, because it means the user's machine.
     """
     proxy = f"http://127.0.0.1:{port}"
     own = tuple(name for name in _LOCAL if not any(one.covers_host(plain_host(name)) for one in permits.listed))
-    return {**_proxies(proxy, own), "PIP_PROXY": proxy, "NODE_USE_ENV_PROXY": "1", **npm_settings(home)}
+    return {**_proxies(proxy, own), "PIP_PROXY": proxy, "NODE_USE_ENV_PROXY": "1"}
 
 
 def _proxies(proxy: str, not_for: tuple[str, ...]) -> dict[str, str]:
     variables = dict.fromkeys(_NAMES, proxy) | {"no_proxy": ",".join(not_for)}
     return variables | {name.upper(): value for name, value in variables.items()}
-
-
-def npm_settings(home: Path) -> Mapping[str, str]:
-    """Read the user's own registry from `.npmrc`, which commands cannot see because it may hold tokens."""
-    try:
-        with (home / ".npmrc").open(encoding="utf-8", errors="replace") as file:
-            lines = file.read(_MOST_SETTINGS).splitlines()
-    except OSError:
-        return {}
-    pairs = (line.partition("=") for line in lines if "=" in line)
-    found = {name.strip(): value.strip().strip("\"'") for name, _, value in pairs}
-    return {
-        f"npm_config_{name}": found[name]
-        for name in _NPM_SETTINGS
-        if name in found and passes(f"npm_config_{name}", found[name])
-    }

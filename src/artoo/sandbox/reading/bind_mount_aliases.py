@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from artoo.sandbox.reading.mount_table import Mount, MountTable
-from artoo.sandbox.reading.path_set import PathSet, upwards
+from artoo.sandbox.reading.path_set import PathSet, inside, upwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Aliases:
             if known.cover(alias.here) and alias.here not in known:
                 seen += [alias.there] if parts else []
             elif known.lie_in(alias.here):
-                seen += (_moved(one, alias.here, alias.there) for one in places if _inside(one, alias.here))
+                seen += (_moved(one, alias.here, alias.there) for one in places if inside(one, alias.here))
             yield from ((one, alias) for one in seen if os.path.lexists(one) and not os.path.islink(one))
 
 
@@ -99,7 +99,3 @@ def _moved(path: str, old: str, new: str) -> str:
     """The same path below another directory; `path` is `old`, or below it."""
     rest = path[len(old.rstrip("/")) :].strip("/")
     return f"{new.rstrip('/')}/{rest}".rstrip("/") or "/"
-
-
-def _inside(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip("/") + "/")

@@ -15,6 +15,7 @@ from pathlib import Path
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Command
 from artoo.redaction import holds_secret
+from artoo.sandbox.reading.readable_settings import may_hold_token
 
 _ACROSS, _CEILINGS = "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CEILING_DIRECTORIES"
 _WITH_CREDENTIALS = re.compile(r"://[^/\s]*@")
@@ -56,7 +57,9 @@ def _passed() -> re.Pattern[str]:
 @lru_cache(maxsize=512)
 def passes(name: str, value: str) -> bool:
     """True if commands may see a variable of the user's."""
-    return bool(_passed().fullmatch(name)) and not _WITH_CREDENTIALS.search(value) and not holds_secret(value)
+    if not _passed().fullmatch(name) or _WITH_CREDENTIALS.search(value):
+        return False
+    return not may_hold_token(value) and not holds_secret(value)
 
 
 def cleaned(outer: Mapping[str, str], roots: Roots, command: Command) -> dict[str, str]:

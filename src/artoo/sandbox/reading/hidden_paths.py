@@ -23,8 +23,8 @@ from pathlib import Path
 from artoo.ports.sandbox import Roots
 from artoo.sandbox.reading.bind_mount_aliases import Alias, Aliases, aliases_in
 from artoo.sandbox.reading.mount_table import MountTable
-from artoo.sandbox.reading.path_set import PathSet, path_set
-from artoo.sandbox.reading.readable_paths import open_in_home, program_places
+from artoo.sandbox.reading.path_set import PathSet, inside, path_set
+from artoo.sandbox.reading.readable_paths import closed_in_programs, open_in_home, program_places
 from artoo.sandbox.reading.root_only_paths import is_restricted, may_everybody_read, restricted
 
 _APPLICATION_DATA = frozenset({"library", "appdata", "application data", "local settings", "snap"})
@@ -38,28 +38,35 @@ def is_hidden_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ClosedHome:
-    """The hidden part of one home and what of it is open; `targets`: where its hidden links lead. Real paths."""
+    """The hidden part of one home and what of it is open. Real paths.
+
+    `targets`: where its hidden links lead. `settings`: files that are closed among open programs.
+    """
 
     home: str
     opened: tuple[str, ...]
     targets: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, home: str, chosen: Iterable[str], roots: Roots) -> ClosedHome:
         """That of a home (real), the task's or another one. `chosen` is open there besides programs."""
         opened = {*open_in_home(home, roots), *_below(home, chosen)}
-        return cls(home, tuple(sorted(opened)), tuple(_targets(home, roots)))
+        asked = [one for one in map(os.path.realpath, (roots.project, *roots.opened.paths)) if one != home]
+        settings = (one for one in closed_in_programs(home) if not any(inside(one, place) for place in asked))
+        return cls(home, tuple(sorted(opened)), tuple(_targets(home, roots)), tuple(settings))
 
     def covers(self, path: str) -> bool:
         """Whether a real path lies in the hidden part and is not open."""
-        if any(_inside(path, one) for one in self.targets):
+        if path in self.settings or any(inside(path, one) for one in self.targets):
             return True
         name = first_below(path, self.home)
-        return bool(name) and is_hidden_name(name) and not any(_inside(path, one) for one in self.opened)
+        return bool(name) and is_hidden_name(name) and not any(inside(path, one) for one in self.opened)
 
     def paths(self) -> Iterator[str]:
         """The places that are closed, outermost only."""
         yield from self._in(self.home, path_set(self.opened), hidden_only=True)
+        yield from self.settings
 
     def _in(self, directory: str, opened: PathSet, *, hidden_only: bool) -> Iterator[str]:
         try:
@@ -103,17 +110,13 @@ class Closed:
         """Whether a real path is out of reach."""
         if any(home.covers(path) for home in self.homes):
             return True
-        if is_restricted(path) and not any(_inside(path, one) for one in _ways(self.roots)):
+        if is_restricted(path) and not any(inside(path, one) for one in _ways(self.roots)):
             return True
         return any(self._is_closed_as(name, path, alias) for name, alias in self.aliases.names(path))
 
     def names(self, path: str) -> tuple[str, ...]:
         """A real path and its other names."""
-        return (path, *self.other_names(path))
-
-    def other_names(self, path: str) -> Iterator[str]:
-        """What else a real path is called."""
-        return (name for name, _ in self.aliases.names(path))
+        return (path, *(name for name, _ in self.aliases.names(path)))
 
     def paths(self) -> Iterator[str]:
         """The real places that are closed, by every name."""
@@ -209,12 +212,12 @@ def _targets(home: str, roots: Roots) -> Iterator[str]:
 
 def _is_open_itself(real: str, home: str, roots: Roots) -> bool:
     """Whether to close what a link leads to would close what a task needs, or what everybody may read."""
-    if any(_inside(one, real) for one in _never_closed(roots)):
+    if any(inside(one, real) for one in _never_closed(roots)):
         return True
     own = (roots.project, roots.workspace)
-    if any(_inside(real, os.path.realpath(one)) for one in own if os.path.realpath(one) != home):
+    if any(inside(real, os.path.realpath(one)) for one in own if os.path.realpath(one) != home):
         return True
-    return not _inside(real, home) and may_everybody_read(real)
+    return not inside(real, home) and may_everybody_read(real)
 
 
 def _never_closed(roots: Roots) -> tuple[str, ...]:
@@ -254,7 +257,3 @@ def first_below(path: str, directory: str) -> str:
 
 def _below(directory: str, paths: Iterable[str]) -> Iterator[str]:
     return (path for path in paths if first_below(path, directory))
-
-
-def _inside(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip("/") + "/")

@@ -35,6 +35,11 @@ class PathSet:
         return path in self._above
 
 
+def inside(path: str, directory: str) -> bool:
+    """True if a path is a directory, or lies below it."""
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
 def upwards(path: str) -> Iterator[str]:
     """A path and all that it lies in, the root last."""
     while len(path) > 1:

@@ -7,6 +7,7 @@ while every key in it is harmless.
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,28 @@ _LISTED = Path(__file__).with_name("program_places.txt").read_text("ascii").spli
 PROGRAMS = tuple(line for line in _LISTED if not line.startswith("#"))
 """Where programs and libraries are installed for one person, below the home."""
 
+_NODE_PREFIXES = (
+    ".asdf/installs/*/*",
+    ".bun/install/global",
+    ".nodenv/versions/*",
+    ".npm-global",
+    ".nvm",
+    ".nvm/versions/*/*",
+    ".volta/tools/image/*/*",
+)
+_PYTHON_PREFIXES = (
+    ".asdf/installs/*/*",
+    ".local/share/pipx/venvs/*",
+    ".local/share/uv/python/*",
+    ".local/share/uv/tools/*",
+    ".pyenv/versions/*",
+)
+_SETTINGS_IN_PROGRAMS = (
+    *(f"{one}/{name}" for one in _NODE_PREFIXES for name in ("etc/npmrc", ".npmrc", "lib/node_modules/npm/npmrc")),
+    *(f"{one}/pip.conf" for one in _PYTHON_PREFIXES),
+)
+"""Where npm and pip keep settings, tokens included, among the programs that are open."""
+
 _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "sbin", "share/man")
 """What belongs to an installation whose `bin` is on the PATH."""
 
@@ -27,6 +50,12 @@ _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "sbin
 def open_in_home(home: str, roots: Roots) -> tuple[str, ...]:
     """Real, absolute paths below a real home, whether or not they exist, for a task that works in `roots`."""
     return (*_programs(home, os.environ.get("PATH", "")), *harmless_settings(home, roots))
+
+
+def closed_in_programs(home: str) -> tuple[str, ...]:
+    """Return the settings that are closed although they lie among open programs: real paths that exist."""
+    named = (path for pattern in _SETTINGS_IN_PROGRAMS for path in glob.iglob(f"{glob.escape(home)}/{pattern}"))
+    return tuple(sorted({os.path.realpath(path) for path in named}))
 
 
 def program_places() -> tuple[str, ...]:

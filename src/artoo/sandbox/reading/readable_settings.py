@@ -47,7 +47,17 @@ _OPEN_INDEX_LINE = re.compile(
 )
 """A line of such a file without anything that could be more than a name, a number, a path or a bare address."""
 
+_ADDRESS_PATH = re.compile(r"://[^/\s\"',]*/([^\s\"',]*)")
+_PLAIN_PART = re.compile(r"(?:[a-z]{1,16}\d{0,2}|\d{1,4})(?:[._-](?:[a-z]{1,16}\d{0,2}|\d{1,4})){0,4}")
+"""A word with few digits at its end, several of them, or a version. Tokens mix letters and digits."""
+
 _SECRET_KEY = re.compile(r"pass|token|secret|auth|cred|key|user", re.IGNORECASE)
+
+
+def may_hold_token(text: str) -> bool:
+    """True if an address in the text may have a token in its path, as package indexes use (`/t/TOKEN/main`)."""
+    paths = (found.strip("/").split("/") for found in _ADDRESS_PATH.findall(text))
+    return any(part and (part == "t" or not _PLAIN_PART.fullmatch(part)) for path in paths for part in path)
 
 
 def harmless_settings(home: str, roots: Roots) -> tuple[str, ...]:
@@ -145,5 +155,8 @@ def _plain_index(path: str, stamp: _Stamp | None) -> bool:
     except (OSError, ValueError):
         return False
     return all(
-        _OPEN_INDEX_LINE.fullmatch(line) and not _SECRET_KEY.search(line.partition("=")[0]) for line in lines
+        _OPEN_INDEX_LINE.fullmatch(line)
+        and not _SECRET_KEY.search(line.partition("=")[0])
+        and not may_hold_token(line)
+        for line in lines
     )

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from artoo.sandbox.reading.path_set import inside
+
 _PLACES = ("/etc", "/var", "/home", "/root", "/srv", "/opt", "/mnt", "/media", "/usr/local", "/boot")
 _MOST_ENTRIES = 60_000
 _KEPT_SECONDS = 120.0
@@ -33,7 +35,7 @@ def restricted() -> tuple[str, ...]:
 
 def is_restricted(path: str) -> bool:
     """Whether a real path is one of those, looked up for itself."""
-    if os.geteuid() != 0 or not any(_inside(path, place) for place in _PLACES):
+    if os.geteuid() != 0 or not any(inside(path, place) for place in _PLACES):
         return False
     return any(_is_closed(one) for one in (path, *map(str, Path(path).parents)))
 
@@ -103,10 +105,6 @@ def _is_closed(path: str) -> bool:
         return False
     plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
     return plain and not _open_to_all(status.st_mode)
-
-
-def _inside(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory + "/")
 
 
 def _open_to_all(mode: int) -> bool:

@@ -9,14 +9,14 @@ import asyncio
 import errno
 import os
 import socket
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from artoo.contracts.errors import SandboxError
+from artoo.sandbox.supervisor.starting import file_of
 
 Mode = Literal["pipes", "terminal", "given-terminal"]
 """How a command is connected; see `supervisor`."""
@@ -26,14 +26,6 @@ _MOST_PACKET = 64 * 1024
 _MOST_REPLY, _MOST_DESCRIPTORS = 256 * 1024, 8
 _PACKETS_AT_ONCE = 32
 _READY_SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """What a supervisor says first. `descriptors` belong to the caller."""
-
-    pid: int
-    descriptors: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +59,12 @@ the supervisor has ended, and everything in the sandbox with it."""
 
 
 class SupervisorClient:
-    """The connection to one supervisor. `on_lost` is called once when the supervisor closes its end."""
+    """The connection to one supervisor."""
 
-    def __init__(self, channel: socket.socket, on_lost: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
-        self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
-        self._ready: asyncio.Future[Ready] = self._loop.create_future()
+        self._ready: asyncio.Future[tuple[int, list[int]]] = self._loop.create_future()
         self._starting: dict[str, asyncio.Future[Started]] = {}
         self._listing: dict[str, asyncio.Future[tuple[str, ...]]] = {}
         self._running: dict[str, OnEnd] = {}
@@ -82,8 +73,11 @@ class SupervisorClient:
         channel.setblocking(False)
         self._loop.add_reader(channel, self._receive)
 
-    async def ready(self) -> Ready:
-        """Wait until the supervisor serves. Raises SandboxError."""
+    async def ready(self) -> tuple[int, list[int]]:
+        """Wait until the supervisor serves; return its process id and descriptors that are the caller's.
+
+        Raises SandboxError.
+        """
         try:
             async with asyncio.timeout(_READY_SECONDS):
                 return await self._ready
@@ -200,7 +194,7 @@ class SupervisorClient:
         process_id = os.fsdecode(name)
         if verb == b"ready":
             if not self._ready.done():
-                self._ready.set_result(Ready(int(name), tuple(descriptors)))
+                self._ready.set_result((int(name), descriptors))
         elif verb in (b"started", b"failed"):
             self._take_start(process_id, verb == b"started", rest, descriptors)
         elif verb == b"ended":
@@ -242,20 +236,6 @@ class SupervisorClient:
         running, self._running = self._running, {}
         for on_end in running.values():
             on_end(None, ())
-        self._on_lost()
-
-
-def file_of(data: bytes) -> BinaryIO:
-    """Return an unnamed file with this content, at its start; in memory where the system can do that."""
-    if hasattr(os, "memfd_create"):
-        file = os.fdopen(os.memfd_create("artoo-input"), "w+b", buffering=0)
-    else:
-        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the caller closes it
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) :]
-    file.seek(0)
-    return file
 
 
 def _started(pid: int, descriptors: list[int]) -> Started:

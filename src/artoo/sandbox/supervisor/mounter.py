@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import _socket
 import ctypes
-import errno
 import fcntl
 import os
 import struct
@@ -29,7 +28,6 @@ _NEW_MOUNT, _NEW_USER, _NEW_NETWORK = 0x00020000, 0x10000000, 0x40000000
 _GET_OWNER = 0xB701
 _FSCONFIG, _FSPICK = 431, 433
 _CLOSE_ON_EXEC, _EMPTY_PATH, _RECONFIGURE = 0x1, 0x8, 7
-_REMOUNT = 32
 _WAITING = 128
 _PER_USER = ("max_inotify_instances", "max_inotify_watches", "max_fanotify_groups", "max_fanotify_marks")
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -100,10 +98,6 @@ def _leave_half(allowed: dict[str, int]) -> None:
 def _refresh(root: int) -> None:
     """Reconfigure an overlay without changing anything: the kernel looks at its lower directory again."""
     picked = _LIBC.syscall(ctypes.c_long(_FSPICK), root, b"", _EMPTY_PATH | _CLOSE_ON_EXEC)
-    if picked < 0 and ctypes.get_errno() == errno.ENOSYS:  # before Linux 5.2
-        path = b"/proc/self/fd/%d" % root
-        _check(_LIBC.mount(None, path, None, ctypes.c_ulong(_REMOUNT), None), "remount")
-        return
     _check(picked, "fspick")
     try:
         _check(_LIBC.syscall(ctypes.c_long(_FSCONFIG), picked, _RECONFIGURE, None, None, 0), "fsconfig")

@@ -7,11 +7,10 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
-from artoo.sandbox.supervisor.script import script_descriptor
+from artoo.sandbox.supervisor.starting import script_file, starting_environment
 
 _ANSWER_SECONDS = 20.0
 
@@ -27,7 +26,7 @@ class Mounter:
         self._asking = asyncio.Lock()
 
     @classmethod
-    def begun(cls, namespaces: tuple[int, int], roots: tuple[Path, ...], env: Mapping[str, str]) -> Mounter:
+    def begun(cls, namespaces: tuple[int, int], roots: tuple[Path, ...]) -> Mounter:
         """Start it. `namespaces`: descriptors of the mount and the network namespace. Raises SandboxError.
 
         The first request waits until it has joined them.
@@ -35,15 +34,15 @@ class Mounter:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         complaints = os.memfd_create("artoo-complaints")
         try:
-            with theirs, script_descriptor("mounter") as script:
+            with theirs, script_file("mounter") as script:
                 numbers = (theirs.fileno(), *namespaces)
                 process = subprocess.Popen(
-                    (sys.executable, "-I", "-S", f"/proc/self/fd/{script}", *map(str, (*numbers, *roots))),
+                    (sys.executable, "-I", "-S", f"/proc/self/fd/{script.fileno()}", *map(str, (*numbers, *roots))),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=complaints,
-                    pass_fds=(script, *numbers),
-                    env=dict(env),
+                    pass_fds=(script.fileno(), *numbers),
+                    env=starting_environment(),
                     cwd="/",
                     start_new_session=True,
                 )

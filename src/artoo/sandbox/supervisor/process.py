@@ -14,9 +14,11 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Captured
 from artoo.ports.workspace import Command, Ended, EndStatus
+from artoo.sandbox.limits.looking import Excess
 from artoo.sandbox.network.command_proxy import CommandNetwork
 from artoo.sandbox.output import Output
-from artoo.sandbox.supervisor.client import Mode, Request, Started, SupervisorClient, file_of
+from artoo.sandbox.supervisor.client import Mode, Request, Started, SupervisorClient
+from artoo.sandbox.supervisor.starting import file_of
 from artoo.sandbox.supervisor.waiting import waits_for_input
 
 _TERMINAL_SIZE = (24, 80)
@@ -342,6 +344,42 @@ class SandboxProcess:
         if self._pidfd is not None:
             os.close(self._pidfd)
             self._pidfd = None
+
+
+class RunningCommands:
+    """The commands of one sandbox, by their ids."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, SandboxProcess] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def start(
+        self, process: SandboxProcess, argv: Sequence[str], env: Mapping[str, str], cwd: Path, mode: Mode
+    ) -> None:
+        """Start a command. Raises SandboxError."""
+        self._processes[process.id] = process
+        try:
+            await process.start(argv, env, cwd, mode)
+        except BaseException:
+            del self._processes[process.id]
+            raise
+
+    def end_at_limit(self, excess: Excess) -> None:
+        """End the command that exceeds a limit, or the largest process if no command can be named."""
+        process = None if excess.command is None else self._processes.get(excess.command)
+        if process is None:
+            with suppress(OSError):
+                os.kill(excess.pid, signal.SIGKILL)
+            return
+        task = asyncio.get_running_loop().create_task(process.end_at_limit(excess.status, excess.note))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """Wait for the ends of all commands of a sandbox that has ended, and release what they hold."""
+        for process in self._processes.values():
+            await process.wait()
+            process.close()
 
 
 def _signal_name(number: int) -> str:

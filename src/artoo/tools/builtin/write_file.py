@@ -1,4 +1,4 @@
-"""`write_file`: one text file with its directories, in the task's view."""
+"""`write_file`: one text file with its directories, in the task's workspace."""
 
 from __future__ import annotations
 

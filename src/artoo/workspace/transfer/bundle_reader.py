@@ -7,6 +7,7 @@ base is what the task found, and settlement finds the conflict as with any works
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -19,7 +20,7 @@ from pydantic import ValidationError
 from artoo.contracts.changes import Node, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
-from artoo.workspace.changes.base import Base, append_base
+from artoo.workspace.changes.base import Base, append_lines
 from artoo.workspace.directory import WorkspaceDirectory, make_upper
 from artoo.workspace.files.beneath import open_parent
 from artoo.workspace.files.rooted import locate_real
@@ -54,7 +55,7 @@ def unpack(
         for item in manifest.items:
             laying.lay(item, source)
         laying.end(source)
-        append_base(directory.base_file, laying.bases)
+        append_lines(directory.base_file, laying.base_lines())
         if to_look:
             (directory.base / _BROUGHT).touch(mode=0o600)
         directory.make("bubblewrap", roots, covered)
@@ -87,7 +88,8 @@ class _Laying:
     """The upper directories of one workspace while they are filled. No other process works in them."""
 
     def __init__(self, directory: WorkspaceDirectory, roots: Roots, covered: tuple[Path, ...]) -> None:
-        self.bases: list[Base] = []
+        self._bases: list[Base] = []
+        self._absent: list[str] = []
         self._places = {"project": roots.project, "workspace": roots.workspace}
         self._tops = {root: directory.upper(number) for number, root in enumerate(covered)}
         self._undressed: list[tuple[Path, Path | None, int | None, int | None]] = []
@@ -101,8 +103,10 @@ class _Laying:
         path, inner = root / relative, self._tops[root] / relative
         real, digest = _here(path)
         same = _is(real, digest, item.was)
-        if item.was is not None:
-            self.bases.append(_base(path, item.was, real, same=same))
+        if item.was is None:
+            self._absent.append(_shown(path))
+        else:
+            self._bases.append(_base(path, item.was, real, same=same))
         if item.now is None:
             if not self._is_gone_already(root, relative):
                 self._make_parents(root, relative)
@@ -117,6 +121,11 @@ class _Laying:
             self._undressed.append((inner, path, mode, item.now.mtime_ns))
         else:
             self._undressed.append((inner, None, item.now.mode, item.now.mtime_ns))
+
+    def base_lines(self) -> list[bytes]:
+        """Return what the task found, as the lines of `base.jsonl`."""
+        absent = json.dumps({"looked_ns": 0, "absent": self._absent}).encode()
+        return [*(base.model_dump_json().encode() for base in self._bases), absent]
 
     def end(self, source: BinaryIO) -> None:
         """Set owners, modes and times, deepest first: a directory may be read-only then. Raises SandboxError."""
@@ -163,6 +172,9 @@ class _Laying:
                 like, _ = _here(root / above)
                 if like is not None and like.is_directory:
                     self._undressed.append((inner, root / above, None, None))
+                else:  # the task found a directory: what is here instead is a conflict
+                    known = Known(node=Node.DIRECTORY, mode=0o755)
+                    self._bases.append(_base(root / above, known, like, same=False))
             elif not _is_directory(inner):
                 raise SandboxError(f"the bundle puts {_shown(root / relative)} below a file or a link: refused")
 
