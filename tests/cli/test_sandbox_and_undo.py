@@ -110,8 +110,8 @@ def test_what_came_back_and_what_went_is_told_apart(artoo: Run, project: Path) -
     assert sorted(path.name for path in project.iterdir()) == [f"{number:02}.txt" for number in range(14)]
 
 
-def test_what_git_keeps_for_itself_is_one_line(artoo: Run, project: Path) -> None:
-    """Of each repository, after the person's own files."""
+def test_what_git_brought_over_is_one_line(artoo: Run, project: Path) -> None:
+    """For each change of a repository."""
     git = "git -c user.name=u -c user.email=u@example.invalid"
     subprocess.run(["bash", "-ec", f"git init -q; {git} commit -q --allow-empty -m one"], cwd=project, check=True)
     script = f"echo n > n; git add n; {git} commit -qm task; git init -q other"
@@ -122,10 +122,10 @@ def test_what_git_keeps_for_itself_is_one_line(artoo: Run, project: Path) -> Non
     assert undone.returncode == 0, undone.stderr
     lines = [re.sub(r"\d+", "N", line) for line in undone.stdout.splitlines()[1:]]
     assert lines == [
-        "put back  .git: N of git's own",
+        "put back  .git (master: N commit: task)",
+        "put back  other/.git (new repository: N commits)",
         "removed   n",
         "removed   other",
-        "removed   other/.git: N of git's own",
     ]
 
 
@@ -133,17 +133,14 @@ def test_what_a_start_has_put_back_is_not_unknown(artoo: Run, project: Path) -> 
     """An undo that was cut is ended by the start that is to repeat it: it is told, and told again."""
     (project / "a.txt").write_text("old\n")
     assert artoo("sandbox", "--allow", "edits *.txt", "--", "echo new > a.txt").returncode == 0
-    [record] = [path.parent for path in (project.parent / ".artoo" / "undo").glob("*/*/journal.json")]
-    (record / "undoing").write_text(json.dumps([f"{project}/a.txt"]))
+    [record] = [path.parent for path in (project.parent / ".artoo" / "undo").glob("*/*/manifest.json")]
+    (record / "undoing.json").write_bytes((record / "manifest.json").read_bytes())
     task = record.parent.name.replace("%2E", ".")
     for _ in range(2):
         ended = artoo("undo", task)
         assert (ended.returncode, ended.stderr) == (0, "")
-        first, *told = ended.stdout.splitlines()
-        assert " was put back already, " in first
-        assert told[-1] == "put back  a.txt"
+        assert " was put back already, " in ended.stdout
     assert (project / "a.txt").read_text() == "old\n"
-    assert json.loads(artoo("undo", task, "--json").stdout)["restored"] == [f"{project}/a.txt"]
     assert artoo("undo", "nobody").returncode == 2
 
 
@@ -151,12 +148,12 @@ def test_a_damaged_journal_hides_no_other_task(artoo: Run, project: Path) -> Non
     """It is named, by itself and in the list; every other task is listed and put back, and new ones run."""
     for name in ("one", "two", "three"):
         assert artoo("sandbox", "--", f"echo {name} > {name}.txt").returncode == 0
-    journals = sorted((project.parent / ".artoo" / "undo").glob("*/*/journal.json"))
+    journals = sorted((project.parent / ".artoo" / "undo").glob("*/*/manifest.json"))
     first, damaged, third = [json.loads(path.read_text())["task_id"] for path in journals]
     journals[1].write_bytes(journals[1].read_bytes()[:10])
     listed = artoo("undo", "--list", "--json")
     assert (listed.returncode, [one["task_id"] for one in json.loads(listed.stdout)]) == (0, [first, third])
-    assert f"the journal {journals[1]} cannot be read" in listed.stderr
+    assert f"the manifest {journals[1]} cannot be read" in listed.stderr
     named = artoo("undo", damaged)
     assert named.returncode == 2 and str(journals[1]) in named.stderr
     assert artoo("undo", first).returncode == 0
@@ -194,10 +191,10 @@ def test_mistakes(artoo: Run) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_a_command_that_is_interrupted_has_changed_nothing(
+def test_a_command_that_is_interrupted_leaves_its_changes_in_the_workspace(
     artoo: Run, project: Path, number: signal.Signals
 ) -> None:
-    """Nothing of it waits either; killed with artoo, it is told as what it is, and goes with one command."""
+    """Nothing of them is in the project; they are shown, and one command discards them."""
     workspaces = project.parent / ".artoo" / "workspaces"
     argv = [sys.executable, "-m", "artoo", "sandbox", "--", "echo x > made; echo here; sleep 60"]
     with subprocess.Popen(argv, cwd=project, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
@@ -208,13 +205,10 @@ def test_a_command_that_is_interrupted_has_changed_nothing(
         running.send_signal(number)
         assert running.wait(30) == (-number if number is signal.SIGKILL else 130)
     waiting = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
-    if number is signal.SIGKILL:
-        assert [sorted(one["commands"]) for one in waiting] == [["apply", "diff", "discard"]]
-        assert "It has changed nothing." in artoo("diff").stdout
-        applied = artoo("apply")
-        assert (applied.returncode, applied.stdout) == (0, "It has changed nothing.\n")
-        waiting = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
-    assert waiting == [] and not list(project.iterdir())
+    assert [sorted(one["commands"]) for one in waiting] == [["apply", "diff", "discard"]]
+    assert "+ new  made" in artoo("diff").stdout and not list(project.iterdir())
+    assert artoo("discard", "--yes").returncode == 0
+    assert json.loads(artoo("status", "--json").stdout)["changes_waiting"] == [] and not list(project.iterdir())
 
 
 def test_without_a_task_undo_names_the_latest_here_and_puts_nothing_back(artoo: Run, project: Path) -> None:

@@ -130,7 +130,8 @@ def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
     here = Here()
     if request:
         _show(f"asked for: {asked_line(request)}")
-    became = {path: os.path.lexists(path_bytes(path)) for path in sorted(report.restored)}
+    # A change that git brought over is no file: `DIRECTORY/.git (main: 1 commit)`.
+    became = {path: "/.git (" in path or os.path.lexists(path_bytes(path)) for path in sorted(report.restored)}
     for done, is_there in (("put back", True), ("removed ", False)):
         for line in _told([path for path, there in became.items() if there is is_there], here):
             _show(f"{done}  {line}")

@@ -6,16 +6,20 @@ import asyncio
 import logging
 import os
 import re
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from artoo.contracts.changes import RecoveryReport
+from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
 from artoo.runtime.config import Config
 from artoo.runtime.expiring import drop_expired
 from artoo.tasklog.retention import KeepLogs, forget_logs
 from artoo.workspace.commit import prune, recover
 from artoo.workspace.commit.retention import Keep
+from artoo.workspace.settlement.history import SettledRecord, note_settled
 from artoo.workspace.settlement.service import recover_settlements
 
 logger = logging.getLogger(__name__)
@@ -45,8 +49,18 @@ def recover_earlier(config: Config) -> RecoveryReport:
     Raises SandboxError.
     """
     report = recover(config.home)
+    for record in report.finished:
+        _note_undone(config.home, unquote(record.partition("/")[0]))
     recover_settlements(config.home)
     return report
+
+
+def _note_undone(home: Path, task_id: str) -> None:
+    """Record an undo that a crash had interrupted, as one that came to its end by itself."""
+    try:
+        note_settled(home, SettledRecord(at=time.time(), task_id=task_id, what="undone", by=PERSON))
+    except OSError as error:
+        logger.warning("task %s is undone; no room to record it: %s", task_id, error)
 
 
 async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str]], None] | None = None) -> None:

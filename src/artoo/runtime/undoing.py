@@ -11,10 +11,10 @@ from artoo.contracts.changes import UndoableTask, UndoReport, printable_path
 from artoo.runtime.asked import what_was_asked
 from artoo.runtime.config import Config
 from artoo.runtime.naming import named
-from artoo.runtime.settling import keep_of
+from artoo.runtime.settling import keep_of, recover_earlier
 from artoo.tasklog.lock import not_running
 from artoo.tasklog.reader import asked_of
-from artoo.workspace.commit import records_of, recover, undo, undoable
+from artoo.workspace.commit import records_of, undo, undoable
 from artoo.workspace.settlement.history import LISTED, SettledRecord, note_settled, settled_records
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 def can_be_undone(config: Config) -> tuple[UndoableTask, ...]:
     """Return everything that can be undone, after recovery from crashes. Raises SandboxError."""
-    recover(config.home)
+    recover_earlier(config)
     return undoable(config.home, keep_of(config))
 
 
