@@ -55,8 +55,8 @@ async def submit(place: Path, *, hands_in: bool = True) -> str:
         claim = await take(office.database, task.id, "ada")
         places = RunOptions(project=project, workspace=config.workspace_path)
         attempt = await begin(artoo, office.submissions, task, places)
-        await attempt.view.write(project / "a.txt", b"theirs\n")
-        await attempt.trunk.close()
+        await attempt.workspace.write(project / "a.txt", b"theirs\n")
+        await attempt.workspace.close()
         if not hands_in:
             return task.id
         work = SubmittedWork(
@@ -262,7 +262,7 @@ def test_an_archived_tasks_work_is_swept(place: Path) -> None:
         await office.board.cancel(task, OPERATOR)
         await office.board.archive(task, OPERATOR)
         await office.sweep()
-        return office.submissions.view(task).exists
+        return office.submissions.workspace(task).exists
 
     assert asyncio.run(_office(place, cut)) is False
 

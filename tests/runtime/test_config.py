@@ -105,7 +105,7 @@ def test_no_file_means_defaults(tmp_path: Path) -> None:
         (
             "limits:\n  tool_seconds: 60\n",
             "FILE:2:3: limits.tool_seconds was removed: a command goes on after its timeout, which the model gives"
-            " with the call; delete the line",
+            " with each call; delete it",
         ),
         (
             "control: {gradient: papper}\n",

@@ -361,7 +361,9 @@ async def test_show_and_list_tell_what_became_of_the_changes(tmp_path: Path) -> 
     assert "Waited" not in applied and re.search(
         r"Applied 2001-09-0\d .*: /p/a.txt, and 6 more, git's own files \(1\)", applied
     )
-    note_settled(tmp_path, gone.model_copy(update={"what": "undone", "count": 1, "paths": ("/p/a.txt",), "left": 1}))
+    note_settled(
+        tmp_path, gone.model_copy(update={"what": "undone", "count": 1, "paths": ("/p/a.txt",), "left": 1})
+    )
     assert re.search(
         r"Put back 2001-09-0\d .*: /p/a.txt; 1 left, changed since", artoo_log(tmp_path, "show").output
     )

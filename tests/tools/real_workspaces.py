@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from artoo.workspace.open import workspaces_in
-
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Workspace
 from artoo.sandbox.backends.select import open_backend
+from artoo.workspace.open import workspaces_in
 
 
 @asynccontextmanager

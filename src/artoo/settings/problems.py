@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SECRET_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
 REMOVED = {
-    "limits.tool_seconds": "a command goes on after its timeout, which the model gives with the call; delete the line",
+    "limits.tool_seconds": "a command goes on after its timeout, which the model gives with each call; delete it",
 }
 """Settings of earlier versions, and what to do about them."""
 SHOWN = 60

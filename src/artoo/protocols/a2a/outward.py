@@ -1,7 +1,8 @@
 """HTTP from here to foreign agents, only to addresses that the egress proxy would allow a permitted host.
 
-A name is looked up here, every address is checked (`sandbox.network.address_policy`), and the connection goes to the
-address that was checked, so a second answer of the resolver changes nothing. Redirects and proxies are not followed.
+A name is looked up here, every address is checked (`sandbox.network.address_policy`), and the connection goes to
+the address that was checked, so a second answer of the resolver changes nothing. Redirects and proxies are not
+followed.
 """
 
 from __future__ import annotations
