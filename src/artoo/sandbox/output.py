@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Literal
@@ -81,11 +82,10 @@ class Output:
         """Take in what the command printed before it ended; what it left in the background may print later."""
         for descriptor in list(self._followed):
             self._read_some(descriptor)
-        try:
-            async with asyncio.timeout(_LAST_WORDS_SECONDS):
-                await self._all_ended.wait()
-        except TimeoutError:
-            return
+        if self._followed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_WORDS_SECONDS):
+                    await self._all_ended.wait()
 
     def close(self) -> None:
         """Stop reading. What was kept can still be read. Idempotent."""

@@ -33,6 +33,7 @@ from artoo.sandbox.limits import seccomp
 from artoo.sandbox.limits.cgroup import Group, open_group
 from artoo.sandbox.limits.monitor import SandboxMonitor
 from artoo.sandbox.network.command_proxy import proxied
+from artoo.sandbox.network.proxy_env import no_network_environment
 from artoo.sandbox.output import Output
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.reading.environment import cleaned
@@ -252,13 +253,15 @@ class BubblewrapSandbox:
             raise SandboxError("the sandbox has ended; the next command starts a new one")
         roots = self._layout.roots
         cwd = command.cwd or roots.project
-        env = {**cleaned(self._outer, roots, command), **self._launched.env, **command.env, "PWD": str(cwd)}
+        network = {} if command.hosts else no_network_environment()
+        outer = cleaned(self._outer, roots, command)
+        env = {**outer, **self._launched.env, **command.env, **network, "PWD": str(cwd)}
         process = SandboxProcess(
             self._client,
             process_id,
             command,
             Output(output, command.limits, command.on_output),
-            network=proxied(command, self.listen),
+            network=proxied(command, self.listen) if command.hosts else None,
             explain_kill=self._monitor.explain_kill,
         )
         await self._commands.start(process, command.argv, env, cwd, "terminal")

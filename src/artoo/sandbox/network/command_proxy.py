@@ -1,4 +1,4 @@
-"""Gives one command its network: a proxy of its own for as long as it runs, or a plain word that it has none."""
+"""Gives a command with hosts its network: a proxy of its own for as long as it runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import Command
 from artoo.sandbox.network.allowlist import Permits
-from artoo.sandbox.network.proxy_env import no_network_environment, proxy_environment
+from artoo.sandbox.network.proxy_env import proxy_environment
 
 Listen = Callable[[], Awaitable[socket.socket]]
 """Returns a socket that listens on a fresh port of 127.0.0.1 in the sandbox's network. Raises OSError.
@@ -40,12 +40,9 @@ class CommandNetwork:
 async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNetwork]:
     """Serve a command's proxy until the block is left; all its connections have been reported then.
 
-    To be entered before the command starts and left when it has ended. A command without hosts has no proxy, and
-    `listen` is not called. Raises SandboxError when a host cannot be read or the socket cannot be made.
+    To be entered before the command starts and left when it has ended. Raises SandboxError when a host cannot be
+    read or the socket cannot be made.
     """
-    if not command.hosts:
-        yield CommandNetwork(no_network_environment())
-        return
     from artoo.sandbox.network.proxy import Proxy  # with h11: only commands that reach the network pay for it
 
     permits = Permits.given(command.hosts)

@@ -128,7 +128,7 @@ class SupervisorClient:
     async def _send_start(self, request: Request) -> None:
         variables = (f"{name}={value}" for name, value in request.env.items())
         words = (str(request.cwd), str(request.file_bytes), request.mode, str(len(request.argv)))
-        fields = b"\0".join(map(os.fsencode, (*words, *request.argv, *variables)))
+        fields = os.fsencode("\0".join((*words, *request.argv, *variables)))
         if fields.count(b"\0") != 3 + len(request.argv) + len(request.env):
             raise SandboxError(
                 "an argument or a variable of the command contains a NUL byte, which no program takes"
