@@ -12,6 +12,7 @@ from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.sandbox.limits.cgroup import Group, open_group
+from artoo.sandbox.limits.looking import machine_tasks
 from artoo.sandbox.limits.monitor import OnExcess, SandboxMonitor
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.supervisor.client import SupervisorClient
@@ -100,7 +101,9 @@ def _start(
     kind = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else socket.SOCK_DGRAM
     channel, supervisors = socket.socketpair(socket.AF_UNIX, kind)
     python, number = (sys.executable, "-I", "-S"), str(supervisors.fileno())
-    argv = [*prefix, *python, _SUPERVISOR, number, f"process-limit={layout.limits.processes + _running()}"]
+    # The kernel counts all processes and threads of a user: at most as many as the machine has (macOS: unknown).
+    process_limit = layout.limits.processes + (machine_tasks() or 4096)
+    argv = [*prefix, *python, _SUPERVISOR, number, f"process-limit={process_limit}"]
     env = starting_environment()
     plan = {**confinement, "argv": argv, "env": env}
     with keepers, supervisors, file_of(json.dumps(plan).encode()) as config:
@@ -121,11 +124,3 @@ def _start(
             raise
     control.setblocking(False)
     return KeptSupervisor(keeper, control, channel)
-
-
-def _running() -> int:
-    """Return the number of processes and threads of the whole machine: the kernel's bound counts all of a user."""
-    try:
-        return int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[2])
-    except (OSError, ValueError, IndexError):
-        return 4096

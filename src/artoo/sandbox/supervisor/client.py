@@ -23,7 +23,7 @@ Mode = Literal["pipes", "terminal", "given-terminal"]
 
 _MOST_PACKET = 64 * 1024
 """Larger requests travel in a file: the kernel's limit for a packet depends on the machine's settings."""
-_MOST_REPLY, _MOST_DESCRIPTORS = 256 * 1024, 8
+_MOST_REPLY, _MOST_DESCRIPTORS = 96 * 1024, 8
 _PACKETS_AT_ONCE = 32
 _READY_SECONDS = 30.0
 

@@ -49,7 +49,10 @@ if TYPE_CHECKING:
 else:
     import _signal
 
-_MOST_PACKET, _MOST_DESCRIPTORS = 256 * 1024, 4
+_MOST_PACKET, _MOST_DESCRIPTORS = 96 * 1024, 4
+"""A larger buffer would be mapped anew for each packet."""
+_MOST_NAMED = 200
+"""How many processes of a command one answer names; more would not fit into a packet."""
 _SPAWN_AGAIN_AS_SCRIPT = errno.ENOEXEC
 _NOT_FOUND = (errno.ENOENT, errno.ENOTDIR)
 _MOST_OPEN_FILES, _MOST_TIMERS = 65_536, 8_192
@@ -126,7 +129,7 @@ class Supervisor:
             elif verb == b"signal":
                 self._signal(process_id, int(fields[0]))
             elif verb == b"list":
-                names = [_name_of(member) for member in sorted(self._members(process_id))]
+                names = map(_name_of, sorted(self._members(process_id))[:_MOST_NAMED])
                 self._send([b"listed", process_id, *names])
         finally:
             for descriptor in descriptors:
@@ -217,7 +220,7 @@ class Supervisor:
                 del self._ids[pid]
         for process_id, status in ended:
             left = [] if alone else sorted(self._members(process_id))
-            self._send([b"ended", process_id, b"%d" % status, *map(_name_of, left)])
+            self._send([b"ended", process_id, b"%d" % status, *map(_name_of, left[:_MOST_NAMED])])
 
     def _send(self, fields: Fields, descriptors: list[int] | None = None) -> None:
         rights = struct.pack(f"{len(descriptors)}i", *descriptors) if descriptors else b""
