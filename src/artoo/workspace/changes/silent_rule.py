@@ -8,19 +8,16 @@ with this user as its owner. What holds it is a directory: the walk that found t
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass, field
 
 from artoo.contracts.changes import Node
 from artoo.contracts.settling import ChangeClass
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.path_class import Places
+from artoo.workspace.changes.shadowing import Shadowing
 from artoo.workspace.changes.start_names import why_not_ordinary
 from artoo.workspace.changes.verdict import Verdict
 from artoo.workspace.fs.stat import NodeState
-
-_SHADOWS = "Python imports it in place of its own module of this name"
-_MODULE_ENDINGS = ("py", "so", "pyd")
 
 
 @dataclass(slots=True)
@@ -28,6 +25,7 @@ class SilentRule:
     """The rule over one change set."""
 
     places: Places
+    _shadowing: Shadowing = field(default_factory=Shadowing)
     _given_groups: dict[bytes, int | None] = field(default_factory=dict[bytes, int | None])
 
     def unusual(self, effect: Effect) -> Verdict | None:
@@ -39,8 +37,10 @@ class SilentRule:
             return Verdict(ChangeClass.PERSISTENCE, reason)
         if effect.after is None or effect.in_place:
             return None
-        if effect.after.node is Node.FILE and _shadows_module(effect.path):
-            return Verdict(ChangeClass.PERSISTENCE, _SHADOWS)
+        if effect.after.node is Node.FILE:
+            shadows = self._shadowing.reason(effect.path, is_new=effect.before is None)
+            if shadows is not None:
+                return Verdict(ChangeClass.PERSISTENCE, shadows)
         reason = self._metadata(effect, effect.after)
         return None if reason is None else Verdict(ChangeClass.MODE, reason)
 
@@ -71,21 +71,6 @@ class SilentRule:
             except OSError:  # the task made it, and it got its group from the one above
                 self._given_groups[directory] = self._given_group(directory)
         return self._given_groups[directory]
-
-
-def _shadows_module(path: bytes) -> bool:
-    """True if Python may import a file in place of a module of its own.
-
-    A module inside a package of the user's is not, as long as no program is started from inside of the package.
-    """
-    directory, _, name = path.rpartition(b"/")
-    module, _, ending = os.fsdecode(name).partition(".")
-    if module == "__init__":
-        directory, _, name = directory.rpartition(b"/")
-        module = os.fsdecode(name)
-    if not ending.endswith(_MODULE_ENDINGS) or module not in sys.stdlib_module_names:
-        return False
-    return not os.path.isfile(directory + b"/__init__.py")
 
 
 def _is_directory(effect: Effect) -> bool:
