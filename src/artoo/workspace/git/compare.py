@@ -39,7 +39,7 @@ _MOST_REFS = 2_000
 _MOST_EXTRA = 1 << 20
 _PLAIN_SETTING = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)\n.*"
-    r"|remote\..*\.(fetch|tagopt)\n.*|branch\..*\.(remote|merge|rebase)\n.*|user\.(name|email)\n.*"
+    r"|remote\..*\.(fetch|tagopt)\n.*|branch\..*\.(merge|rebase)\n.*|branch\..*\.remote\n[\w./-]+|user\.(name|email)\n.*"
     r"|extensions\.objectformat\n.*"
     r"|remote\..*\.url\n(https?://|ssh://|git://|file://|/|\./|\.\./|[\w.-]+@[\w.-]+:)[^\n]*"
 )
@@ -318,7 +318,9 @@ class Comparison:
     ) -> tuple[list[tuple[str, ClassifiedChange]], tuple[str, ...]]:
         """Return the changes that the user sees, each with its group, and the objects that are lost."""
         names, top = {*self._old.refs, *self._new.refs}, self._top or self._repository.directory
-        judge = RefJudge(self._quarantine, known, names, self._elsewhere(), top, self._context.question.judge_path)
+        context, elsewhere = self._context, self._elsewhere()
+        judge_path = context.question.judge_path
+        judge = RefJudge(self._quarantine, known, names, elsewhere, top, judge_path, context.every.keys())
         if self._created:
             return [(CHECKOUT, self._change(one)) for one in self._of_new(act, judge)], ()
         moved = [one for one in act.refs if judge.loss(one) and one.old]
@@ -435,9 +437,9 @@ class Comparison:
         staged = {path: said for tree in trees for path, said in tree.items()}
         staged |= {path_bytes(one.path): one.new[0] for one in act.index if one.new}
         entries = [
-            Entry(path, said[:6], said.split()[1], existed=False)
+            Entry(path, said[:6], said.split()[1], existed=os.path.lexists(judge.top + b"/" + path))
             for path, said in staged.items()
-            if judge.top + b"/" + path not in shown
+            if judge.top + b"/" + path not in shown and not self._is_users(judge.top + b"/" + path, said.split()[1])
         ]
         content = judge.content((), staged=entries)
         if strange:
@@ -448,6 +450,15 @@ class Comparison:
             yield Meaning(label, *content)
         for one in act.extras:
             yield Meaning(one.inner, ChangeClass.PERSISTENCE, PROGRAMS.reason)
+
+    def _is_users(self, path: bytes, oid: str) -> bool:
+        """True if the user has a blob's content at a path: then git would replace nothing there."""
+        try:
+            content = os.readlink(path) if os.path.islink(path) else Path(os.fsdecode(path)).read_bytes()
+        except OSError:  # nothing there, or nothing that could be this content
+            return False
+        kind = hashlib.sha256 if self._old.object_format == "sha256" else hashlib.sha1
+        return kind(b"blob %d\0" % len(content) + content).hexdigest() == oid
 
     # --- files ----------------------------------------------------------------------------------------------------
 

@@ -44,7 +44,8 @@ class RefJudge:
     """Judges the refs of one repository.
 
     `known`: what the user's refs named before. `names`: all refs. `elsewhere`: branches that are checked out in
-    other worktrees. `top`: the directory of the working files, or the repository's own.
+    other worktrees. `top`: the directory of the working files, or the repository's own. `arriving`: paths of file
+    changes.
     """
 
     quarantine: Quarantine
@@ -53,6 +54,7 @@ class RefJudge:
     elsewhere: Collection[str]
     top: bytes
     judge_path: JudgePath
+    arriving: Collection[bytes] = ()
 
     def meanings(self, one: RefChange) -> tuple[Meaning, ...]:
         """Return what the change of one ref means."""
@@ -84,7 +86,7 @@ class RefJudge:
         )
 
     def _names_no_commit(self, one: RefChange) -> bool:
-        """True for a tag of a tree or a file, for example, whose contents no commit brings. Branches name commits."""
+        """True for a tag of a tree, for example, whose files no commit brings. Branches always name commits."""
         return bool(one.new) and not one.name.startswith(HEADS) and not self.quarantine.is_commit(one.new)
 
     def _hides(self, name: str) -> bool:
@@ -115,7 +117,9 @@ class RefJudge:
             return ChangeClass.HISTORY, "it brings too many commits to be judged"
         entries = [one._replace(existed=False) for one in brought if one.mode != ABSENT]
         if moved is not None and SYMBOLIC not in moved.old and moved.name.startswith((HEADS, "HEAD")):
-            entries += self.quarantine.difference(moved.old, moved.new)  # commits that were known bring files too
+            # Commits that were known bring files too, unless the files arrive with them and are judged themselves.
+            there = self.quarantine.difference(moved.old, moved.new)
+            entries += [one for one in there if one.existed or self.top + b"/" + one.path not in self.arriving]
         found: dict[Content, dict[bytes, None]] = {}
         for entry in (*entries, *staged):
             content = self._entry(entry)
