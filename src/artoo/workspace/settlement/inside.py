@@ -12,6 +12,7 @@ from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import Command, Ended
+from artoo.sandbox.backends.copying import CopyBackend
 from artoo.sandbox.backends.select import open_backend
 from artoo.sandbox.protocols import Backend, Layer, Layout
 from artoo.workspace.directory import WorkspaceDirectory
@@ -32,9 +33,11 @@ def run_inside(
 ) -> Ended:
     """Run a command over the workspace as it stands, and return how it ended. Blocking.
 
-    `backend` None: the best one of this machine. What the command writes to covered directories is dropped (copy
-    backends have no throw-away layer; there it stays in the copy). `scratch` is a directory that it sees as /tmp:
-    what it leaves there can be read afterwards, without following links. Raises SandboxError.
+    `backend` None, or one of the other kind: copies are opened as copies although an overlay could be mounted by
+    now, because a sandbox without the copies would show the user's own files. What the command writes to covered
+    directories is dropped (copy backends have no throw-away layer; there it stays in the copy). `scratch` is a
+    directory that it sees as /tmp: what it leaves there can be read afterwards, without following links. Raises
+    SandboxError.
     """
     with tempfile.TemporaryDirectory(prefix="inside-", dir=directory.base) as place:
         own, overlays = Path(place), directory.layers()
@@ -49,11 +52,17 @@ def run_inside(
             copies=() if overlays else tuple((one.root, one.place) for one in directory.covered()),
         )
         command = Command(tuple(argv), cwd=cwd, stdin=stdin)
+        if backend is None or backend.has_overlay != bool(overlays):
+            backend = None if overlays else CopyBackend(directory.record().backend)
         return asyncio.run(_run(backend, layout, command, own / "output"))
 
 
 async def _run(backend: Backend | None, layout: Layout, command: Command, output: Path) -> Ended:
-    sandbox = await (backend or await open_backend(layout.artoo_home)).open(layout)
+    """Run a command. `backend` None: the best one of this machine, which must have an overlay."""
+    backend = backend or await open_backend(layout.artoo_home)
+    if layout.layers and not backend.has_overlay:
+        raise SandboxError("no overlay can be mounted here, and the task worked in one; `artoo doctor` says why")
+    sandbox = await backend.open(layout)
     try:
         process = await sandbox.start(command, "inside", output)
         ended = await process.wait(_SECONDS)
