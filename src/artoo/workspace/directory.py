@@ -236,13 +236,17 @@ class WorkspaceDirectory:
         )
         self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.output.mkdir(mode=0o700, exist_ok=True)
-        self.scratch.mkdir(exist_ok=True)
-        self.scratch.chmod(0o1777)
+        self.make_scratch()
         for number, root in enumerate(record.covered_roots if record.kind is WorkspaceKind.OVERLAY else ()):
             self.work(number).mkdir(mode=0o700, parents=True, exist_ok=True)
             make_upper(self.upper(number), root)
         self.write_record(record)
         return record
+
+    def make_scratch(self) -> None:
+        """Make the directory that commands see as /tmp. Raises OSError."""
+        self.scratch.mkdir(exist_ok=True)
+        self.scratch.chmod(0o1777)
 
     def write_record(self, record: WorkspaceRecord) -> None:
         """Write the record. Raises OSError."""

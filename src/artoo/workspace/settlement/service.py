@@ -29,6 +29,7 @@ from artoo.workspace.changes.change_set import ChangeSet, GitPart, GitQuestion, 
 from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory, WorkspaceInUse, Workspaces
 from artoo.workspace.files.layered import offline_files
 from artoo.workspace.files.rooted import real_files
+from artoo.workspace.fs.remove_tree import remove_tree
 from artoo.workspace.settlement import mark
 from artoo.workspace.settlement.history import SettledRecord
 from artoo.workspace.settlement.inside import run_inside
@@ -142,8 +143,13 @@ class Settlement:
         mark.discard(self.directory, self.artoo_home, settled)
 
     def keep(self, record: PendingRecord) -> None:
-        """Leave the change set pending, durably. Raises SandboxError when there is no room for the record."""
+        """Leave the change set pending, durably. Raises SandboxError when there is no room for the record.
+
+        The task's /tmp is emptied: nothing needs it any more, and it would take room for as long as changes wait.
+        """
         try:
+            remove_tree(self.directory.scratch)
+            self.directory.make_scratch()
             write_pending(self.directory, record)
         except OSError as error:
             raise SandboxError(
