@@ -236,8 +236,8 @@ async def test_a_closed_sandbox_leaves_nothing(world: World) -> None:
     async with world.sandbox() as commands:
         running = await commands.start("sleep", "6060")
         await commands.bash("setsid sleep 6161 >/dev/null 2>&1 & disown")
+        await until(lambda: len(_processes_with("sleep\x006060") + _processes_with("sleep\x006161")) == 2)
         outer = _processes_with("sleep\x006060") + _processes_with("sleep\x006161")
-        assert len(outer) == 2
         await commands.sandbox.close()
         assert not any(os.path.exists(f"/proc/{pid}") for pid in outer)
         assert running.ended is not None and running.ended.status == "killed"
@@ -303,7 +303,7 @@ async def test_a_killed_artoo_leaves_no_process(world: World) -> None:
     )
     with victim:
         assert victim.stdout is not None and victim.stdout.readline() == b"up\n"
-        assert len(_processes_with("sleep\x007171")) == 2
+        await until(lambda: len(_processes_with("sleep\x007171")) == 2)
         victim.kill()
     place = str(world.home)
     await until(lambda: not _processes_with("sleep\x007171") and not _processes_with(place), "a process is left")

@@ -186,7 +186,8 @@ class Supervisor:
         """Send a signal to all processes of a command.
 
         Before a SIGKILL everything in the sandbox is stopped, because a command that forks without end would be
-        faster than this. The kernel stops all processes in one step, and those that are being made with them.
+        faster than this. The kernel stops all processes in one step, and those that are being made with them: these
+        appear a moment later, so it looks until it finds no more.
         """
         freeze = signal == _signal.SIGKILL and os.getpid() == 1  # -1 would mean the user's processes elsewhere
         if freeze:
@@ -197,7 +198,7 @@ class Supervisor:
             for member in new:
                 _kill(member, signal)
             reached |= new
-            if freeze or not new or signal != _signal.SIGKILL:
+            if not new or signal != _signal.SIGKILL:
                 break
         if freeze:
             _kill(-1, _signal.SIGCONT)
