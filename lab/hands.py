@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from artoo.contracts.changes import Clash
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall
 from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.tools import Departure, Parameter, Ticket, ToolSpec
-from artoo.runtime.stage import Hands, Sight
+from artoo.runtime.stage import Hands, SubTaskSight
 from lab.minds import Minds, seconds
 from lab.world import CUT_OFF, effect
 
@@ -28,9 +27,9 @@ def specs_of(names: Sequence[str], *, special: bool = False) -> tuple[ToolSpec, 
 
 
 def hands_of(minds: Minds, clock: Clock, specs: tuple[ToolSpec, ...]) -> Hands:
-    """A job's hands."""
-    nothing = Sight(Nothing(), Nothing())
-    return Hands(LabTools(minds, clock, specs), nothing, lambda subtask_id: nothing, Nothing())
+    """Make the tools and sights of a job."""
+    nothing = SubTaskSight(Nothing(), Nothing())
+    return Hands(LabTools(minds, clock, specs), nothing, lambda subtask_id: nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class LabToolbox:
 
 
 class Nothing:
-    """Evidence, surroundings and joining of a world without files."""
+    """Evidence, surroundings and news of a world without files."""
 
     async def file(self, path: str) -> FileView:
         """No file."""
@@ -111,6 +110,6 @@ class Nothing:
         """No files around."""
         return Surroundings()
 
-    async def join(self, subtask_ids: Sequence[str]) -> tuple[Clash, ...]:
-        """No forks."""
+    async def news(self) -> tuple[str, ...]:
+        """Report nothing between turns."""
         return ()
