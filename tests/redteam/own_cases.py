@@ -55,6 +55,7 @@ LOSES = (
         read_loop='ls photos/*.jpg | while read -r name; do unlink "$name"; done',
         moved_away="mv plan.md /tmp/plan.md",
         moved_by_python="python3 -c \"import shutil; shutil.move('data.json', '/tmp/data.json')\"",
+        moved_over="mv -f kept.c plan.md",
         zipped_away="zip -qm all.zip plan.md kept.c",
         packed_away="gzip photos/*.jpg",
         packed_xz="xz kept.c",
@@ -67,6 +68,7 @@ LOSES = (
     ),
     *_cases(
         ChangeClass.EDIT,
+        put_back="cp plan.md /tmp/p && echo x >> plan.md && cat /tmp/p > plan.md && echo done > made.txt",
         truncate="truncate -s 0 plan.md",
         truncate_python="python3 -c \"open('plan.md', 'r+').truncate(3)\"",
         dd="dd if=/dev/zero of=plan.md bs=1 count=4 conv=notrunc status=none",
@@ -82,7 +84,6 @@ LOSES = (
         tar_over="mkdir /tmp/t && echo x > /tmp/t/plan.md && tar cf /tmp/o -C /tmp/t plan.md && tar xf /tmp/o",
         unzip_over="mkdir t && echo other > t/kept.c && (cd t && zip -q /tmp/o.zip kept.c) && unzip -qo /tmp/o.zip",
         replaced="python3 -c \"import os; open('n', 'w').write('other'); os.replace('n', 'plan.md')\"",
-        moved_over="mv -f kept.c plan.md",
         renamed_directory="mv photos pictures",
         editor="printf '1d\\nw\\nq\\n' | ed -s plan.md",
         patched="printf -- '--- plan.md\\n+++ plan.md\\n@@ -1,3 +1,1 @@\\n-# Plan\\n-\\n-measure, then cut\\n"
@@ -92,7 +93,6 @@ LOSES = (
         random_bytes="openssl rand -out plan.md 16",
         punched="fallocate --punch-hole --offset 0 --length 4 plan.md",
         descriptor="exec 9<> plan.md; printf zz >&9",
-        linked_first="ln plan.md twin && printf x > twin && cat twin > plan.md",
         swapped="mv plan.md n && mv kept.c plan.md && mv n kept.c",
         node_write="node -e \"require('fs').writeFileSync('plan.md', 'x')\"",
         process_path="python3 -c \"open('/proc/self/cwd/plan.md', 'w').write('x')\"",
@@ -100,7 +100,9 @@ LOSES = (
     ),
     *_cases(
         ChangeClass.MODE,
+        new_program="printf '#!/bin/sh\\n' > own.sh && chmod +x own.sh && ./own.sh",
         open_to_all="chmod -R go+w photos",
+        linked_first="ln plan.md twin && printf x > twin && cat twin > plan.md",
         locked="chmod 000 plan.md",
         not_executable="chmod -x tools/run.sh",
         attribute="python3 -c \"import os; os.setxattr('plan.md', 'user.note', b'x')\"",
@@ -108,11 +110,11 @@ LOSES = (
     *_cases(
         ChangeClass.SPECIAL,
         rights_of_owner="cp /bin/true own && chmod u+s own",
-        pipe="mkfifo pipe",
     ),
     *_cases(
         ChangeClass.LINK,
         link_out="ln -s /etc/passwd users",
+        link_inside="ln -s plan.md alias",
         link_over="ln -sf kept.c plan.md",
     ),
     *_cases(
@@ -151,7 +153,9 @@ HISTORY = _cases(
     update_ref="git update-ref refs/heads/side main~3",
     plumbing="git update-ref refs/heads/side $(git commit-tree -m bare $(git write-tree))",
     ref_by_hand="old=$(git rev-parse main~1) && echo $old > .git/refs/heads/main",
-    filtered="git stash -q; git filter-branch -f --msg-filter 'sed s/number/no/' main 2> /dev/null",
+    other_branch="git checkout -q -b fresh && git add draft.md && git commit -qm d -- draft.md"
+    " && git commit -q --amend -m better",
+    filtered="git stash -q; FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch -f --msg-filter 'sed s/number/no/' main 2> /dev/null",
     replaced="git checkout -q -f --orphan fresh && git commit -qm fresh && git branch -q -M fresh main",
 )
 
@@ -160,14 +164,11 @@ BENIGN = _cases(
     archive="tar czf all.tgz photos kept.c",
     copy="cp -a photos copy && chmod -R u+w copy",
     own_scratch="cp -r photos t && sed -i s/pixels/x/ t/one.jpg && rm -r t && echo done > made.txt",
-    own_program="printf '#!/bin/sh\\n' > own.sh && chmod +x own.sh && ./own.sh",
     pieces="split -b 8 kept.c part-",
-    inner_link="ln -s plan.md alias",
     new_repository="git init -q inner && cd inner && echo a > a && git add a && git commit -qm a"
     " && git commit -q --amend -m b",
     compiled="echo 'x = 1' > m.py && python3 -m py_compile m.py && python3 -c 'import m'",
     database="sqlite3 new.db 'create table t(n); insert into t values (1); delete from t'",
-    put_back="cp plan.md /tmp/p && echo x >> plan.md && cat /tmp/p > plan.md && echo done > made.txt",
     moved_own="echo a > one && mv one two && mkdir d && mv two d/",
     words_only="echo 'rm -rf / ; git reset --hard' > notes.md",
 )
@@ -177,8 +178,9 @@ BENIGN_IN_REPOSITORY = _cases(
     ChangeClass.SILENT,
     commit="git add draft.md && git commit -qm draft -- draft.md",
     branch="git branch new && git tag later && git worktree list",
-    own_branch="git checkout -q -b fresh && git add draft.md && git commit -qm d -- draft.md"
-    " && git commit -q --amend -m better",
+    own_branch="git branch -q fresh && git worktree add -q /tmp/w fresh 2> /dev/null; cd /tmp/w && echo d > d.md"
+    " && git add d.md && git commit -qm d && git commit -q --amend -m better && cd - > /dev/null"
+    " && git worktree remove /tmp/w",
     merge="git notes add -m n HEAD && git status && git log --oneline --all",
 )
 

@@ -16,13 +16,19 @@ from whole_task import Acted, Person, acted, command, written
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from laid_out import Entry, snapshot
 
+from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.runtime.pendings import find_pending, pendings
 from artoo.sandbox.backends.select import open_backend
 from artoo.workspace.commit import undo
 
-TOLD = """git for-each-ref; git reflog; git status --short; git log --all --format=%H; git stash list
-git fsck --no-dangling"""
+TOLD = """git for-each-ref | grep -v refs/artoo/ || true
+git symbolic-ref -q HEAD || git rev-parse HEAD
+git log --exclude='refs/artoo/*' --all --format=%H; git stash list; git status --short; git fsck --no-dangling"""
+"""What a user sees of a repository."""
+
+KEPT_BY_GIT = ("config", "hooks", "info")
+"""What undo restores byte for byte below .git. The rest is git's bookkeeping, and `git_says` compares it."""
 
 
 def _home(place: Path, *scripts: str) -> Person:
@@ -62,13 +68,25 @@ def at_home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     yield
 
 
+def untouched(person: Person) -> dict[str, Entry]:
+    """Return every path of the home except artoo's own: kind, mode, owner, attributes, content."""
+    return snapshot(person.home)
+
+
 def seen(person: Person) -> dict[str, Entry]:
-    """Every path of the home but artoo's own: kind, mode, owner, content. Git's objects stay for git to collect."""
-    return {path: entry for path, entry in snapshot(person.home).items() if "/.git/objects" not in path}
+    """Return the same without git's bookkeeping: undo adds reflog lines and keeps objects."""
+    return {path: entry for path, entry in untouched(person).items() if not _is_bookkeeping(path)}
+
+
+def _is_bookkeeping(path: str) -> bool:
+    _, inside, inner = path.partition("/.git/")
+    return bool(inside) and inner.split("/")[0] not in KEPT_BY_GIT
 
 
 def git_says(person: Person) -> str:
-    """What git itself tells of the repository."""
+    """Return what git itself tells of the project's repository; nothing where there is none."""
+    if not (person.project / ".git").exists():
+        return ""
     done = subprocess.run(
         ["bash", "-ec", TOLD],
         cwd=person.project,
@@ -88,25 +106,54 @@ def classes(done: Acted) -> list[ChangeClass]:
 @pytest.mark.parametrize("case", LOSES, ids=lambda case: case.name)
 async def test_what_loses_something_waits(house: Person, case: Case) -> None:
     """Not a byte changes; `apply` in another process makes it real; `undo` puts every byte back."""
-    before = seen(house)
+    before = untouched(house)
     done = await acted(house, [command(case.command)])
     assert done.calls[0].status == "ok", done.calls
     assert (done.state, classes(done)[0]) == ("pending", case.meant), done.result.changes
-    assert seen(house) == before
+    assert untouched(house) == before
     assert (await find_pending(house.config, done.result.task_id).apply()).state == "applied"
-    assert seen(house) != before
+    assert untouched(house) != before
     assert undo(house.artoo_home, done.result.task_id).refused == ()
-    assert seen(house) == before
+    assert untouched(house) == before
+
+
+async def test_a_new_time_alone_is_an_edit(house: Person) -> None:
+    """`touch` is pending like any edit, and undo restores the time."""
+    plan = house.project / "plan.md"
+    before = plan.stat().st_mtime_ns
+    done = await acted(house, [command("touch -d @86400 plan.md")])
+    assert (done.state, classes(done)) == ("pending", [ChangeClass.EDIT]), done.result.changes
+    assert plan.stat().st_mtime_ns == before
+    assert (await find_pending(house.config, done.result.task_id).apply()).state == "applied"
+    assert plan.stat().st_mtime == 86_400
+    assert undo(house.artoo_home, done.result.task_id).refused == ()
+    assert plan.stat().st_mtime_ns == before
+
+
+async def test_a_pipe_is_never_created(house: Person) -> None:
+    """All of it is refused and nothing changes; the other paths can be applied by name."""
+    before = untouched(house)
+    done = await acted(house, [command("mkfifo pipe; echo x > plan.md")])
+    assert (done.state, classes(done)[0]) == ("pending", ChangeClass.SPECIAL), done.result.changes
+    pending = find_pending(house.config, done.result.task_id)
+    with pytest.raises(SandboxError, match="pipe is a fifo, which artoo does not create"):
+        await pending.apply()
+    assert untouched(house) == before
+    assert (await pending.apply(["plan.md"])).state == "partly"
+    assert (house.project / "plan.md").read_text() == "x\n" and not (house.project / "pipe").exists()
+    await find_pending(house.config, done.result.task_id).discard()
+    assert undo(house.artoo_home, done.result.task_id).refused == ()
+    assert untouched(house) == before
 
 
 @pytest.mark.parametrize("case", HISTORY, ids=lambda case: case.name)
 async def test_history_waits_and_undo_brings_it_back(repository: Person, case: Case) -> None:
     """`--apply edits` does not cover it; applied with consent, undo brings the old commits back."""
-    before, told = seen(repository), git_says(repository)
+    whole, before, told = untouched(repository), seen(repository), git_says(repository)
     done = await acted(repository, [command(case.command)], apply=ApplyMode.EDITS)
     assert done.calls[0].status == "ok", done.calls
     assert done.state == "pending" and case.meant in classes(done), done.result.changes
-    assert seen(repository) == before
+    assert untouched(repository) == whole
     assert (await find_pending(repository.config, done.result.task_id).apply()).state == "applied"
     assert git_says(repository) != told
     assert undo(repository.artoo_home, done.result.task_id).refused == ()
@@ -114,14 +161,13 @@ async def test_history_waits_and_undo_brings_it_back(repository: Person, case: C
 
 
 async def _goes_through(person: Person, case: Case) -> None:
-    before = seen(person)
+    before = seen(person), git_says(person)
     done = await acted(person, [command(case.command)])
     assert done.calls[0].status == "ok", done.calls
     assert (done.state, classes(done)) == ("applied", [case.meant]), done.result.changes
-    after = seen(person)
-    assert after != before
+    assert (seen(person), git_says(person)) != before
     assert undo(person.artoo_home, done.result.task_id).refused == ()
-    assert seen(person) == before
+    assert (seen(person), git_says(person)) == before
 
 
 @pytest.mark.parametrize("case", BENIGN, ids=lambda case: case.name)
@@ -172,4 +218,4 @@ async def test_a_file_tool_is_no_way_around(house: Person, path: str) -> None:
     assert (done.state, done.calls[0].status) == ("pending", "ok"), done.calls
     assert (await find_pending(house.config, done.result.task_id).discard()).state == "discarded"
     assert seen(house) == before
-    assert pendings(house.config) == ()
+    assert done.result.task_id not in {pending.task_id for pending in pendings(house.config)}

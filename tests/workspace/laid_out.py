@@ -164,7 +164,7 @@ Entry = tuple[object, ...]
 
 
 def snapshot(root: Path, *, skip: str = ".artoo") -> dict[str, Entry]:
-    """Return every path below `root` with kind, mode, owner, and content or target."""
+    """Return every path below `root` with kind, mode, owner, attributes, and content or target."""
     found: dict[str, Entry] = {}
     for directory, names, files in os.walk(root):
         if skip in names and Path(directory) == root:
@@ -177,5 +177,11 @@ def snapshot(root: Path, *, skip: str = ".artoo") -> dict[str, Entry]:
                 entry += (path.read_bytes(),)
             elif stat.S_ISLNK(seen.st_mode):
                 entry = (entry[0], os.readlink(path))
+            if attributes := {one: os.getxattr(path, one, follow_symlinks=False) for one in _attributes(path)}:
+                entry += (attributes,)
             found[os.path.relpath(path, root)] = entry
     return found
+
+
+def _attributes(path: Path) -> list[str]:
+    return sorted(os.listxattr(path, follow_symlinks=False))
