@@ -19,6 +19,7 @@ from artoo.workspace.changes.change_set import ChangeSet
 from artoo.workspace.settlement.service import opened
 
 _CACHES = "__pycache__"
+_REBASE = "rebase-merge"
 _PLAIN_USER = 65534
 
 
@@ -44,12 +45,18 @@ def links(world: World) -> set[Path]:
     return {path for path in world.project.rglob("*") if path.is_symlink()}
 
 
+def operations(world: World) -> set[Path]:
+    """Return the marks of rebases that are under way: `git rebase --continue` runs what they list."""
+    return set(world.project.rglob(_REBASE))
+
+
 def gets_through(world: World, script: str, task_id: str = "task-1") -> str:
     """Return what took effect without approval; empty if nothing did.
 
-    A cache that is left out takes no effect, nor does a link in a repository that git made again without it.
+    A cache that is left out takes no effect, nor does a link or a rebase in a repository that git made again
+    without it.
     """
-    before, linked = caches(world), links(world)
+    before, linked, begun = caches(world), links(world), operations(world)
     told = script.replace("@HOME@", str(world.home))
     directory = workspace_of(world, lambda home: run(home / "project", told), task_id)
     with opened(directory, world.artoo_home, overlay()) as settlement:
@@ -63,7 +70,11 @@ def gets_through(world: World, script: str, task_id: str = "task-1") -> str:
         settlement.forget()
     if found.empty or not found.silent:
         return ""
-    harmless = (_CACHES in script and caches(world) == before) or ("ln -s" in script and links(world) == linked)
+    harmless = (
+        (_CACHES in script and caches(world) == before)
+        or ("ln -s" in script and links(world) == linked)
+        or (_REBASE in script and operations(world) == begun)
+    )
     return "" if harmless else f"took effect: {[one.path for one in found.all_classes]}"
 
 
