@@ -41,9 +41,10 @@ class Places:
         )
         places = cls(home, workspace, project, artoo, Closed.of(roots))
         own = (os.fsdecode(project), os.fsdecode(workspace))
-        found = {*link_targets(os.fsdecode(home), own), *program_places(own[0], os.fsdecode(artoo))}
+        at_home = os.fsdecode(home)
+        found = {*link_targets(at_home, own), *program_places(at_home, own[0], os.fsdecode(artoo))}
         # A link to the whole home or project says nothing about what lies there.
-        whole = {above for one in (os.fsdecode(home), *own) for above in upwards(one)}
+        whole = {above for one in (at_home, *own) for above in upwards(one)}
         return replace(places, started=PathSet(found - whole))
 
     def classify(self, path: bytes) -> PathClass:

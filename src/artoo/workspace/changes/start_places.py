@@ -58,16 +58,17 @@ def _targets(link: str) -> Iterator[str]:
         yield link
 
 
-def program_places(project: str, artoo_home: str) -> Iterator[str]:
+def program_places(home: str, project: str, artoo_home: str) -> Iterator[str]:
     """Yield the directories of PATH (relative ones count from the project), where npx looks, and artoo's modules.
 
+    `~/bin` counts even if PATH lacks it now, because the profiles of common distributions add it at the next login.
     A directory that is missing is named by its first missing step, which could be made a link.
     """
     named = [os.path.join(project, one) for one in os.environ.get("PATH", os.defpath).split(os.pathsep)]
     packages = [f"{above}/node_modules/.bin" for above in upwards(artoo_home) if above != "/"]
     environment = [sys.prefix] if sys.prefix != sys.base_prefix else []
     modules = [one for one in sys.path if os.path.isabs(one) and one != _script_directory()]
-    for path in (*named, *packages, *environment, *modules, str(Path(__file__).parents[2])):
+    for path in (*named, f"{home}/bin", *packages, *environment, *modules, str(Path(__file__).parents[2])):
         for one in dict.fromkeys((os.path.normpath(path), os.path.realpath(path))):
             while not os.path.lexists(one) and not os.path.lexists(os.path.dirname(one)):
                 one = os.path.dirname(one)
