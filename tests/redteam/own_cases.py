@@ -155,7 +155,8 @@ HISTORY = _cases(
     ref_by_hand="old=$(git rev-parse main~1) && echo $old > .git/refs/heads/main",
     other_branch="git checkout -q -b fresh && git add draft.md && git commit -qm d -- draft.md"
     " && git commit -q --amend -m better",
-    filtered="git stash -q; FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch -f --msg-filter 'sed s/number/no/' main 2> /dev/null",
+    filtered="git stash -q; export FILTER_BRANCH_SQUELCH_WARNING=1;"
+    " git filter-branch -f --msg-filter 'sed s/number/no/' main 2> /dev/null",
     replaced="git checkout -q -f --orphan fresh && git commit -qm fresh && git branch -q -M fresh main",
 )
 
