@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -69,6 +70,7 @@ class SupervisorClient:
         self._listing: dict[str, asyncio.Future[tuple[str, ...]]] = {}
         self._running: dict[str, OnEnd] = {}
         self._sending = asyncio.Lock()
+        self._killing: set[asyncio.Task[None]] = set()
         self.alive = True
         channel.setblocking(False)
         self._loop.add_reader(channel, self._receive)
@@ -94,13 +96,21 @@ class SupervisorClient:
         try:
             await self._send_start(request)
             return await answer
-        except BaseException as error:
+        except BaseException:
             self._running.pop(name, None)
-            if self._starting.pop(name, None) is not None and isinstance(error, asyncio.CancelledError):
-                self._send_now((b"signal", os.fsencode(name), b"9"))
-            if answer.done() and not answer.cancelled() and answer.exception() is None:
+            self._starting.pop(name, None)
+            if not answer.done() or answer.cancelled():
+                self._kill_soon(name)
+            elif answer.exception() is None:  # it was started in the moment in which this call was cancelled
                 _close(answer.result())
+                self._kill_soon(name)
             raise
+
+    def _kill_soon(self, process_id: str) -> None:
+        """Kill a command that no caller waits for, from a task of its own because the socket may be full now."""
+        killing = self._loop.create_task(self.signal(process_id, signal.SIGKILL))
+        self._killing.add(killing)
+        killing.add_done_callback(self._killing.discard)
 
     async def signal(self, process_id: str, number: int) -> None:
         """Send a signal to all processes of a command. Does nothing when the sandbox has ended."""
