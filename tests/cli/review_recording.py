@@ -26,10 +26,10 @@ HEAD = """# One review
 
 Recorded by `tests/cli/review_recording.py` on a terminal of {columns} columns and 24 lines: one command as a task
 of its own. It corrects the spelling of two notes, deletes a third file, makes a new one, and leaves a hook that git
-would run at every commit. Nothing of that has happened to the files when the question appears. The person chooses:
-the spelling and the new file now. The deletion and the hook wait, are looked at again in a later process, and are
-dropped. At the end `artoo undo` takes back what was applied. What the person types stands behind the questions and
-the `$`.
+would run at every commit. Nothing of that has happened to the user's files when the question appears. The
+person chooses: the spelling and the new file now. The deletion and the hook wait, are looked at again in a later
+process, and are dropped. At the end `artoo undo` takes back what was applied. What the person types stands
+behind the questions and the `$`.
 
 """
 

@@ -133,9 +133,9 @@ async def test_modes(place: Place) -> None:
         opened = await here.agent.new_session(cwd=str(place.project))
         assert opened.modes is not None
         assert opened.modes.current_mode_id == "new"
-        assert [one.id for one in opened.modes.available_modes] == ["new", "edits", "ask"]
+        assert [one.id for one in opened.modes.available_modes] == ["new", "edits", "live", "ask"]
         await here.agent.set_session_mode(session_id=opened.session_id, mode_id="edits")
-        with pytest.raises(RequestError, match="there are new, edits, ask"):
+        with pytest.raises(RequestError, match="there are ask, edits, live, new"):
             await here.agent.set_session_mode(session_id=opened.session_id, mode_id="all")
         await prompted(here, opened.session_id, f"run: {EDIT}")
         assert not editor.asked
