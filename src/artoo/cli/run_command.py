@@ -71,8 +71,8 @@ class Output:
 @click.option(
     "--apply",
     type=click.Choice([mode.value for mode in ApplyMode]),
-    help="What takes effect unasked: new files (the default), edits too, edits at every turn (live), nothing (ask), or "
-    "everything in project and output folder (all: for containers and CI).",
+    help="What takes effect unasked: new files (the default), edits too, edits at each turn (live), nothing (ask), "
+    "or everything in project and output folder (all: for containers and CI).",
 )
 @click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "edits src/**".')
 @click.option("--check", multiple=True, metavar="COMMAND", help="A command that must succeed in the end.")

@@ -138,9 +138,7 @@ class Workshop:
             from artoo.workspace.open import workspaces_in
 
             limits = SandboxLimits(disk_bytes=self.config.limits.view_megabytes * MIB)
-            self._workspaces = workspaces_in(
-                await open_backend(self.config.home), self.config.home, limits=limits
-            )
+            self._workspaces = workspaces_in(await open_backend(self.config.home), self.config.home, limits=limits)
         return self._workspaces(task_id, roots)
 
     async def hands(
