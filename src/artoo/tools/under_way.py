@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from artoo.contracts.errors import NotLogged
 from artoo.contracts.execution import CallEffects
 from artoo.ports.tools import Departure, Ticket
 
@@ -78,15 +79,20 @@ class Announcing:
 
 
 async def goes_out(effects: CallEffects) -> None:
-    """Announces the call. One that reaches outside first waits until the log has that. Raises NotLogged."""
+    """Announce the call. If it changes something, wait until the log has that: a resumed task must not repeat it.
+
+    Raises NotLogged for a call that reaches outside.
+    """
     call = current_call()
     if call is None:
         return
-    if effects is not CallEffects.OUTSIDE:
-        call.ticket.announce(Departure(call.input, effects))
-        return
-    call.ticket.announce(Departure(call.input, effects, call.digest()))
-    await call.durable()
+    outside = effects is CallEffects.OUTSIDE
+    call.ticket.announce(Departure(call.input, effects, call.digest() if outside else ""))
+    if outside:
+        await call.durable()
+    elif effects is not CallEffects.NONE:
+        with suppress(NotLogged):  # on a full disk the task goes on in its workspace; settlement refuses to apply
+            await call.durable()
 
 
 async def kept_so_far() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -222,6 +223,8 @@ class LiveWorkspace:
             if one is None:
                 self._write_private(real, content)
                 return ()
+            if _holds(files, real, content):
+                return ()
             new = _missing(files, one, real)
             self._state.record_before_write(printable_path(os.fsencode(above)) for above in (*new, real))
             before = {above: _state(files, one, above) for above in (*new, real)}
@@ -366,6 +369,18 @@ async def _to_its_end(process: Process, seconds: float) -> Ended:
     except asyncio.CancelledError:
         await asyncio.shield(process.stop())
         raise
+
+
+def _holds(files: Files, path: Path, content: bytes) -> bool:
+    """True if exactly this content is in the file already: to write it again would change its times alone."""
+    try:
+        seen = files.stat(path)
+        if seen is None or not stat.S_ISREG(seen.mode) or seen.size != len(content):
+            return False
+        with files.open(path) as file:
+            return file.read(len(content) + 1) == content
+    except OSError:
+        return False
 
 
 def _missing(files: LocatedFiles, one: Covered, path: Path) -> tuple[Path, ...]:
