@@ -120,3 +120,10 @@ def test_any_text_can_be_read(text: str) -> None:
     parsed = parse_command(text, {"HOME": "/h"})
     assert all(one == "shell" or one.startswith("shell:") for one in parsed.identities)
     assert parsed.words is not None
+
+
+@pytest.mark.parametrize("character", ["\U0001f600", "\U0010ffff", "\U00020000"])
+def test_a_character_beyond_the_basic_plane_ends_no_process(character: str) -> None:
+    """The grammar's scanner crashes on such a character, so the command is taken as one that cannot be read."""
+    command = parse_command(f"echo {character} > {character}.txt; $({character}")
+    assert not command.parsed

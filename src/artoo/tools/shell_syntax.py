@@ -125,7 +125,11 @@ def parse_command(text: str, variables: Variables | None = None) -> ShellCommand
 
 
 def _readable(text: str) -> bool:
-    return len(text) <= MAX_COMMAND and "\0" not in text and encodable(text)
+    """True if the grammar can take the text.
+
+    Its scanner asks C's `isalpha` about each character, which crashes the process beyond the basic plane (emoji).
+    """
+    return len(text) <= MAX_COMMAND and "\0" not in text and encodable(text) and max(text, default="") <= "\uffff"
 
 
 def _root(text: str) -> Node:
