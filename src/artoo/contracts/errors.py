@@ -6,6 +6,7 @@
     ├── ModelError              a language model could not be used
     │   ├── ModelUnreachable    no server, no network, no model file                          exit 3
     │   ├── ModelRefused        the server answered, and the answer is no (4xx)               exit 3
+    │   │   └── ContextOverflow the prompt is longer than the model's window; compact and ask again
     │   └── ModelAnswerInvalid  the answer does not fit its contract, even after a repair     role failure
     ├── BudgetExhausted         calls, tokens, money or time are spent; the task delivers what it has
     ├── ProtocolError           a role broke the rules of the stream
@@ -94,6 +95,14 @@ class ModelRefused(ModelError):
     def of_this_prompt(self) -> bool:
         """Whether it is this prompt that is refused (too long, filtered, declined), and others may be answered."""
         return self.status in (200, 400, 413, 422)
+
+
+class ContextOverflow(ModelRefused):
+    """The prompt does not fit the model's context window. `window`: its tokens, where the server said how many."""
+
+    def __init__(self, message: str, *, status: int, window: int | None = None) -> None:
+        super().__init__(message, status=status)
+        self.window = window
 
 
 class ModelAnswerInvalid(ModelError):

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from artoo.contracts.base import Contract
+from artoo.contracts.conversation import Message, ModelTurn
 from artoo.contracts.roles import Role
 
 
@@ -37,6 +38,8 @@ class ModelCalled(Contract):
     `requests` counts HTTP requests including retries and the repair; `billed` those that may have cost something,
     and `money` is what they cost (None: no price is known). `small` and `variant` as in ports.model; `failure` is
     the kind of `error`; `images` are the SHA-256 of those that the model was shown.
+    Of a conversation, `added` are the messages since its last call (all of them at its first), `turn` is what the
+    model said; `user` is empty then, and `system` is empty but at the first call.
     """
 
     role: Role
@@ -58,6 +61,8 @@ class ModelCalled(Contract):
     variant: int = 0
     failure: ModelFailure | None = None
     images: tuple[str, ...] = ()
+    added: tuple[Message, ...] = ()
+    turn: ModelTurn | None = None
 
 
 class RouteViolation(Contract):

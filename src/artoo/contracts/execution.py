@@ -233,7 +233,8 @@ class ExecutionResult(Contract):
     nothing new was carried out either, so that another attempt would be the same.
     `infrastructure` says that the subtask's time ran out, which no retry in the fast loop can mend.
     `small_model`: the steps came from a model that is known to be small. `glance`: what the first prompt had, where
-    that was looked at anew since the plan, because other parts may have changed it.
+    that was looked at anew since the plan, because other parts may have changed it. `heard` are the ids of the
+    user's messages that the model has read.
     """
 
     subtask_id: str
@@ -249,6 +250,7 @@ class ExecutionResult(Contract):
     infrastructure: str | None = None
     small_model: bool = False
     glance: Glance | None = None
+    heard: tuple[str, ...] = ()
 
     @property
     def put_out_by(self) -> int | None:
@@ -358,7 +360,7 @@ class SubTaskOutcome(Contract):
     `assurance` is that of its weakest criterion, `open` are the criteria that nothing decided.
     `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help. `failures` as in
     ExecutionResult, of the output that stands here. `heads`: what was shown of files before the first call, where
-    no call has read one.
+    no call has read one. `heard` as in ExecutionResult.
     """
 
     subtask_id: str
@@ -376,6 +378,7 @@ class SubTaskOutcome(Contract):
     heads: str = ""
     assurance: Assurance = Assurance.UNVERIFIED
     open: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...]:

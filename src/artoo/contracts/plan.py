@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from artoo.contracts.base import Contract
 from artoo.contracts.changes import Clash
@@ -30,6 +31,17 @@ class Caution(Contract):
     reason: str = ""
 
 
+Effort = Literal["quick", "normal", "long"]
+"""How large a task is; each has its own budgets (SPEC section 3.5)."""
+
+
+class FirstCall(Contract):
+    """A read-only call that an executor's tools make before its first turn."""
+
+    tool: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+
+
 class PlannedSubTask(Contract):
     """One subtask as the planner writes it; the dispatcher gives it its id.
 
@@ -43,6 +55,7 @@ class PlannedSubTask(Contract):
     success_criteria: tuple[CriterionLike, ...] = ()
     tool: str | None = None
     part: bool = False
+    first_calls: tuple[FirstCall, ...] = ()
 
 
 class Plan(Contract):
@@ -50,7 +63,8 @@ class Plan(Contract):
     which ends the task. R2 → dispatcher, R7.
 
     `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the
-    request itself states. `surroundings` is what is on disk as R2 saw it, `heads` what that shows of files,
+    request itself states, `effort` is how large the task is
+    (None: a log of version 0.1). `surroundings` is what is on disk as R2 saw it, `heads` what that shows of files,
     `named_files` the part about the files that the request names, if it says enough by itself, `guide` the standing
     instructions there; `images` those of the request.
     """
@@ -61,6 +75,7 @@ class Plan(Contract):
     question: str = ""
     deadline: datetime | None = None
     scope: str | None = None
+    effort: Effort | None = None
     surroundings: str = ""
     heads: str = ""
     named_files: str = ""
@@ -91,7 +106,8 @@ class SubTask(Contract):
 
     `surroundings` is what was on disk when it was planned; `heads`, `named_files` and `guide` as in the plan,
     `images` those of the request. `deadline`: when the attempts at it must have ended. `begun`: other parts of the
-    task, in this round or before, may have changed files. `part` as in PlannedSubTask.
+    task, in this round or before, may have changed files. `part`, `first_calls` as in PlannedSubTask. `said` are
+    messages that the user wrote to the running task before this subtask began.
     """
 
     subtask_id: str
@@ -111,6 +127,8 @@ class SubTask(Contract):
     deadline: datetime | None = None
     begun: bool = False
     part: bool = False
+    first_calls: tuple[FirstCall, ...] = ()
+    said: tuple[str, ...] = ()
 
 
 class ManifestEntry(Contract):

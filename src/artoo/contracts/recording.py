@@ -94,6 +94,7 @@ class Source(StrEnum):
     DIFFERENCE = "difference"
     JOIN = "join"  # in logs of earlier versions, whose subtasks worked apart
     NEWS = "news"
+    MESSAGES = "messages"
     ALTERNATIVES = "alternatives"
     TOOL_PAIRS = "tool_pairs"
     CALIBRATION = "calibration"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from artoo.contracts.conversation import Message, ModelTurn
 from artoo.contracts.events import Usage
 from artoo.contracts.images import AttachedImage
+from artoo.ports.tools import ToolSpec
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -26,12 +29,14 @@ class Known:
     """What is known of a tier's model before it is asked. `window`: tokens of prompt and answer together.
 
     `small`: its weights are small (`artoo.llm.request.SMALL_BYTES`), which changes how it is best asked. `images`:
-    the operator says that it takes images.
+    the operator says that it takes images. `native`: it is asked with function calling; False: with the text
+    dialect.
     """
 
     small: bool = False
     window: int = 32_768
     images: bool = False
+    native: bool = True
 
 
 class Question(NamedTuple, Generic[T]):
@@ -75,6 +80,64 @@ class Answer(NamedTuple, Generic[T]):
     small: bool = False
     billed: int = 1
     money: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Everything that one turn of a conversation is asked with. `messages` only grow between compactions.
+
+    `system` is the system prompt for function calling, `text_system` the one of the text dialect, which describes
+    the tools and the fenced form; both contain a line `contract: NAME`. `tools` are offered in this order. `key`
+    names the conversation for prompt caches. `max_tokens` bounds one answer; `variant` as in Question. `pictures`
+    maps the SHA-256 of an image to its data URL.
+    """
+
+    contract: str
+    tier: Tier
+    system: str
+    text_system: str
+    tools: tuple[ToolSpec, ...]
+    messages: tuple[Message, ...]
+    key: str = ""
+    max_tokens: int = 8_000
+    variant: int = 0
+    pictures: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The turn that a model took, and what it cost. The fields after `turn` are as in Answer.
+
+    `native` says whether function calling was used. `raw` is the text as it came, for the log.
+    """
+
+    turn: ModelTurn
+    model: str
+    usage: Usage
+    duration_ms: int
+    wire: str
+    requests: int = 1
+    repaired: bool = False
+    small: bool = False
+    billed: int = 1
+    money: float | None = None
+    native: bool = True
+    raw: str = ""
+
+
+OnText = Callable[[str], None]
+"""Hears the words of an answer as they come. Quick, never raises."""
+
+
+class Converses(Protocol):
+    """Takes turns in conversations."""
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """Ask for the next turn. Nothing that was streamed is said or executed twice.
+
+        Raises ModelUnreachable, ModelRefused, ContextOverflow, ModelAnswerInvalid or BudgetExhausted.
+        """
+        ...
 
 
 class Model(Protocol):

@@ -1,0 +1,116 @@
+"""One conversation with a model: the messages that were said, and the turn that the model takes (SPEC section 3.1).
+
+A conversation only grows. Nothing that was sent is rendered again, so that a server's prompt cache covers
+everything but the newest messages. All wires and the text dialect produce the same `ModelTurn`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from artoo.contracts.base import Contract
+from artoo.contracts.images import AttachedImage
+
+
+class ToolRequest(Contract):
+    """A tool call that a model asks for.
+
+    `id` ties the result to the request; it is unique within a conversation. `problem` says why the arguments could
+    not be read (then `arguments` is empty and the call is answered with the problem, never made).
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    problem: str = ""
+
+
+class ModelTurn(Contract):
+    """What a model said in one call: text, and any number of tool calls in the order given.
+
+    Without tool calls the text is the answer. `reasoning` holds the wire's own reasoning items, which are sent back
+    as they came and shown to nobody. `cut`: the answer reached its token limit.
+    """
+
+    text: str = ""
+    calls: tuple[ToolRequest, ...] = ()
+    reasoning: JsonValue = None
+    cut: bool = False
+
+
+class Said(Contract):
+    """A message of the user's side: the assignment, a correction, a steering message, a notice.
+
+    `source` says who wrote it; models see the text alone. `images` are shown after the text.
+    """
+
+    message: Literal["said"] = "said"
+    text: str
+    source: Literal["request", "correction", "user", "control", "notice"] = "notice"
+    images: tuple[AttachedImage, ...] = ()
+
+
+class Took(Contract):
+    """A turn that the model took."""
+
+    message: Literal["took"] = "took"
+    turn: ModelTurn
+
+
+class Returned(Contract):
+    """The result of one tool call, as the model reads it. `call_id` is the ToolRequest's, `name` the tool's.
+
+    The text begins with the call's number (`[7]`) where the call was recorded. `images` are shown after the text.
+    """
+
+    message: Literal["returned"] = "returned"
+    call_id: str
+    name: str
+    text: str
+    images: tuple[AttachedImage, ...] = ()
+
+
+Message = Annotated[Said | Took | Returned, Field(discriminator="message")]
+"""One message of a conversation after the system prompt."""
+
+
+class Compacted(Contract):
+    """A conversation was shortened because it filled its share of the window. R3's record.
+
+    `messages` is the whole conversation as it goes on from here; `tokens_before` and `tokens_after` are estimates.
+    `summarised`: a model summarised older turns; else only outputs of older calls were replaced.
+    """
+
+    subtask_id: str
+    attempt: int = Field(ge=1)
+    messages: tuple[Message, ...]
+    tokens_before: int
+    tokens_after: int
+    summarised: bool = False
+
+
+class TextDelta(Contract):
+    """Words of a model as they come. For displays only: no log keeps it, and losing one never matters.
+
+    `contract` names what the model was asked for; the whole text is in the ModelCalled that follows.
+    """
+
+    contract: str
+    text: str
+    subtask_id: str | None = None
+
+
+class ChecklistItem(Contract):
+    """One line of the visible checklist."""
+
+    text: str
+    status: Literal["pending", "in_progress", "done"] = "pending"
+
+
+class ChecklistUpdated(Contract):
+    """The executor changed its checklist (`update_plan`). R3's record."""
+
+    subtask_id: str
+    items: tuple[ChecklistItem, ...]
