@@ -296,8 +296,9 @@ async def test_patrol_reports(place: Path) -> None:
     """A due item of HEARTBEAT.md is done at the agent's desk, and the operator gets one letter about it."""
     folder = place / "home" / "agents" / "cyd"
 
-    async with crew(place, counting, trust=ONE) as team:
-        (folder / "HEARTBEAT.md").write_text("- every: 1d Count what is there.\n")
+    async with crew(place, counting, trust=ONE):
+        pass  # cyd is made; its heartbeat must not see the item before the second crew is watched
+    (folder / "HEARTBEAT.md").write_text("- every: 1d Count what is there.\n")
     async with crew(place, counting, trust=ONE) as team:
         team.team.heartbeats["cyd"].wake("test")
         letters = await settled(team, lambda: team.office.mailbox.list(OPERATOR, "inbox"))
@@ -312,8 +313,9 @@ async def test_a_report_that_nobody_takes_is_no_reason_to_do_it_again(
     folder = place / "home" / "agents" / "cyd"
     monkeypatch.setattr("artoo.agents.mail_rows.MOST_UNREAD", 0)
     monkeypatch.setattr("artoo.agents.mail_rows.MOST_WAITING", 0)
-    async with crew(place, counting, trust=ONE) as team:
-        (folder / "HEARTBEAT.md").write_text("- every: 1d Count what is there.\n")
+    async with crew(place, counting, trust=ONE):
+        pass  # cyd is made; its heartbeat must not see the item before the second crew is watched
+    (folder / "HEARTBEAT.md").write_text("- every: 1d Count what is there.\n")
     async with crew(place, counting, trust=ONE) as team:
         team.team.heartbeats["cyd"].wake("test")
 
