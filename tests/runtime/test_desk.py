@@ -10,11 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
+from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import Review
+from artoo.contracts.steering import UserMessage
 from artoo.ports.desk import Given
 from artoo.runtime.asked_everywhere import AskedEverywhere, stoppable
-from artoo.runtime.desk import NotAsked, TaskDesk, answer_question, ask_to_stop, open_questions
+from artoo.runtime.desk import (
+    LONGEST_MESSAGE,
+    NotAsked,
+    TaskDesk,
+    answer_question,
+    ask_to_stop,
+    open_questions,
+    send_message,
+)
 from artoo.tasklog.lock import TaskLock
 
 TASK = "0198f000-0000-7000-8000-000000000000"
@@ -37,7 +47,7 @@ class Terminal:
         self.heard.append(given)
 
 
-async def waiting(home: Path, terminal: Terminal) -> asyncio.Task[Consent | Choice]:
+async def waiting(home: Path, terminal: Terminal) -> asyncio.Task[Consent | Choice | Words]:
     """A question that is on the terminal and on the desk."""
     asking = asyncio.ensure_future(AskedEverywhere(terminal, TaskDesk(home, TASK))(QUESTION))
     await terminal.asked.wait()
@@ -132,12 +142,49 @@ def test_a_question_of_a_dead_process_waits_for_nobody(tmp_path: Path) -> None:
     assert open_questions(tmp_path) == () and not list((tmp_path / "desk").glob("*.question"))
 
 
+async def test_words_answer_only_what_wants_words(tmp_path: Path) -> None:
+    """A text answers an executor's question from another window; to Law 1's question it is refused."""
+    desk = TaskDesk(tmp_path, TASK)
+    with desk.laid(QUESTION.model_copy(update={"wants": "words"})) as slip:
+        (one,) = open_questions(tmp_path)
+        answer_question(tmp_path, TASK, one.key, "d1", Words(text="the blue one"), "web")
+        given = slip.given()
+    assert given is not None and given.said == Words(text="the blue one")
+    with desk.laid(QUESTION):
+        (one,) = open_questions(tmp_path)
+        with pytest.raises(NotAsked, match="not words"):
+            answer_question(tmp_path, TASK, one.key, "d1", Words(text="yes"), "web")
+
+
+async def test_messages_from_other_windows_reach_a_running_task_in_order(tmp_path: Path) -> None:
+    """They arrive once, oldest first; a task that does not run takes none, and those of an earlier life are dropped."""
+    said: list[str] = []
+    desk, everything = TaskDesk(tmp_path, TASK), asyncio.Event()
+
+    def hear(message: UserMessage) -> None:
+        said.append(message.text)
+        if len(said) == 2:
+            everything.set()
+
+    assert not send_message(tmp_path, TASK, UserMessage(text="too early"))
+    with TaskLock(tmp_path, TASK):
+        assert send_message(tmp_path, TASK, UserMessage(text="of an earlier life"))
+        desk.begin()
+        with stoppable(desk, lambda: None, hear):
+            for text in ("first", "second"):
+                assert send_message(tmp_path, TASK, UserMessage(text=text, by="web"))
+            await asyncio.wait_for(everything.wait(), 10)
+        assert said == ["first", "second"]
+        with pytest.raises(ConfigurationError, match="longer than"):
+            send_message(tmp_path, TASK, UserMessage(text="x" * (LONGEST_MESSAGE + 1)))
+
+
 async def test_a_wish_to_stop_reaches_the_task_and_ends_its_question(tmp_path: Path) -> None:
     """The task is asked once, and an open question is answered with no."""
     stopped = asyncio.Event()
     desk = TaskDesk(tmp_path, TASK)
     assert not ask_to_stop(tmp_path, TASK)
-    with TaskLock(tmp_path, TASK), stoppable(desk, stopped.set):
+    with TaskLock(tmp_path, TASK), stoppable(desk, stopped.set, lambda _: None):
         asking = await waiting(tmp_path, Terminal())
         assert ask_to_stop(tmp_path, TASK)
         await asyncio.wait_for(stopped.wait(), 10)

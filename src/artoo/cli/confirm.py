@@ -20,7 +20,7 @@ from artoo.cli.review.pager import fits, page
 from artoo.cli.review.words import review_words
 from artoo.cli.screen import Screen
 from artoo.cli.text import in_language
-from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
 from artoo.ports.desk import Given
 from artoo.words.question import parts
 
@@ -72,17 +72,37 @@ class Dialogue:
     def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
         """Says under the question that it is settled: another window was quicker."""
         text = in_language(request.language)
-        said = given.said.value if isinstance(given.said, Consent) else Consent.ONCE.value
+        if isinstance(given.said, Words):
+            said = given.said.text
+        else:
+            said = text.answered[given.said.value if isinstance(given.said, Consent) else Consent.ONCE.value]
         with self._display.paused():
-            self._screen.say(f"\n{text.answered_elsewhere.format(said=text.answered[said], where=given.via)}\n")
+            self._screen.say(f"\n{text.answered_elsewhere.format(said=said, where=given.via)}\n")
 
-    async def __call__(self, request: ConfirmationRequest) -> Consent | Choice:
+    async def __call__(self, request: ConfirmationRequest) -> Consent | Choice | Words:
         """The person's answer; the end of input and an empty line are no, and keep what a review is about."""
         with self._display.paused():
             self._keyboard.begin()
+            if request.wants != "consent":
+                return await self._in_words(request)
             if request.review is not None:
                 return await self._reviewed(request)
             return await self._answered(request)
+
+    async def _in_words(self, request: ConfirmationRequest) -> Consent | Words:
+        """Ask for a line of text. To a plan a clear yes or no is enough; the end of input is no."""
+        text = in_language(request.language)
+        await page(
+            question_lines(request, request.details), self._screen, self._keyboard, review_words(request.language)
+        )
+        self._keyboard.forget()
+        self._screen.say(text.plan_prompt if request.wants == "plan" else text.words_prompt)
+        said = await self._keyboard.read()
+        line = said.strip()
+        if not said or (request.wants == "plan" and not line):
+            return Consent.NO
+        known = _ANSWERS.get(line.casefold()) if request.wants == "plan" else None
+        return Words(text=line) if known is None else known
 
     async def _reviewed(self, request: ConfirmationRequest) -> Consent | Choice:
         from artoo.cli.places import Here

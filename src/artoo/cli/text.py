@@ -32,6 +32,8 @@ class Text:
     stop_hint: str
     asking: str
     ask_prompt: str
+    plan_prompt: str
+    words_prompt: str
     ask_source: str
     answered: Mapping[str, str]
     answered_elsewhere: str
@@ -100,6 +102,8 @@ ENGLISH: Final = Text(
     stop_hint="Ctrl-C again exits at once",
     asking="waiting for your answer: {title}",
     ask_prompt="Allow it? [o]nce, for this [t]ask, [N]o: ",
+    plan_prompt="Run it? [y]es, [n]o, or say what must be different: ",
+    words_prompt="Your answer: ",
     ask_source="first named by: {source}",
     answered={
         "once": "allowed once",
@@ -182,6 +186,8 @@ CHINESE: Final = Text(
     stop_hint="再按一次 Ctrl-C 立即退出",
     asking="等待您的确认：{title}",
     ask_prompt="允许吗？一次 [o]，本任务 [t]，否 [N]：",
+    plan_prompt="执行吗？是 [y]，否 [n]，或写出要修改的地方：",
+    words_prompt="您的回答：",
     ask_source="最先提到它的是：{source}",
     answered={
         "once": "已允许一次",

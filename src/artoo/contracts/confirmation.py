@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field
 
@@ -37,6 +38,10 @@ class ConfirmationRequest(Contract):
     details. `act` names the call that waits for the answer (ToolStarted); empty when no call does. `review`: the
     act is to apply a task's difference, which is laid out here; then a part may be chosen, and keeping and
     discarding are answers too.
+
+    `wants`: `consent` is Law 1's question. `words` asks for a text that only the user can give, `plan` for approval
+    of a plan, where words say what must be different; both are answered with `Words` (the runtime's own questions,
+    which are never on the stream as a ConfirmationRequest).
     """
 
     digest: str
@@ -47,6 +52,7 @@ class ConfirmationRequest(Contract):
     language: str = "en"
     act: str = ""
     review: Review | None = None
+    wants: Literal["consent", "words", "plan"] = "consent"
 
 
 class Consent(StrEnum):
@@ -69,6 +75,12 @@ class Choice(Contract):
     """Yes to a part of a review: exactly these paths (printable, as the review names them), and what they need."""
 
     paths: tuple[str, ...] = Field(min_length=1)
+
+
+class Words(Contract):
+    """A text as the answer to a question that wants words. Empty: the user has nothing to say."""
+
+    text: str = ""
 
 
 class ConfirmationAnswer(Contract):

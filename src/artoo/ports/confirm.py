@@ -6,12 +6,13 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
-from artoo.contracts.confirmation import Choice, ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import Choice, ConfirmationAnswer, ConfirmationRequest, Consent, Words
 
 logger = logging.getLogger(__name__)
 
-Said = Consent | Choice | bool | Iterable[str]
-"""What may be said: a consent; True for once, False for no; some paths of a review as a Choice or by themselves."""
+Said = Consent | Choice | Words | bool | Iterable[str]
+"""What may be said: a consent; True for once, False for no; some paths of a review as a Choice or by themselves;
+words, where words are wanted."""
 
 Confirm = Callable[[ConfirmationRequest], Awaitable[Said]]
 """Asks a person: a dialogue of the terminal, a page, a test. Cancelled when the answer is no longer wanted.
@@ -21,9 +22,9 @@ A choice of paths is a yes to a part of a review; to any other question it is no
 """
 
 
-def consent_of(said: Said) -> Consent | Choice:
-    """What was said, in one of its two forms. What is no answer is no."""
-    if isinstance(said, (Consent, Choice)):
+def consent_of(said: Said) -> Consent | Choice | Words:
+    """Return what was said, in one of its three forms. Anything else is no."""
+    if isinstance(said, (Consent, Choice, Words)):
         return said
     if isinstance(said, bool):
         return Consent.ONCE if said else Consent.NO
@@ -36,6 +37,8 @@ def consent_of(said: Said) -> Consent | Choice:
 def answer_of(request: ConfirmationRequest, answered: Said, by: str) -> ConfirmationAnswer:
     """What was said, bound to the question. A choice where none was offered has agreed to nothing."""
     said = consent_of(answered)
+    if isinstance(said, Words):  # words agree to nothing
+        said = Consent.NO
     if isinstance(said, Consent):
         return ConfirmationAnswer(digest=request.digest, consent=said, by=by)
     consent = Consent.ONCE if request.review is not None else Consent.NO

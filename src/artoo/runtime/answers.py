@@ -12,12 +12,14 @@ from artoo.contracts.confirmation import (
     NOBODY,
     PERSON,
     POLICY,
+    Choice,
     ConfirmationAnswer,
     ConfirmationRequest,
     Consent,
+    Words,
 )
 from artoo.contracts.settling import ApplyMode, ChangeClass, ClassifiedChange, is_gits
-from artoo.ports.confirm import Confirm, answer_of
+from artoo.ports.confirm import Confirm, answer_of, consent_of
 from artoo.ports.sandbox import Roots
 from artoo.runtime.asked_everywhere import AskedEverywhere
 from artoo.tools.policy import Policies
@@ -68,6 +70,23 @@ class Answers:
                 return nobody
         elsewhere = isinstance(self.confirm, AskedEverywhere) and self.confirm.was_elsewhere
         return answer_of(request, said, PERSON).model_copy(update={"through": "" if elsewhere else self.through})
+
+    async def words(self, request: ConfirmationRequest) -> Words | Consent:
+        """Ask the user something that wants words. NO: no one can be asked, or no one answered.
+
+        Words are never permitted beforehand, so policies do not answer here.
+        """
+        if self.confirm is None:
+            return Consent.NO
+        async with self._turn:
+            try:
+                said = consent_of(await self.confirm(request))
+            except TimeoutError:
+                return Consent.NO
+            except Exception:  # the caller's own code: when it fails, nothing was said
+                logger.exception("the dialogue failed; nothing was answered")
+                return Consent.NO
+        return Consent.NO if isinstance(said, Choice) else said
 
     def _permitting(self, request: ConfirmationRequest) -> tuple[str, ...]:
         """The lines that together permit it. Of a difference they permit all or nothing, and never an unfinished

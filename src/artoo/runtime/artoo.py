@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast, overload
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.steering import UserMessage
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.prompts.library import require_shipped
@@ -336,6 +337,27 @@ class Artoo:
             if task_id in (None, task.task_id):
                 task.interrupt()
 
+    def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
+        """Write to a running task: its executors read the message before their next turn, R2 before its next plan.
+
+        `task_id` None: the only task that runs. Raises ConfigurationError for an empty text, and when no such task
+        runs in this Artoo.
+        """
+        if not text.strip():
+            raise ConfigurationError("the message is empty; say what the task should know")
+        self._one_running(task_id).send(UserMessage(text=text, by=by))
+
+    def hold(self, task_id: str | None = None, *, by: str = "library") -> None:
+        """Interrupt the turn that a task's model takes; the task waits for the next `send`. Raises as `send`."""
+        self._one_running(task_id).send(UserMessage(hold=True, by=by))
+
+    def _one_running(self, task_id: str | None) -> TaskRun:
+        found = [task for task in self._running.values() if task_id in (None, task.task_id)]
+        if len(found) != 1:
+            running = ", ".join(self._running) or "none"
+            raise ConfigurationError(f"name one running task (task_id=…); running here: {running}")
+        return found[0]
+
     async def _finish(self, begun: Begun) -> RunResult:
         from artoo.runtime.asked_everywhere import stoppable
         from artoo.runtime.changes import RunResult
@@ -346,7 +368,7 @@ class Artoo:
         desk = TaskDesk(self._config.home, task_id)
         desk.begin()
         try:
-            with stoppable(desk, begun.task.interrupt):
+            with stoppable(desk, begun.task.interrupt, begun.task.send):
                 result = await begun.play()
             return RunResult.of(result, self._config)
         finally:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
-from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
+from artoo.contracts.steering import UserMessage
 from artoo.ports.confirm import Confirm, Said, consent_of
 from artoo.ports.desk import Desk, Given
 
@@ -43,7 +44,7 @@ class AskedEverywhere:
         self._here = here
         self.was_elsewhere = False
 
-    async def __call__(self, request: ConfirmationRequest) -> Consent | Choice:
+    async def __call__(self, request: ConfirmationRequest) -> Consent | Choice | Words:
         """The first answer. A task that is asked to stop has agreed to nothing."""
         self.was_elsewhere = False
         with self._desk.laid(request) as slip:
@@ -64,7 +65,7 @@ class AskedEverywhere:
 
     async def _elsewhere(
         self, here: asyncio.Future[Said], request: ConfirmationRequest, given: Given
-    ) -> Consent | Choice:
+    ) -> Consent | Choice | Words:
         self.was_elsewhere = True
         here.cancel()
         await asyncio.wait((here,))
@@ -74,12 +75,14 @@ class AskedEverywhere:
 
 
 @contextmanager
-def stoppable(desk: Desk, stop: Callable[[], None]) -> Generator[None]:
-    """While the block runs, a wish on the desk calls `stop`, once."""
+def stoppable(desk: Desk, stop: Callable[[], None], send: Callable[[UserMessage], None]) -> Generator[None]:
+    """While the block runs, pass messages on the desk to `send`; a wish to stop calls `stop`, once."""
     loop = asyncio.get_running_loop()
 
     def look() -> None:
         nonlocal timer
+        for message in desk.take_messages():
+            send(message)
         if desk.stop_wanted():
             stop()
         else:

@@ -3,6 +3,7 @@
     <home>/desk/<task>.<key>.question   a question; its asker holds a lock on it as long as it waits
                 <task>.<key>.answer     the first answer: made by a hard link, so that of two only one is there
                 <task>.stop             the task is asked to stop
+                <task>.<time>.message   a message to the running task, or the wish to interrupt its turn
 
 Everything is a small file of its own, complete when it appears: whoever dies leaves nothing half-said. A question
 whose asker died is nobody's and is removed by the next who looks.
@@ -23,8 +24,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.steering import UserMessage
 from artoo.disk.whole import write_new
 from artoo.ports.desk import Given
 from artoo.tasklog.layout import directory_name, task_directory
@@ -37,6 +39,9 @@ ANSWERS_KEPT_SECONDS = 3_600.0
 LONGEST = 64 * 1024 * 1024
 """Bytes of a question: a review holds the diffs of its small files."""
 MOST_ASKED = 200
+MOST_MESSAGES = 100
+LONGEST_MESSAGE = 256 * 1024
+"""Characters of one message to a running task."""
 
 _KEY = re.compile(r"[0-9a-f]{16}")
 
@@ -54,6 +59,7 @@ class _Answer(BaseModel):
     digest: str
     consent: Consent | None = None
     paths: tuple[str, ...] = ()
+    words: str | None = None
     via: str
 
 
@@ -84,9 +90,22 @@ class TaskDesk:
         return self._stop.exists()
 
     def begin(self) -> None:
-        """An earlier wish to stop was about an earlier life of the task."""
+        """Forget earlier wishes to stop and messages: they were about an earlier life of the task."""
         with suppress(OSError):
             self._stop.unlink(missing_ok=True)
+        self.take_messages()
+
+    def take_messages(self) -> tuple[UserMessage, ...]:
+        """See artoo.ports.desk. A message that cannot be read is dropped and logged."""
+        found: list[UserMessage] = []
+        for path in _message_files(self._folder, self._task_id):
+            try:
+                found.append(UserMessage.model_validate_json(path.read_bytes()))
+            except (OSError, ValidationError) as error:
+                logger.warning("a message to the task cannot be read: %s: %s", path, error)
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        return tuple(found)
 
     @contextmanager
     def laid(self, request: ConfirmationRequest) -> Generator[TaskSlip]:
@@ -144,7 +163,7 @@ class TaskSlip:
         """See artoo.ports.desk."""
         return _given(self._folder / f"{self._stem}.answer", self._request.digest)
 
-    def answer(self, said: Consent | Choice, via: str) -> Given:
+    def answer(self, said: Consent | Choice | Words, via: str) -> Given:
         """See artoo.ports.desk."""
         if self._descriptor is None:  # it was never laid down, so nobody else can have answered
             return Given(said, via)
@@ -163,7 +182,9 @@ def open_questions(home: Path, task_id: str | None = None) -> tuple[OpenQuestion
     )
 
 
-def answer_question(home: Path, task_id: str, key: str, digest: str, said: Consent | Choice, via: str) -> Given:
+def answer_question(
+    home: Path, task_id: str, key: str, digest: str, said: Consent | Choice | Words, via: str
+) -> Given:
     """Answers exactly the question that was shown (`digest`). The first answer counts; this returns that one.
 
     Raises NotAsked when it does not wait any more and nobody knows how it was answered, or when it is another one.
@@ -182,6 +203,8 @@ def answer_question(home: Path, task_id: str, key: str, digest: str, said: Conse
         raise NotAsked("this is not the question that was shown; look at it again")
     if isinstance(said, Choice) and asked.request.review is None:
         raise NotAsked("there is nothing to choose from in this question")
+    if isinstance(said, Words) and asked.request.wants == "consent":
+        raise NotAsked("this question wants a yes or a no, not words")
     return _bring(folder, stem, digest, said, via)
 
 
@@ -193,6 +216,30 @@ def ask_to_stop(home: Path, task_id: str) -> bool:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / _stop_name(task_id)).touch(mode=0o600)
     return True
+
+
+def send_message(home: Path, task_id: str, message: UserMessage) -> bool:
+    """Leave a message for a running task, wherever it runs; False when it does not run.
+
+    Raises ConfigurationError when too many messages wait, or the text is too long; OSError when it cannot be kept.
+    """
+    if not is_running(task_directory(home, task_id)):
+        return False
+    if len(message.text) > LONGEST_MESSAGE:
+        raise ConfigurationError(
+            f"the message is longer than {LONGEST_MESSAGE:,} characters; put the text into a file"
+        )
+    folder = _folder(home)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if len(_message_files(folder, task_id)) >= MOST_MESSAGES:
+        raise ConfigurationError(f"{MOST_MESSAGES} messages wait for this task already; let it read them first")
+    name = f"{directory_name(task_id)}.{time.time_ns():020d}{secrets.token_hex(4)}.message"
+    write_new(folder / name, message.model_dump_json().encode(), sync=False)
+    return True
+
+
+def _message_files(folder: Path, task_id: str) -> list[Path]:
+    return sorted(folder.glob(f"{directory_name(task_id)}.*.message")) if folder.is_dir() else []
 
 
 def _folder(home: Path) -> Path:
@@ -229,15 +276,18 @@ def _given(path: Path, digest: str) -> Given | None:
         return None
     if answer.digest != digest:
         return None
+    if answer.words is not None:
+        return Given(Words(text=answer.words), answer.via)
     said = Choice(paths=answer.paths) if answer.paths else answer.consent
     return None if said is None else Given(said, answer.via)
 
 
-def _bring(folder: Path, stem: str, digest: str, said: Consent | Choice, via: str) -> Given:
+def _bring(folder: Path, stem: str, digest: str, said: Consent | Choice | Words, via: str) -> Given:
     """Makes the answer, unless there is one."""
     paths = said.paths if isinstance(said, Choice) else ()
-    consent = None if isinstance(said, Choice) else said
-    answer = _Answer(digest=digest, consent=consent, paths=paths, via=via)
+    consent = said if isinstance(said, Consent) else None
+    words = said.text if isinstance(said, Words) else None
+    answer = _Answer(digest=digest, consent=consent, paths=paths, words=words, via=via)
     place = folder / f"{stem}.answer"
     try:
         write_new(place, answer.model_dump_json().encode(), sync=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from artoo.contracts.confirmation import ConfirmationRequest
+from artoo.contracts.confirmation import ConfirmationRequest, Words
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.plan import SubTask
 from artoo.contracts.recording import TaskOpened
@@ -16,6 +16,7 @@ from artoo.contracts.request import Interrupt, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.solution import Cost, FinalResult
+from artoo.contracts.steering import PlanProposed, QuestionAnswered, QuestionAsked, UserMessage
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Asker, Standing
 from artoo.loops.fast.agent_validator import AgentValidator
@@ -40,6 +41,7 @@ from artoo.runtime.early_look import EarlyLook
 from artoo.runtime.effectors import POOL_KINDS, EffectorPool, Pair
 from artoo.runtime.sights import Eyes, WatchedEvidence, WatchedRecall, WatchedSurroundings, WatchedTurns
 from artoo.runtime.stage import Sight, Stage
+from artoo.runtime.words_asked import decision_on, plan_shown, question_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +173,32 @@ class TaskRun:
         """Asks R7 to end the task now, honestly."""
         self._user.publish(Interrupt(reason=reason))
 
+    def send(self, message: UserMessage) -> None:
+        """Put a user's message, or the wish to interrupt the turn under way, on the stream."""
+        self._user.publish(message)
+
     async def _result(self, ask: Callable[[Envelope], None]) -> FinalResult:
         """The end of the task; until then `ask` is given every question of the gate."""
         while True:
             envelope = await self._user.receive()
             if isinstance(envelope.payload, FinalResult):
                 return envelope.payload
-            if isinstance(envelope.payload, ConfirmationRequest):
+            if isinstance(envelope.payload, (ConfirmationRequest, QuestionAsked, PlanProposed)):
                 ask(envelope)
 
     async def _answer(self, question: Envelope) -> None:
-        if isinstance(question.payload, ConfirmationRequest):
-            self._user.publish(await self._answers.answer(question.payload), cause=question)
+        match question.payload:
+            case ConfirmationRequest() as request:
+                self._user.publish(await self._answers.answer(request), cause=question)
+            case QuestionAsked() as asked:
+                said = await self._answers.words(question_of(asked))
+                answer = said.text if isinstance(said, Words) else ""
+                answered = QuestionAnswered(subtask_id=asked.subtask_id, answer=answer)
+                self._user.publish(answered, cause=question, subtask_id=asked.subtask_id)
+            case PlanProposed() as proposed:
+                self._user.publish(decision_on(await self._answers.words(plan_shown(proposed))), cause=question)
+            case _:
+                return
 
     def _roles(self, surroundings: SurroundingsSource) -> list[Coroutine[None, None, None]]:
         """Every other role's life."""
