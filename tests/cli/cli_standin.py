@@ -25,6 +25,7 @@ from artoo.cli.main import main
 from artoo.contracts.base import Contract
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.conversation import ChecklistItem, ChecklistUpdated, TextDelta
 from artoo.contracts.criteria import Assurance, Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelUnreachable
@@ -300,6 +301,22 @@ def endless(text: str) -> Iterator[Step]:
     yield Role.DISPATCHER, SubTask(subtask_id="1.1", parent_task_id=TASK, sequence=1, intent="Wait")
 
 
+def steered(text: str) -> Iterator[Step]:
+    """A task that shows a checklist and words, and waits for a message."""
+    yield from endless(text)
+    items = (ChecklistItem(text="look around", status="done"), ChecklistItem(text="wait", status="in_progress"))
+    yield Role.EXECUTOR, ChecklistUpdated(subtask_id="1.1", items=items)
+    yield Role.EXECUTOR, TextDelta(contract="ExecutorStep", text="I am thinking\nabout", subtask_id="1.1")
+
+
+def answered(text: str) -> Step:
+    """An end with these words."""
+    result = FinalResult(
+        task_id=TASK, summary=text, output=text, directive=Directive.ACCEPT, assurance=Assurance.CHECKED
+    )
+    return Role.SOLVER, result
+
+
 def endings_missing(text: str) -> Iterator[Step]:
     """A stream that breaks off."""
     yield Role.USER, UserRequest(text=text, project="/project", workspace="/workspace")
@@ -381,6 +398,7 @@ STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
     "no_model": no_model,
     "crowd": crowd,
     "endless": endless,
+    "steered": steered,
     "deaf": endless,
     "asks": asks,
     "asks_short": asks_short,
@@ -394,7 +412,7 @@ STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
 }
 
 
-UNENDING = (endless, asks, asks_short, asks_mail)
+UNENDING = (endless, steered, asks, asks_short, asks_mail)
 
 
 class StandIn:
@@ -410,6 +428,7 @@ class StandIn:
         self.requests: list[tuple[str, tuple[Turn, ...], RunOptions | None]] = []
         self.closed = False
         self._stopped = asyncio.Event()
+        self.messages: list[str] = []
 
     def __call__(self, config: Config, aside: Aside, confirm: Confirm | None = None) -> Self:
         self.config, self.aside, self.confirm = config, aside, confirm
@@ -451,7 +470,25 @@ class StandIn:
                     yield envelope(99, Role.SOLVER, settled(payload.review, answer))
         if STORIES[self.story] in UNENDING:
             await self._stopped.wait()
+            if self.messages:
+                yield envelope(99, *answered(f"heard: {', '.join(self.messages)}"))
+                return
             yield envelope(99, *final_abandon(StoppedBy.INTERRUPTED))
+
+
+class SteeredStandIn(StandIn):
+    """A stand-in that can be written to."""
+
+    def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
+        """Keep a message; `steered` ends with it as its answer."""
+        assert task_id == TASK and by == "terminal"
+        self.messages.append(text)
+        self._stopped.set()
+
+    def hold(self, task_id: str | None = None, *, by: str = "library") -> None:
+        """Note that the turn was interrupted."""
+        assert task_id == TASK and by == "terminal"
+        self.messages.append("(held)")
 
 
 def settled(review: Review, answer: ConfirmationAnswer) -> FinalResult:
@@ -486,5 +523,7 @@ def envelope(number: int, role: Role, payload: Contract) -> Envelope:
 if __name__ == "__main__":
     if sys.stdin.isatty():
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C reaches this process as a signal
-    running.open_runtime = StandIn(sys.argv[1], pause=float(os.environ.get("STANDIN_PAUSE", "0.01")))
+    running.open_runtime = (SteeredStandIn if sys.argv[1] == "steered" else StandIn)(
+        sys.argv[1], pause=float(os.environ.get("STANDIN_PAUSE", "0.01"))
+    )
     sys.exit(main(sys.argv[2:]))

@@ -59,6 +59,44 @@ def test_one_interrupt_ends_honestly(tmp_path: Path) -> None:
         assert left_clean(screen)
 
 
+def test_an_interrupt_asks_for_a_message_and_the_task_goes_on(tmp_path: Path) -> None:
+    """Ctrl-C interrupts the turn of a task that can be steered; the line that is typed then reaches it."""
+    with terminal("steered", ["wait for me please"], tmp_path) as screen:
+        screen.wait_for("I am thinking")
+        screen.wait_for("look around")
+        screen.send(CTRL_C)
+        screen.wait_for("What should be different?")
+        screen.send("only the tests\r")
+        screen.wait_for("heard: (held), only the tests")
+        assert screen.end() == 0
+        assert left_clean(screen)
+
+
+def test_a_second_interrupt_ends_a_held_task(tmp_path: Path) -> None:
+    """Ctrl-C at the question for a message ends the task."""
+    with terminal("steered", ["wait for me please"], tmp_path) as screen:
+        screen.wait_for("I am thinking")
+        screen.send(CTRL_C)
+        screen.wait_for("What should be different?")
+        screen.send(CTRL_C)
+        screen.wait_for("heard: (held)")
+        assert screen.end() == 0
+
+
+def test_lines_typed_while_a_task_runs_steer_it(tmp_path: Path) -> None:
+    """The input line of a conversation stays open; the model's words appear above it as they come."""
+    with terminal("steered", [], tmp_path) as screen:
+        screen.wait_for("artoo>")
+        screen.send("wait for me please\r")
+        screen.wait_for("I am thinking")
+        screen.wait_for("type to steer")
+        screen.send("only the tests\r")
+        screen.wait_for("heard: only the tests")
+        screen.send("/quit\r")
+        assert screen.end() == 0
+        assert left_clean(screen)
+
+
 def test_two_interrupts_exit_at_once(tmp_path: Path) -> None:
     """A task that does not stop when asked is left by a second Ctrl-C, and the terminal is clean."""
     with terminal("deaf", ["wait for me please"], tmp_path) as screen:

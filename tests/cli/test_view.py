@@ -371,7 +371,7 @@ async def test_what_is_said_in_a_pause_stays() -> None:
     console = Console(file=stream, force_terminal=True, width=80, height=24)
     display = LiveDisplay(console, TaskView(), UNICODE)
     with display.shown():
-        with display.paused():
+        async with display.paused():
             stream.write("May it?\n")
             place = stream.tell()
         after = stream.getvalue()[place:]

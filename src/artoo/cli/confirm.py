@@ -6,10 +6,11 @@ the last lines of a long text are whatever its writer wants to be read there.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Protocol, TextIO
 
 from artoo.cli.display import is_plain
@@ -34,15 +35,15 @@ _ANSWERS: dict[str, Consent] = {
 class Pausing(Protocol):
     """A display that can make room."""
 
-    def paused(self) -> AbstractContextManager[None]:
-        """Nothing is drawn while the block runs."""
+    def paused(self) -> AbstractAsyncContextManager[None]:
+        """Nothing is drawn and no line is read while the block runs."""
         ...
 
 
 class _Still:
     """Nothing is drawn anyway."""
 
-    def paused(self) -> AbstractContextManager[None]:
+    def paused(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
 
@@ -55,6 +56,7 @@ class Dialogue:
         self._keyboard = Keyboard(keyboard)
         self._screen = Screen(terminal, Paint(colours=not plain), redraws=redraws)
         self._display: Pausing = _Still()
+        self._turn = asyncio.Lock()
 
     @contextmanager
     def over(self, display: Pausing) -> Generator[None]:
@@ -69,6 +71,14 @@ class Dialogue:
         """Answers an open question with no: the person wants to stop."""
         self._keyboard.give_up()
 
+    async def message(self, question: str) -> str | None:
+        """Return the line that the user types at `question`; None at the end of input or when they want to stop."""
+        async with self._turn, self._display.paused():
+            self._keyboard.begin()
+            self._screen.say(question)
+            said = await self._keyboard.read()
+        return said.strip() if said else None
+
     def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
         """Says under the question that it is settled: another window was quicker."""
         text = in_language(request.language)
@@ -76,12 +86,11 @@ class Dialogue:
             said = given.said.text
         else:
             said = text.answered[given.said.value if isinstance(given.said, Consent) else Consent.ONCE.value]
-        with self._display.paused():
-            self._screen.say(f"\n{text.answered_elsewhere.format(said=said, where=given.via)}\n")
+        self._screen.say(f"\n{text.answered_elsewhere.format(said=said, where=given.via)}\n")
 
     async def __call__(self, request: ConfirmationRequest) -> Consent | Choice | Words:
         """The person's answer; the end of input and an empty line are no, and keep what a review is about."""
-        with self._display.paused():
+        async with self._turn, self._display.paused():
             self._keyboard.begin()
             if request.wants != "consent":
                 return await self._in_words(request)

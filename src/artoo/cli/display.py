@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum
 from typing import Protocol, TextIO
 
@@ -29,7 +29,7 @@ class Display(Protocol):
         """Shows it while the block runs; afterwards the terminal is as it was."""
         ...
 
-    def paused(self) -> AbstractContextManager[None]:
+    def paused(self) -> AbstractAsyncContextManager[None]:
         """Nothing is drawn while the block runs: somebody else has the terminal."""
         ...
 
@@ -46,7 +46,7 @@ class NoDisplay:
         """Nothing to restore."""
         yield
 
-    def paused(self) -> AbstractContextManager[None]:
+    def paused(self) -> AbstractAsyncContextManager[None]:
         """Nothing to pause."""
         return nullcontext()
 

@@ -10,6 +10,7 @@ from artoo.cli.text import directive_name, in_language, role_name
 from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView
 from artoo.contracts.base import Contract
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
+from artoo.contracts.conversation import ChecklistUpdated, TextDelta
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import (
@@ -34,6 +35,7 @@ from artoo.contracts.solution import (
     ReplanRequest,
     RoleFailure,
 )
+from artoo.contracts.steering import PlanAnswered, PlanProposed, QuestionAnswered, QuestionAsked, SampleMeasured
 from artoo.ports.printing import Printed
 
 
@@ -204,10 +206,55 @@ def directive(payload: PlanDirective, view: TaskView) -> None:
 @take.register
 def model(payload: ModelCalled, view: TaskView) -> None:
     """A model call ended."""
+    view.words = ""
     view.calls += 1
     view.prompt_tokens += payload.usage.prompt_tokens
     view.cached_tokens += payload.usage.cached_tokens
     view.completion_tokens += payload.usage.completion_tokens
+
+
+@take.register
+def words(payload: TextDelta, view: TaskView) -> None:
+    """A model says something more."""
+    view.words += printable(payload.text.expandtabs())
+
+
+@take.register
+def checklist(payload: ChecklistUpdated, view: TaskView) -> None:
+    """The executor changed its checklist."""
+    items = (item.model_copy(update={"text": one_line(item.text)}) for item in payload.items)
+    view.checklist = tuple(items)
+
+
+@take.register
+def asked(payload: QuestionAsked, view: TaskView) -> None:
+    """An executor asks the user something."""
+    view.question = view.text.asking.format(title=one_line(payload.question))
+
+
+@take.register
+def told(payload: QuestionAnswered, view: TaskView) -> None:
+    """It was answered, or no one answered."""
+    view.question = ""
+
+
+@take.register
+def proposed(payload: PlanProposed, view: TaskView) -> None:
+    """A plan waits for approval."""
+    view.question = view.text.asking.format(title=view.text.plan_head)
+
+
+@take.register
+def decided_plan(payload: PlanAnswered, view: TaskView) -> None:
+    """The user said something to the plan."""
+    view.question = ""
+
+
+@take.register
+def sampled(payload: SampleMeasured, view: TaskView) -> None:
+    """A long attempt was measured, and R7 may have sent it elsewhere."""
+    if payload.directive is not None:
+        view.trouble = directive_name(payload.directive.value, view.text)
 
 
 @take.register

@@ -1,4 +1,4 @@
-"""Ctrl-C: once asks the task to stop, twice stops it, and whatever hangs after that is left behind."""
+"""Ctrl-C: once interrupts the turn under way where that is possible, then ends the task, then leaves what hangs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Interrupts:
     """The signals of one command. Use it as a context manager in the command's task.
 
-    During a task the first signal asks it to stop, and the next one cancels the command. Between tasks SIGINT does
-    nothing in a conversation (the prompt reads the key); everything else cancels the command. When cancelling
-    takes longer than a second, the process exits, with the cursor shown.
+    During a task SIGINT first interrupts the turn under way, where the task can be steered. The next signal asks
+    the task to end, and the one after that cancels the command. Between tasks SIGINT does nothing in a conversation
+    (the prompt reads the key); everything else cancels the command. When cancelling takes longer than a second, the
+    process exits, with the cursor shown.
     """
 
     def __init__(self, *, conversation: bool = False) -> None:
         self._conversation = conversation
         self._stop: Callable[[], object] | None = None
+        self._hold: Callable[[], bool] = _cannot
         self._asked = False
         self._before: dict[int, Any] = {}
         self._leaving: threading.Timer | None = None
@@ -51,15 +53,18 @@ class Interrupts:
             signal.signal(number, self._before[number])
 
     @contextmanager
-    def during(self, stop: Callable[[], object]) -> Generator[None]:
-        """A task runs in the block, and `stop` asks it to end."""
+    def during(self, stop: Callable[[], object], hold: Callable[[], bool] | None = None) -> Generator[None]:
+        """Run a task in the block. `stop` asks it to end; `hold` interrupts its turn, if it can."""
         self._stop, self._asked = stop, False
+        self._hold = hold or _cannot
         try:
             yield
         finally:
-            self._stop = None
+            self._stop, self._hold = None, _cannot
 
     def _received(self, number: signal.Signals) -> None:
+        if self._stop is not None and number == signal.SIGINT and not self._asked and self._hold():
+            return
         if self._stop is not None and not self._asked:
             self._asked = True
             self._stop()
@@ -75,6 +80,11 @@ class Interrupts:
         self._leaving.start()
         if self._command is not None:
             self._command.cancel()
+
+
+def _cannot() -> bool:
+    """Interrupt nothing: what runs cannot be steered."""
+    return False
 
 
 def leave() -> None:

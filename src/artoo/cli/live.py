@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -16,14 +16,16 @@ from artoo.cli.aside import MEGABYTE
 from artoo.cli.marks import Marks, cost_line, round_line
 from artoo.cli.text import count, seconds
 from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView
+from artoo.contracts.conversation import ChecklistItem
 from artoo.contracts.solution import Decided
 
 FRAMES_PER_SECOND = 8
 ECHOED = 3
 """Columns of `^C` and the cursor behind it."""
+LINES_CHECKLIST = 5
 LINES_PRINTED = 3
 """Last lines of running commands that are shown."""
-ROWS_BESIDES_SUBTASKS = 6 + LINES_PRINTED
+ROWS_BESIDES_SUBTASKS = 6 + LINES_CHECKLIST + 2 * LINES_PRINTED
 """Lines for the request, the past rounds, the phase, the cost and the hint."""
 
 
@@ -50,8 +52,8 @@ class LiveDisplay:
         finally:
             self._end()
 
-    @contextmanager
-    def paused(self) -> Generator[None]:
+    @asynccontextmanager
+    async def paused(self) -> AsyncGenerator[None]:
         """Takes the display away while the block runs, and draws it anew afterwards."""
         if self._live is None:
             yield
@@ -98,6 +100,8 @@ class LiveDisplay:
             rows.append(self._subtasks(view.round))
             if view.round.decided is not None:
                 rows.append(_row("  " + self._decided(view.round.decided), "cyan"))
+        rows += [_row(f"  {self._checked(item)} {item.text}") for item in _in_sight(view.checklist)]
+        rows += [_row(f"    {line}", "dim") for line in view.words.splitlines()[-LINES_PRINTED:]]
         if view.trouble:
             rows.append(_row("  " + view.trouble, "yellow"))
         if view.fetch.running:
@@ -199,8 +203,19 @@ class LiveDisplay:
         }
         return known.get(subtask.stage) or self._spin()
 
+    def _checked(self, item: ChecklistItem) -> str:
+        known = {"done": self._marks.matched, "in_progress": self._marks.arrow, "pending": self._marks.waiting}
+        return known[item.status]
+
     def _spin(self) -> str:
         return self._marks.spinner[self._frame % len(self._marks.spinner)]
+
+
+def _in_sight(items: Sequence[ChecklistItem]) -> Sequence[ChecklistItem]:
+    """Return the part of a checklist that is shown: around the first item that is not done."""
+    begun = next((number for number, item in enumerate(items) if item.status != "done"), len(items))
+    first = max(0, min(begun - 1, len(items) - LINES_CHECKLIST))
+    return items[first : first + LINES_CHECKLIST]
 
 
 def _row(content: str, style: str = "") -> Line:

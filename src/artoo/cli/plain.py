@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import TextIO
 
 from artoo.cli.marks import Marks, round_line
@@ -36,7 +36,7 @@ class PlainDisplay:
         """Nothing needs to be restored."""
         yield
 
-    def paused(self) -> AbstractContextManager[None]:
+    def paused(self) -> AbstractAsyncContextManager[None]:
         """Lines that come meanwhile do no harm."""
         return nullcontext()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -25,6 +26,7 @@ class Prompt:
             completer=ConversationCompleter(home),
             complete_while_typing=False,
         )
+        self._beside: PromptSession[str] = PromptSession(history=self._session.history, erase_when_done=True)
 
     async def read(self) -> str | None:
         """The next line; None at the end of input. Ctrl-C empties the line, and leaves when it is empty twice."""
@@ -38,6 +40,21 @@ class Prompt:
                 emptied = not self._session.default_buffer.text
             except EOFError:
                 return None
+
+    async def read_beside(self, status: Callable[[], str]) -> str | None:
+        """Return a line that is typed while a task runs; None for Ctrl-C and the end of input.
+
+        `status` is shown above the line and asked for twice a second. The line leaves nothing on the screen.
+        """
+
+        def message() -> list[tuple[str, str]]:  # a toolbar is not shown where the cursor cannot be located
+            columns = self._beside.output.get_size().columns
+            return [("fg:ansibrightblack", f"{status()[: columns - 1]}\n"), ("", "› ")]
+
+        try:
+            return await self._beside.prompt_async(message, refresh_interval=0.5, handle_sigint=False)
+        except (KeyboardInterrupt, EOFError):
+            return None
 
 
 def _history(path: Path) -> History:

@@ -23,6 +23,7 @@ from artoo.cli.run_command import Output, print_result
 from artoo.cli.screen import show_lines
 from artoo.cli.slash import SLASH_COMMANDS, SlashCommand, Tally
 from artoo.cli.text import Text, in_language
+from artoo.cli.typed_lines import TypedLines
 from artoo.contracts.errors import ArtooError
 from artoo.runtime.config_endpoints import takes_images
 from artoo.runtime.config_file import load_config
@@ -119,6 +120,7 @@ class Conversation:
                 history=self._session.turns,
                 on_message=self._session.noting(request, self._tally.count),
                 dialogue=self._asking,
+                line=TypedLines(self._prompt),
             )
         except ArtooError as error:
             say(str(error))

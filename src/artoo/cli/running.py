@@ -13,6 +13,7 @@ from artoo.cli.confirm import Dialogue
 from artoo.cli.display import Progress, display_for
 from artoo.cli.fold import fold, fold_printed
 from artoo.cli.interrupts import Interrupts
+from artoo.cli.steering import InputLine, Steering
 from artoo.cli.view import TaskView
 from artoo.contracts.audit import AuditReport
 from artoo.contracts.envelope import Envelope
@@ -98,6 +99,7 @@ async def run_task(
     stream: TextIO | None = None,
     dialogue: Dialogue | None = None,
     numbers: bool = False,
+    line: InputLine | None = None,
 ) -> tuple[FinalResult, TaskView]:
     """Runs a request to its end, shown as in `follow_task`."""
     return await follow_task(
@@ -111,6 +113,7 @@ async def run_task(
         stream=stream,
         dialogue=dialogue,
         numbers=numbers,
+        line=line,
     )
 
 
@@ -126,16 +129,18 @@ async def follow_task(
     stream: TextIO | None = None,
     dialogue: Dialogue | None = None,
     numbers: bool = False,
+    line: InputLine | None = None,
 ) -> tuple[FinalResult, TaskView]:
     """Shows the messages of a task on `stream` (standard error) to their end, and lets Ctrl-C stop it.
 
     `title` is shown until the request is known. `dialogue` is what the runtime asks with; questions pause the
-    display. `on_message` sees every envelope. `numbers` as in TaskView. Raises ProtocolError when the stream ends
-    without a result.
+    display. `on_message` sees every envelope. `numbers` as in TaskView. `line` is the input line of a conversation,
+    which stays open while the task runs; without one, Ctrl-C asks `dialogue` for a message. Raises ProtocolError
+    when the stream ends without a result.
     """
     view = TaskView(fetch=aside.fetch, numbers=numbers, answered=dialogue is not None)
     view.begin(title)
-    display = display_for(progress, stream or sys.stderr, view)
+    display = display_for(progress, stream or sys.stderr, view) if line is None else line.display(view)
     aside.fetch.changed = display.update
 
     def printed(said: Printed) -> None:
@@ -151,9 +156,11 @@ async def follow_task(
             dialogue.refuse()
         runtime.interrupt()
 
+    steering = Steering(runtime, view, stop)
+    hands = steering.asking(dialogue) if line is None else line.listening(steering)
     asking = nullcontext() if dialogue is None else dialogue.over(display)
-    with interrupts.during(stop), _said_how_to_go_on(view), display.shown(), asking:
-        async with _closing(task) as messages:
+    with interrupts.during(stop, steering.hold), _said_how_to_go_on(view), display.shown(), asking:
+        async with hands, _closing(task) as messages:
             async for envelope in messages:
                 fold(envelope, view)
                 display.update()

@@ -34,6 +34,9 @@ class Text:
     ask_prompt: str
     plan_prompt: str
     words_prompt: str
+    plan_head: str
+    held_prompt: str
+    typing_hint: str
     ask_source: str
     answered: Mapping[str, str]
     answered_elsewhere: str
@@ -104,6 +107,9 @@ ENGLISH: Final = Text(
     ask_prompt="Allow it? [o]nce, for this [t]ask, [N]o: ",
     plan_prompt="Run it? [y]es, [n]o, or say what must be different: ",
     words_prompt="Your answer: ",
+    plan_head="approve the plan",
+    held_prompt="Interrupted. What should be different? (Enter: go on, Ctrl-C: end the task) ",
+    typing_hint="type to steer; Ctrl-C interrupts",
     ask_source="first named by: {source}",
     answered={
         "once": "allowed once",
@@ -188,6 +194,9 @@ CHINESE: Final = Text(
     ask_prompt="允许吗？一次 [o]，本任务 [t]，否 [N]：",
     plan_prompt="执行吗？是 [y]，否 [n]，或写出要修改的地方：",
     words_prompt="您的回答：",
+    plan_head="批准计划",
+    held_prompt="已中断。要怎么改？（回车：继续，Ctrl-C：结束任务）",
+    typing_hint="直接输入可调整任务；Ctrl-C 中断",
     ask_source="最先提到它的是：{source}",
     answered={
         "once": "已允许一次",

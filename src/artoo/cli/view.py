@@ -11,6 +11,7 @@ from artoo.cli.aside import Fetch
 from artoo.cli.printable import one_line
 from artoo.cli.text import ENGLISH, Text, in_language
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.conversation import ChecklistItem
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.request import Turn
 from artoo.contracts.solution import Cost, Decided, FinalResult
@@ -85,7 +86,8 @@ class TaskView:
 
     `answered`: somebody is there to answer questions. `asked` are Law 1's questions by digest, `not_allowed` the
     acts that were not agreed to, reviews left out.
-    `numbers`: rounds are told with the control law's figures.
+    `numbers`: rounds are told with the control law's figures. `words` are those of the model's present turn as they
+    come, made safe for a terminal; `checklist` is what the executor shows of its own plan.
     `verdicts` are those that the last decision rests on: of the subtasks, then of the task.
     """
 
@@ -110,6 +112,8 @@ class TaskView:
     completion_tokens: int = 0
     stopping: bool = False
     trouble: str = ""
+    words: str = ""
+    checklist: tuple[ChecklistItem, ...] = ()
     result: FinalResult | None = None
     fetch: Fetch = field(default_factory=Fetch)
     started: float = 0.0

@@ -340,11 +340,9 @@ class Artoo:
     def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
         """Write to a running task: its executors read the message before their next turn, R2 before its next plan.
 
-        `task_id` None: the only task that runs. Raises ConfigurationError for an empty text, and when no such task
-        runs in this Artoo.
+        An empty text ends a hold without a message. `task_id` None: the only task that runs. Raises
+        ConfigurationError when no such task runs in this Artoo.
         """
-        if not text.strip():
-            raise ConfigurationError("the message is empty; say what the task should know")
         self._one_running(task_id).send(UserMessage(text=text, by=by))
 
     def hold(self, task_id: str | None = None, *, by: str = "library") -> None:
