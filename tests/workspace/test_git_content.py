@@ -51,6 +51,23 @@ def test_files_of_commits_are_judged_like_files(
         assert paths in change.reason
 
 
+@pytest.mark.parametrize(
+    ("edit", "expected", "said"),
+    [
+        ("true", ChangeClass.EDIT, "(is renamed to new.txt)"),
+        ("echo 9 >> new.txt", ChangeClass.DELETION, "and edited"),
+    ],
+)
+def test_a_rename_in_a_commit_is_shown_as_one(world: World, edit: str, expected: ChangeClass, said: str) -> None:
+    """Nothing is lost by it but the name; with an edit it needs the approval of a deletion."""
+    run(world.project, "seq 9 > old.txt; git add .; git commit -qm old")
+    task = Task(world, f"git mv old.txt new.txt; {edit}; git commit -qam moved")
+    (change,) = task.found.git.classes
+    assert change.change_class is expected
+    assert "old.txt (is renamed to new.txt" in change.reason
+    assert said in change.reason
+
+
 def test_an_earlier_commit_counts_too(world: World) -> None:
     """What a later commit removes again can still be checked out."""
     script = "echo x > .envrc; git add .; git commit -qm one; git rm -q .envrc; git commit -qm two"

@@ -36,6 +36,28 @@ def test_a_new_repository_is_made_by_git_and_taken_away_by_undo(world: World) ->
     assert not (inner / ".git").exists()
 
 
+@pytest.mark.parametrize(
+    ("begin", "mark"),
+    [
+        ("git rebase main", "rebase-merge"),
+        ("git merge main", "MERGE_HEAD"),
+        ("git cherry-pick main", "CHERRY_PICK_HEAD"),
+    ],
+)
+def test_an_unfinished_operation_in_a_new_repository_stays_pending(world: World, begin: str, mark: str) -> None:
+    """The reason is shown, and nothing of the repository is made outside; its working files are ordinary files."""
+    diverge = (
+        "git checkout -qb other; echo o > a; git commit -qam o; git checkout -q main; echo m > a; git commit -qam m"
+    )
+    task = Task(world, f"{INNER}; {diverge}; git checkout -q other; {begin} >&2 || true; test -e .git/{mark}")
+    (conflict,) = task.found.git.conflicts
+    assert conflict.path == f"{world.project}/inner/.git/{mark}"
+    assert "under way" in conflict.reason
+    assert task.acts == ()
+    task.apply()
+    assert sorted(path.name for path in (world.project / "inner").iterdir()) == ["a"]
+
+
 @pytest.mark.parametrize("options", ["", "--bare", "--depth 1", "--object-format=sha256"])
 def test_every_kind_of_new_repository_works(world: World, options: str) -> None:
     """A bare one, a shallow one, one with other object names."""

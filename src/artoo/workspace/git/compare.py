@@ -127,6 +127,10 @@ class Comparison:
 
     def add_to(self, found: Found) -> None:
         """Judge the repository."""
+        if self._created and (mark := next(self._under_way(), None)) is not None:
+            found.taken |= {one.path for one in self._repository.effects.values()}
+            found.stays(self._repository, f"an operation of git is under way in the workspace ({mark})", mark)
+            return
         refs, index = self._refs(), self._index()
         if len(refs) > _MOST_REFS and not self._created:
             raise GitFailed(f"{len(refs)} refs change, which are too many to be judged")
@@ -229,10 +233,8 @@ class Comparison:
                 found.stays(self._repository, why, inner)
 
     def _reasons(self, refs: Sequence[RefChange], index: Sequence[IndexChange]) -> Iterator[tuple[str, str, str]]:
-        for inner, one in self._repository.effects.items():
-            if one.after is not None and not one.in_place and under_way(inner):
-                mark = inner.partition("/")[0]
-                yield CHECKOUT, f"an operation of git is under way in the workspace ({mark})", mark
+        for mark in self._under_way():
+            yield CHECKOUT, f"an operation of git is under way in the workspace ({mark})", mark
         for one in refs:
             if self._moved_by_user(one):
                 yield one.group, f"{one.name} was moved meanwhile", ""
@@ -247,6 +249,12 @@ class Comparison:
                 yield CHECKOUT, f"{printable_path(path)} belongs to it, and was changed meanwhile", ""
         if self._old.stash != self._new.stash and (self._clashes(STASH) or self._clashes(f"logs/{STASH}")):
             yield STASH, "the stash was changed meanwhile", ""
+
+    def _under_way(self) -> Iterator[str]:
+        """Yield the files that say that the task left an operation of git unfinished."""
+        for inner, one in self._repository.effects.items():
+            if one.after is not None and not one.in_place and under_way(inner):
+                yield inner.partition("/")[0]
 
     def _clashes(self, inner: str) -> bool:
         return self._repository.directory + b"/" + path_bytes(inner) in self._context.clashing

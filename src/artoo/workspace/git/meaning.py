@@ -131,6 +131,9 @@ class RefJudge:
         return min((one for one, _ in found), key=lambda one: one.danger), f"it brings {', '.join(parts)}"
 
     def _entry(self, entry: Entry) -> Content:
+        if entry.renamed:
+            renamed = f"is renamed to {printable_path(entry.renamed)}"
+            return (ChangeClass.EDIT, renamed) if entry.exact else (ChangeClass.DELETION, f"{renamed} and edited")
         if entry.mode == ABSENT:
             return ChangeClass.DELETION, "is deleted"
         if entry.mode == _SUBMODULE:

@@ -23,12 +23,17 @@ ABSENT = "000000"
 
 
 class Entry(NamedTuple):
-    """What a commit puts at a path. `existed`: something was there before it. Mode 000000: it is deleted."""
+    """What a commit puts at a path. `existed`: something was there before it. Mode 000000: it is deleted.
+
+    `renamed`: where a deleted file is found again, and `exact`: with the same content.
+    """
 
     path: bytes
     mode: str
     object: str
     existed: bool
+    renamed: bytes = b""
+    exact: bool = True
 
 
 class Quarantine:
@@ -92,8 +97,8 @@ class Quarantine:
         return tuple(_entries(self._git.run("diff-tree", *arguments, stdin=_lines(commits)))) if commits else ()
 
     def difference(self, old: str, new: str) -> tuple[Entry, ...]:
-        """Return what differs between two commits."""
-        return tuple(_entries(self._git.run("diff-tree", "-r", "--raw", "-z", "--no-renames", old, new)))
+        """Return what differs between two commits. A rename is a deletion and a new file."""
+        return tuple(_entries(self._git.run("diff-tree", "-r", "--raw", "-z", "-M", old, new)))
 
     def is_commit(self, object_name: str) -> bool:
         """True if an object is a commit, or a tag of one."""
@@ -118,8 +123,13 @@ def _entries(answer: bytes) -> Iterator[Entry]:
     for said in filter(None, parts):
         words = said.decode().lstrip(":").split()
         parents = said.count(b":")
-        existed = any(mode != ABSENT for mode in words[:parents])
-        yield Entry(next(parts), words[parents], words[2 * parents + 1], existed)
+        path, mode, name, status = next(parts), words[parents], words[2 * parents + 1], words[-1]
+        if status.startswith("R"):
+            old, path = path, next(parts)
+            yield Entry(old, ABSENT, "", existed=True, renamed=path, exact=status == "R100")
+            yield Entry(path, mode, name, existed=False)
+        else:
+            yield Entry(path, mode, name, existed=any(one != ABSENT for one in words[:parents]))
 
 
 def _quoted(path: bytes) -> bytes:
