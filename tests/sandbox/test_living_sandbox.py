@@ -24,6 +24,7 @@ from artoo.ports.workspace import CommandLimits, SandboxLimits
 from artoo.sandbox.backends import bubblewrap
 from artoo.sandbox.limits.cgroup import Group
 from artoo.sandbox.protocols import Layer
+from artoo.sandbox.supervisor import living
 
 _HERE = Path(__file__).parent
 
@@ -381,7 +382,7 @@ async def test_no_link_leads_the_mounts_of_a_check_outside(world: World, monkeyp
     over = Layer(world.home, below=(world.upper,))
     async with world.sandbox() as commands:
         await commands.bash("touch ~/settings/new")
-        monkeypatch.setattr(bubblewrap, "open_group", swapping)
+        monkeypatch.setattr(living, "open_group", swapping)
         change = partial(replace, layers=(over,), scratch_is_shared=True, hide=(secret,))
         async with world.sandbox(change) as once:
             assert await once.says("ls ~/settings/inner; ls ~/settings/inner/secret; pwd") == (
@@ -409,7 +410,8 @@ def test_sandboxes_that_start_at_once_keep_their_directories(tmp_path: Path) -> 
 async def test_a_socket_listens_inside(world: World) -> None:
     """On a fresh port of the sandbox's own loopback, reached by commands and not from outside."""
     async with world.sandbox() as commands:
-        with await commands.sandbox.listen() as listening, await commands.sandbox.listen() as other:
+        listen = commands.sandbox.client.listen
+        with await listen("a") as listening, await listen("b") as other:
             port = listening.getsockname()[1]
             assert port != other.getsockname()[1]
             listening.settimeout(10)

@@ -18,11 +18,8 @@ from threading import Event, Thread
 import pytest
 
 from artoo.ports.workspace import MIB, SandboxLimits
-from artoo.sandbox.limits.disk_watch import disk_usage
-from artoo.sandbox.limits.hidden_memory import Held
-from artoo.sandbox.limits.looking import Excess
-from artoo.sandbox.limits.monitor import SandboxMonitor
-from artoo.sandbox.limits.process_tree import Member, members_below
+from artoo.sandbox.limits.monitor import Excess, SandboxMonitor
+from artoo.sandbox.limits.usage import Held, Member, disk_usage, members_below
 
 _LITTLE = SandboxLimits(memory_bytes=200 * MIB, processes=100, disk_bytes=100 * MIB, paths=4_000)
 _PATIENCE = 20.0

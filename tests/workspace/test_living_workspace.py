@@ -98,7 +98,7 @@ async def test_a_sandbox_that_dies_is_reported_once_and_replaced(world: World) -
         await task.workspace.start(Command(("sleep", "1000")))
         sandbox = task.workspace._sandbox  # pyright: ignore[reportPrivateUsage] - to kill it
         assert sandbox is not None
-        bubblewrap = sandbox._launched.process.pid  # pyright: ignore
+        bubblewrap = sandbox.launched.process.pid  # pyright: ignore
         supervisor = Path(f"/proc/{bubblewrap}/task/{bubblewrap}/children").read_text("ascii").split()[0]
         os.kill(int(supervisor), signal.SIGKILL)
         await until(lambda: not sandbox.alive)

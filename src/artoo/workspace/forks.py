@@ -9,7 +9,7 @@ from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import MIB
-from artoo.sandbox.limits.disk_watch import disk_usage
+from artoo.sandbox.limits.usage import disk_usage
 from artoo.sandbox.reading.programs import find_program
 from artoo.workspace.changes.manifest import Entry, Manifest, stamp_of
 from artoo.workspace.directory import Covered, WorkspaceDirectory

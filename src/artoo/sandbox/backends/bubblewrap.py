@@ -1,8 +1,7 @@
 """Run a task's commands in one bubblewrap sandbox (0.11 or newer) with overlays over the user's files.
 
     artoo ──starts── bwrap ──becomes the parent of── supervisor (process 1) ── commands
-      ├─ socket ──────────────────────────────────────────┘
-      └─ socket ── mounter (outside, joined to the mount and network namespaces)
+      └─ socket ──────────────────────────────────────────┘
 
 The mounts are made once, when the sandbox starts (`bubblewrap_mounts`). Commands share its processes, network and
 files until it is closed.
@@ -14,15 +13,15 @@ import asyncio
 import fcntl
 import os
 import shutil
-import signal
 import socket
 import stat
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
@@ -30,8 +29,7 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import BackendName, Command, Process
 from artoo.sandbox.backends.bubblewrap_mounts import MountPlan, overlay_roots
 from artoo.sandbox.limits import seccomp
-from artoo.sandbox.limits.cgroup import Group, open_group
-from artoo.sandbox.limits.monitor import SandboxMonitor
+from artoo.sandbox.limits.cgroup import Group
 from artoo.sandbox.network.command_proxy import proxied
 from artoo.sandbox.network.proxy_env import no_network_environment
 from artoo.sandbox.output import Output
@@ -40,15 +38,16 @@ from artoo.sandbox.reading.environment import cleaned
 from artoo.sandbox.reading.mount_table import MountTable
 from artoo.sandbox.reading.programs import find_program
 from artoo.sandbox.reading.readable_settings import lay_git_extract
-from artoo.sandbox.supervisor.client import SupervisorClient
-from artoo.sandbox.supervisor.mounter_client import Mounter
-from artoo.sandbox.supervisor.process import RunningCommands, SandboxProcess, pid_of
+from artoo.sandbox.supervisor import refresh
+from artoo.sandbox.supervisor.client import HAS_ENDED
+from artoo.sandbox.supervisor.living import Launched, LivingSandbox, opened, started
+from artoo.sandbox.supervisor.process import SandboxProcess, pid_of
 from artoo.sandbox.supervisor.starting import file_of, script_file, starting_environment
 
 _MORE_PROCESSES = 64
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _WRITABLE = ("/tmp", "/var/tmp", "/dev")
-_END_SECONDS = 10.0
+_REFRESH_SECONDS = 20.0
 
 
 def find_bubblewrap() -> Iterator[Path]:
@@ -91,73 +90,36 @@ class BubblewrapBackend:
     async def open(self, layout: Layout) -> BubblewrapSandbox:
         """See Backend. Cancelling leaves nothing."""
         directories = (*(layer.upper for layer in layout.layers if layer.upper is not None), layout.scratch)
-        group = await open_group(layout.limits, directories)
-        try:
-            launched = await self._launched(layout, group)
-        except BaseException:
-            if group is not None:
-                await group.close()
-            raise
-        sandbox = BubblewrapSandbox(self, layout, launched, group)
-        try:
-            await sandbox.begin()
-        except BaseException:
-            await sandbox.close()
-            raise
-        return sandbox
-
-    async def _launched(self, layout: Layout, group: Group | None) -> Launched:
-        launching = asyncio.get_running_loop().run_in_executor(None, self._launch, layout, group)
-        try:
-            return await asyncio.shield(launching)
-        except asyncio.CancelledError:
-            await asyncio.wait({launching})
-            if launching.exception() is None:
-                launching.result().discard()
-            raise
+        launch, sandbox = partial(self._launch, layout), partial(BubblewrapSandbox, self.user_namespace, layout)
+        return await opened(layout, directories, launch, sandbox)
 
     def _launch(self, layout: Layout, group: Group | None) -> Launched:
         """Start bubblewrap, which starts the supervisor. Blocking."""
         place = make_place(layout.artoo_home / "sandboxes")
-        opened = ExitStack()
         try:
             plan = MountPlan.of(layout, place.path, MountTable.read())
             env = lay_git_extract(layout.roots, plan.scratch, "/tmp")
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            opened.callback(theirs.close)
-            complaints = os.memfd_create("artoo-complaints")
-            program = opened.enter_context(file_of(seccomp.filter_program())).fileno()
-            script = opened.enter_context(script_file("supervisor")).fileno()
-            writable = (*(str(layer.root) for layer in layout.layers), *_WRITABLE)
-            options = ["descriptors=yes", *(f"writable={path}" for path in writable)]
-            if self.user_namespace:
-                # More than the limit, at which the monitor ends a command: here every command would fail to fork.
-                options.append(f"process-limit={layout.limits.processes + _MORE_PROCESSES}")
-            argv = (
-                *(str(self.program), *self._isolation(), "--seccomp", str(program)),
-                *plan.arguments(),
-                *("--chdir", "/", "--", sys.executable, "-I", "-S", f"/proc/self/fd/{script}"),
-                *(str(theirs.fileno()), *options),
-            )
-            process = subprocess.Popen(
-                argv if group is None else group.joining(argv),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=complaints,
-                pass_fds=(program, script, theirs.fileno()),
-                env=starting_environment(),
-                cwd="/",
-                start_new_session=True,
-            )
-        except OSError as error:
-            place.remove()
-            raise SandboxError(f"the sandbox cannot be started ({self.program}): {error}") from error
+            with ExitStack() as opened:
+                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                opened.callback(theirs.close)
+                program = opened.enter_context(file_of(seccomp.filter_program())).fileno()
+                script = opened.enter_context(script_file("supervisor")).fileno()
+                options = ["descriptors=yes", *(f"writable={layer.root}" for layer in layout.layers)]
+                options += (f"writable={path}" for path in _WRITABLE)
+                if self.user_namespace:
+                    # More than the limit of the monitor, because here every command would fail to fork.
+                    options.append(f"process-limit={layout.limits.processes + _MORE_PROCESSES}")
+                argv = (
+                    *(str(self.program), *self._isolation(), "--seccomp", str(program)),
+                    *plan.arguments(),
+                    *("--chdir", "/", "--", sys.executable, "-I", "-S", f"/proc/self/fd/{script}"),
+                    *(str(theirs.fileno()), *options),
+                )
+                process, complaints = started(argv, group, (program, script, theirs.fileno()))
         except BaseException:
             place.remove()
             raise
-        finally:
-            opened.close()
-        return Launched(process, ours, complaints, place, plan.unseen, env, plan.written)
+        return Launched(process, ours, complaints, plan.written, env, plan.unseen, place.remove)
 
     def _isolation(self) -> Iterator[str]:
         yield from ("--new-session", "--as-pid-1", "--unshare-pid", "--unshare-ipc", "--unshare-net")
@@ -170,142 +132,92 @@ class BubblewrapBackend:
                 yield from ("--cap-add", capability)
 
 
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """A bubblewrap that was started, with what belongs to it.
+class BubblewrapSandbox(LivingSandbox):
+    """A sandbox with overlays."""
 
-    `env`: variables for every command. `written`: the directories outside in which commands write.
-    """
-
-    process: subprocess.Popen[bytes]
-    channel: socket.socket
-    complaints: int
-    place: Place
-    hidden: tuple[str, ...]
-    env: dict[str, str]
-    written: tuple[Path, ...]
-
-    def complaint(self) -> str:
-        """Return what bubblewrap or the supervisor wrote to standard error last."""
-        return os.pread(self.complaints, 1 << 16, 0).decode("utf-8", "replace").strip()[-500:]
-
-    def discard(self) -> None:
-        """End it, wait until none of its processes is left, and remove its directory. Blocking."""
-        self.channel.close()
-        try:
-            self.process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:  # it hangs while it mounts, or the supervisor was stopped from outside
-            _kill_tree(self.process.pid)
-            self.process.wait()
-        os.close(self.complaints)
-        self.place.remove()
-
-
-class BubblewrapSandbox:
-    """Implements `protocols.Sandbox`."""
-
-    def __init__(self, backend: BubblewrapBackend, layout: Layout, launched: Launched, group: Group | None) -> None:
-        self._backend = backend
-        self._layout = layout
-        self._launched = launched
+    def __init__(self, user_namespace: bool, layout: Layout, launched: Launched, group: Group | None) -> None:
+        super().__init__(layout, launched, group)
+        self._user_namespace = user_namespace
         self._outer = dict(os.environ)  # os.environ decodes each variable anew
-        self._group = group
-        self._monitor: SandboxMonitor | None = None
-        self._commands = RunningCommands()
-        self._client = SupervisorClient(launched.channel)
-        self._mounter: Mounter | None = None
-        self._namespaces: tuple[int, int] | None = None
-        self._root: int | None = None
-        self._pidfd: int | None = None
-        self._closing: asyncio.Future[None] | None = None
+        self._overlays: list[int] = []
+        self._owned: list[int] = []
+        self._adjusting: asyncio.Future[None] | None = None
 
-    async def begin(self) -> None:
-        """Wait until commands can be started. Raises SandboxError."""
-        try:
-            _, (self._root, mounts, network, *others) = await self._client.ready()
-        except SandboxError as error:
-            said = self._launched.complaint()
-            raise SandboxError(f"the sandbox could not be set up: {said or error}") from error
-        self._namespaces = (mounts, network)
-        self._pidfd = others[0] if others else None
-        leader = None if self._pidfd is None else pid_of(self._pidfd)
+    def take_over(self, descriptors: list[int]) -> int:
+        """Keep descriptors of the root, the mount namespace, and each overlay, before any command runs."""
+        self._owned += descriptors
+        leader = pid_of(descriptors[2]) if len(descriptors) == 3 else None
         if leader is None:
             raise SandboxError("the kernel is too old for this sandbox: Linux 5.11 or newer is needed")
-        limits, written = self._layout.limits, self._launched.written
-        self._monitor = SandboxMonitor(leader, written, limits, self._commands.end_at_limit)
-        self._monitor.start()
-
-    @property
-    def root(self) -> int | None:
-        return self._root
-
-    @property
-    def alive(self) -> bool:
-        return self._client.alive and self._closing is None
-
-    @property
-    def hidden(self) -> tuple[str, ...]:
-        return self._launched.hidden
+        self.root = descriptors[0]
+        for layer in self.layout.layers:
+            way = str(layer.root).lstrip("/")
+            self._overlays.append(os.open(way, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.root))
+        self._owned += self._overlays
+        return leader
 
     async def start(self, command: Command, process_id: str, output: Path) -> Process:
         """See Sandbox."""
-        if not self.alive or self._monitor is None:
-            raise SandboxError("the sandbox has ended; the next command starts a new one")
-        roots = self._layout.roots
+        roots = self.layout.roots
         cwd = command.cwd or roots.project
         network = {} if command.hosts else no_network_environment()
         outer = cleaned(self._outer, roots, command)
-        env = {**outer, **self._launched.env, **command.env, **network, "PWD": str(cwd)}
+        env = {**outer, **self.launched.env, **command.env, **network, "PWD": str(cwd)}
         process = SandboxProcess(
-            self._client,
+            self.client,
             process_id,
             command,
             Output(output, command.limits, command.on_output),
-            network=proxied(command, self.listen) if command.hosts else None,
-            explain_kill=self._monitor.explain_kill,
+            network=proxied(command, partial(self.client.listen, process_id)) if command.hosts else None,
+            explain_kill=self.explain_kill,
         )
-        await self._commands.start(process, command.argv, env, cwd, "terminal")
-        self._monitor.wake()
-        if self._backend.user_namespace:
-            self._helper()  # it limits kernel objects; to start it earlier would delay the first command
+        await self.run(process, command.argv, env, cwd)
+        if self._user_namespace and self._adjusting is None:
+            self._adjusting = self._adjusted(())  # it bounds watches; to do it earlier would delay the command
         return process
 
     async def refresh(self) -> None:
-        """See Sandbox."""
-        await self._helper().refresh()
+        """See Sandbox. Root has the rights itself, which a plain user gets by joining the user namespace."""
+        if not self.alive:
+            raise SandboxError(HAS_ENDED)
+        await asyncio.shield(self._adjusted(self._overlays))
 
-    async def listen(self) -> socket.socket:
-        """Return a socket that listens on a fresh port of 127.0.0.1 inside. Raises SandboxError."""
-        return await self._helper().listen()
+    def _adjusted(self, overlays: Sequence[int]) -> asyncio.Future[None]:
+        adjust = self._adjust_inside if self._user_namespace else self._adjust
+        return asyncio.get_running_loop().run_in_executor(None, adjust, tuple(overlays))
+
+    def _adjust(self, overlays: tuple[int, ...]) -> None:
+        try:
+            for overlay in overlays:
+                refresh.refresh(overlay)
+        except OSError as error:
+            raise SandboxError(f"the sandbox's view of the files could not be refreshed: {error}") from error
+
+    def _adjust_inside(self, overlays: tuple[int, ...]) -> None:
+        given = (self._owned[1], *overlays)
+        try:
+            with script_file("refresh") as script:
+                subprocess.run(
+                    (sys.executable, "-I", "-S", f"/proc/self/fd/{script.fileno()}", *map(str, given)),
+                    pass_fds=(script.fileno(), *given),
+                    env=starting_environment(),
+                    capture_output=True,
+                    timeout=_REFRESH_SECONDS,
+                    check=True,
+                )
+        except (OSError, subprocess.SubprocessError) as error:
+            said = getattr(error, "stderr", b"") or b""
+            reason = said.decode("utf-8", "replace").strip().rpartition("\n")[2] or str(error)
+            raise SandboxError(f"the sandbox's view of the files could not be refreshed: {reason}") from error
 
     async def close(self) -> None:
         """See Sandbox."""
-        if self._closing is None:
-            self._client.close()
-            self._closing = asyncio.get_running_loop().run_in_executor(None, self._end)
-        await asyncio.shield(self._closing)
-        if self._monitor is not None:
-            await self._monitor.stop()
-        if self._group is not None:
-            await self._group.close()
-        await self._commands.close()
-        for descriptor in (self._root, self._pidfd, *(self._namespaces or ())):
-            if descriptor is not None:
-                os.close(descriptor)
-        self._root = self._pidfd = self._namespaces = None
-
-    def _end(self) -> None:
-        if self._mounter is not None:
-            self._mounter.close()
-        self._launched.discard()
-
-    def _helper(self) -> Mounter:
-        if not self.alive or self._namespaces is None:
-            raise SandboxError("the sandbox has ended; the next command starts a new one")
-        if self._mounter is None:
-            roots = tuple(layer.root for layer in self._layout.layers)
-            self._mounter = Mounter.begun(self._namespaces, roots)
-        return self._mounter
+        if self._adjusting is not None:
+            await asyncio.wait({self._adjusting})
+        await super().close()
+        owned, self._owned, self.root = self._owned, [], None
+        for descriptor in owned:
+            os.close(descriptor)
 
 
 # --- Directories on disk -----------------------------------------------------------------------------------------
@@ -369,11 +281,3 @@ def _open_and_retry(function: object, path: str, error: object) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             os.unlink(path)
-
-
-def _kill_tree(pid: int) -> None:
-    """Kill a process and its children; the first process of a sandbox takes the others with it."""
-    with suppress(OSError):
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-        for child in (*map(int, children), pid):
-            os.kill(child, signal.SIGKILL)

@@ -9,8 +9,8 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from artoo.sandbox.keeper.broker import BROKERED
 from artoo.sandbox.limits import seccomp
+from artoo.sandbox.supervisor.confinement import BROKERED
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 _SOURCES = ("/dev/random", "/dev/urandom")
@@ -27,14 +27,13 @@ _ASK_BROKER, _ERRNO = 0x7FC00000, 0x00050000
 
 
 def confinement(hidden: tuple[Path, ...], writable: tuple[Path, ...]) -> dict[str, object]:
-    """Return the keeper's plan: only `writable` can be changed, and `hidden` cannot be read. Blocking."""
+    """Return the plan of the supervisor: only `writable` can be changed, and `hidden` cannot be read. Blocking."""
     calls = seccomp.numbers(BROKERED)
     return {
-        "mode": "landlock",
         "readable": [*readable_around((*hidden, Path("/dev"))), *_SOURCES],
         "writable": list(map(str, writable)),
         "devices": list(_DEVICES),
-        "filter": (_first_steps(calls) + seccomp.filter_program(without_namespaces=True)).hex(),
+        "steps": (_first_steps(calls) + seccomp.filter_program(without_namespaces=True)).hex(),
         "calls": calls,
     }
 

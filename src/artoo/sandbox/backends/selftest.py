@@ -158,7 +158,6 @@ async def _attempt(sandbox: Sandbox, ground: _Ground, port: int, is_mac: bool) -
     )
     words = (_ATTEMPT, str(port), str(os.getpid()), marker, *map(str, named))
     first = await _run(sandbox, ground, "p1", words)
-    second = await _run(sandbox, ground, "p2", (_SECOND,))
     if leaks := first.stdout.text.split("\n")[:-1]:
         return f"not closed: {', '.join(leaks)}"
     if (ground.project / "canary").read_bytes() != _CANARY or (ground.project / "made").exists():
@@ -167,6 +166,7 @@ async def _attempt(sandbox: Sandbox, ground: _Ground, port: int, is_mac: bool) -
         return "a command wrote outside of home and project"
     if first.status != "ok":
         return f"the attempt ended with {first.status}: {first.stderr.text.strip()[-300:]}"
+    second = await _run(sandbox, ground, "p2", (_SECOND,))
     if second.stdout.text.strip() != _SEEN:
         said = (second.stdout.text + second.stderr.text).strip()
         return f"a second command does not see what the first did: {said[-300:]}"

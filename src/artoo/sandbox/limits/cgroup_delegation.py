@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.sandbox.limits.process_tree import members_below
+from artoo.sandbox.limits.usage import members_below
 
 CONTROLLERS = frozenset(("memory", "pids"))
 _UNITS = (".slice", ".scope", ".service")

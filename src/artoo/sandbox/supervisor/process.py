@@ -8,16 +8,15 @@ import signal
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Captured
 from artoo.ports.workspace import Command, Ended, EndStatus
-from artoo.sandbox.limits.looking import Excess
 from artoo.sandbox.network.command_proxy import CommandNetwork
 from artoo.sandbox.output import Output
-from artoo.sandbox.supervisor.client import Mode, Request, Started, SupervisorClient
+from artoo.sandbox.supervisor.client import SupervisorClient
 from artoo.sandbox.supervisor.starting import file_of
 from artoo.sandbox.supervisor.waiting import waits_for_input
 
@@ -54,7 +53,7 @@ class SandboxProcess:
         self._explain_kill = explain_kill
         self._denied: tuple[str, ...] = ()
         self._leave = AsyncExitStack()
-        self._id = process_id
+        self.id = process_id
         self._command = command
         self._output = output
         self._began = time.monotonic()
@@ -65,39 +64,19 @@ class SandboxProcess:
         self._left: tuple[str, ...] = ()
         self._reason: EndStatus | None = None
         self._notes: list[str] = []
-        self._ended: Ended | None = None
+        self.ended: Ended | None = None
         self._input: int | None = None
         self._writing = asyncio.Lock()
         self._pidfd: int | None = None
-
-    @property
-    def id(self) -> str:
-        return self._id
 
     @property
     def argv(self) -> tuple[str, ...]:
         return self._command.argv
 
     @property
-    def ended(self) -> Ended | None:
-        return self._ended
-
-    @property
-    def exited(self) -> bool:
-        """True if its first process has ended; its last output may not be read yet."""
-        return self._exited.is_set()
-
-    @property
-    def outer_pid(self) -> int | None:
-        """The process id of its first process as seen from outside; None when it has ended or is not known."""
-        return None if self._pidfd is None else pid_of(self._pidfd)
-
-    @property
     def waits_for_input(self) -> bool:
-        pid = self.outer_pid
-        if pid is None or self._input is None:
-            return False
-        return waits_for_input(pid, self._input)
+        pid = None if self._pidfd is None or self._input is None else pid_of(self._pidfd)
+        return pid is not None and self._input is not None and waits_for_input(pid, self._input)
 
     @property
     def printed(self) -> tuple[Captured, Captured]:
@@ -111,22 +90,22 @@ class SandboxProcess:
         """See Process."""
         if self._left:
             with suppress(SandboxError):  # a sandbox that has ended runs nothing
-                self._left = await self._client.processes_of(self._id)
+                self._left = await self._client.processes_of(self.id)
         return tuple(each.rpartition(" (pid ")[0] or each for each in self._left)
 
     async def wait(self, seconds: float | None = None) -> Ended | None:
         """See Process."""
-        if self._ended is None:
+        if self.ended is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._finished.wait()
-        return self._ended
+        return self.ended
 
     async def write(self, data: bytes, *, end: bool = False) -> None:
         """See Process."""
         async with self._writing:
-            if self._input is None or self.exited:
-                raise SandboxError(f"process {self._id} takes no input: it has ended, or was started without")
+            if self._input is None or self._exited.is_set():
+                raise SandboxError(f"process {self.id} takes no input: it has ended, or was started without")
             if self._command.pty:
                 data += _END_OF_INPUT if end else b""
             left = memoryview(data)
@@ -154,8 +133,8 @@ class SandboxProcess:
 
     # --- Starting -----------------------------------------------------------------------------------------------
 
-    async def start(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, mode: Mode = "terminal") -> None:
-        """Start it with these words, all these variables and no others. `mode` is for commands with a terminal.
+    async def start(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, confined: str = "") -> None:
+        """Start it with these words, all these variables and no others. `confined`: see MODE of the supervisor.
 
         Raises SandboxError; then nothing of it is left.
         """
@@ -163,18 +142,26 @@ class SandboxProcess:
         if self._network is not None:
             entered = await self._enter(self._network)
             env = {**env, **entered.environment}
-        with ExitStack() as opened:
-            if command.pty:
-                descriptors = self._given_terminal(opened) if mode == "given-terminal" else ()
-            else:
-                mode, descriptors = "pipes", self._pipes(opened)
-            request = Request(self._id, argv, env, cwd, command.limits.file_bytes, mode, descriptors)
-            try:
-                self._take(await self._client.start(request, self._on_end))
-            except BaseException:
-                self.close()
-                await self._leave.aclose()
-                raise
+        given: list[int] = []
+        try:
+            if not command.pty:
+                self._make_pipes(given)
+            mode = f"{'terminal' if command.pty else 'pipes'}{confined}"
+            fields = (str(cwd), str(command.limits.file_bytes), mode, str(len(argv)), *argv)
+            for descriptor in await self._client.start(self.id, fields, env, given, self._on_end):
+                if os.isatty(descriptor):
+                    self._use_terminal(descriptor)
+                else:
+                    self._pidfd = descriptor
+        except BaseException as error:
+            self.close()
+            await self._leave.aclose()
+            if isinstance(error, OSError):
+                raise SandboxError(f"the command could not be started: {error}") from error
+            raise
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
         if command.pty and command.stdin is not None:
             await self.write(command.stdin, end=not command.interactive)
 
@@ -188,51 +175,29 @@ class SandboxProcess:
         self._leave.push_async_callback(leave)
         return entered
 
-    def _pipes(self, opened: ExitStack) -> tuple[int, ...]:
-        """Make what the command gets as standard input, output and error, and follow the other sides."""
-        given: list[int] = []
-
-        def give(descriptor: int) -> None:
-            opened.callback(os.close, descriptor)
-            given.append(descriptor)
-
-        try:
-            if self._command.interactive:
-                reads, self._input = os.pipe()
-                os.set_blocking(self._input, False)
-                give(reads)
-                if self._command.stdin:
-                    os.write(self._input, self._command.stdin)
-            elif self._command.stdin is None:
-                give(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-            else:
-                give(os.dup(opened.enter_context(file_of(self._command.stdin)).fileno()))
-            for stream in ("stdout", "stderr"):
-                reads, writes = os.pipe()
-                give(writes)
-                self._output.follow(reads, stream)
-        except OSError as error:
-            self.close()
-            raise SandboxError(f"the command could not be started: {error}") from error
-        return tuple(given)
-
-    def _given_terminal(self, opened: ExitStack) -> tuple[int, ...]:
-        """Open a pseudo-terminal here, where the sandbox has none of its own."""
-        controller, terminal = os.openpty()
-        opened.callback(os.close, terminal)
-        self._use_terminal(controller)
-        return (terminal,)
+    def _make_pipes(self, given: list[int]) -> None:
+        """Add what the command gets as standard input, output and error, and follow the other sides."""
+        if self._command.interactive:
+            reads, self._input = os.pipe()
+            given.append(reads)
+            os.set_blocking(self._input, False)
+            if self._command.stdin:
+                os.write(self._input, self._command.stdin)
+        elif self._command.stdin is None:
+            given.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        else:
+            with file_of(self._command.stdin) as file:
+                given.append(os.dup(file.fileno()))
+        for stream in ("stdout", "stderr"):
+            reads, writes = os.pipe()
+            given.append(writes)
+            self._output.follow(reads, stream)
 
     def _use_terminal(self, controller: int) -> None:
         termios.tcsetwinsize(controller, _TERMINAL_SIZE)
         self._input = os.dup(controller)  # the output closes its own at the end of the stream
         os.set_blocking(self._input, False)
         self._output.follow(controller)
-
-    def _take(self, started: Started) -> None:
-        self._pidfd = started.pidfd
-        if started.terminal is not None:
-            self._use_terminal(started.terminal)
 
     # --- Input --------------------------------------------------------------------------------------------------
 
@@ -244,7 +209,7 @@ class SandboxProcess:
             await self._until_writable(self._input)
             return 0
         except OSError as error:
-            raise SandboxError(f"process {self._id} does not read its input any more: {error.strerror}") from error
+            raise SandboxError(f"process {self.id} does not read its input any more: {error.strerror}") from error
 
     async def _until_writable(self, descriptor: int) -> None:
         loop = asyncio.get_running_loop()
@@ -255,7 +220,7 @@ class SandboxProcess:
                 await ready.wait()
         except TimeoutError:
             raise SandboxError(
-                f"process {self._id} has not read its input for {_UNREAD_SECONDS:.0f} s; send less, or stop it"
+                f"process {self.id} has not read its input for {_UNREAD_SECONDS:.0f} s; send less, or stop it"
             ) from None
         finally:
             loop.remove_writer(descriptor)
@@ -268,14 +233,14 @@ class SandboxProcess:
     # --- The end ------------------------------------------------------------------------------------------------
 
     async def _end(self, reason: EndStatus, grace_seconds: float) -> None:
-        if not self.exited and self._reason is None:
+        if not self._exited.is_set() and self._reason is None:
             self._reason = reason
-        if grace_seconds > 0 and (not self.exited or self._left):
-            await self._client.signal(self._id, signal.SIGTERM)
-            await self._client.signal(self._id, signal.SIGCONT)  # a stopped process would not see the first
+        if grace_seconds > 0 and (not self._exited.is_set() or self._left):
+            await self._client.signal(self.id, signal.SIGTERM)
+            await self._client.signal(self.id, signal.SIGCONT)  # a stopped process would not see the first
             await self._until_gone(grace_seconds)
-        if not self.exited or self._left:
-            await self._client.signal(self._id, signal.SIGKILL)
+        if not self._exited.is_set() or self._left:
+            await self._client.signal(self.id, signal.SIGKILL)
 
     async def _until_gone(self, seconds: float) -> None:
         """Wait until neither the command nor a process that it left running lives, at most so long."""
@@ -283,14 +248,14 @@ class SandboxProcess:
             async with asyncio.timeout(seconds):
                 await self._exited.wait()
                 while self._left:
-                    self._left = await self._client.processes_of(self._id)
+                    self._left = await self._client.processes_of(self.id)
                     await asyncio.sleep(_LOOK_SECONDS if self._left else 0)
 
     async def _wait_for_end(self) -> Ended:
         ended = await self.wait(_KILLED_SECONDS)
         if ended is None:
             raise SandboxError(
-                f"process {self._id} cannot be ended: it hangs in the kernel, perhaps on a file system that is gone"
+                f"process {self.id} cannot be ended: it hangs in the kernel, perhaps on a file system that is gone"
             )
         return ended
 
@@ -321,7 +286,7 @@ class SandboxProcess:
             named = "; ".join(self._left[:_MOST_NAMED])
             self._notes.append(f"left running in the background: {named}{more}")
         notes = (*self._notes, *self._output.notes)
-        self._ended = Ended(status, exit_code, *self._output.printed, duration, notes, self._denied)
+        self.ended = Ended(status, exit_code, *self._output.printed, duration, notes, self._denied)
         self._finished.set()
 
     def _how(self) -> tuple[EndStatus, int | None]:
@@ -344,42 +309,6 @@ class SandboxProcess:
         if self._pidfd is not None:
             os.close(self._pidfd)
             self._pidfd = None
-
-
-class RunningCommands:
-    """The commands of one sandbox, by their ids."""
-
-    def __init__(self) -> None:
-        self._processes: dict[str, SandboxProcess] = {}
-        self._ending: set[asyncio.Task[None]] = set()
-
-    async def start(
-        self, process: SandboxProcess, argv: Sequence[str], env: Mapping[str, str], cwd: Path, mode: Mode
-    ) -> None:
-        """Start a command. Raises SandboxError."""
-        self._processes[process.id] = process
-        try:
-            await process.start(argv, env, cwd, mode)
-        except BaseException:
-            del self._processes[process.id]
-            raise
-
-    def end_at_limit(self, excess: Excess) -> None:
-        """End the command that exceeds a limit, or the largest process if no command can be named."""
-        process = None if excess.command is None else self._processes.get(excess.command)
-        if process is None:
-            with suppress(OSError):
-                os.kill(excess.pid, signal.SIGKILL)
-            return
-        task = asyncio.get_running_loop().create_task(process.end_at_limit(excess.status, excess.note))
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-
-    async def close(self) -> None:
-        """Wait for the ends of all commands of a sandbox that has ended, and release what they hold."""
-        for process in self._processes.values():
-            await process.wait()
-            process.close()
 
 
 def _signal_name(number: int) -> str:

@@ -5,28 +5,32 @@
 CHANNEL is the number of a descriptor: one end of a UNIX socket that keeps the borders of packets (SOCK_SEQPACKET;
 SOCK_DGRAM on macOS, which has no such sockets). Options: `process-limit=N`; `writable=DIRECTORY` (any number of
 them: Landlock then refuses to open anything else for writing, see `_restrict_writes`); `descriptors=yes` sends
-descriptors of the root directory and the namespaces.
+descriptors of the root directory and the namespaces; `confinement=N` is the descriptor of a plan by which each
+command is confined before it runs (`confinement`).
 
 In bubblewrap's sandbox it is process 1 and lives outside the reach of commands: the kernel drops every signal from
 inside that has no handler here, it is not dumpable (no ptrace, no /proc/1/mem or /proc/1/fd), and commands inherit
 none of its descriptors. When artoo closes the socket or dies, it exits, and the kernel kills every other process of
-the sandbox. Behind Landlock and seatbelt it is an ordinary process, which its starter ends together with the rest.
+the sandbox. Elsewhere it is an ordinary process without confinement, and kills what is below it before it exits.
 
 Packets are lists of fields, separated by NUL bytes, because neither arguments nor variables can contain one:
 
     artoo → supervisor   start ID CWD FILE_BYTES MODE COUNT ARGUMENT... NAME=VALUE...   + descriptors
                          signal ID SIGNAL
                          list ID
-    supervisor → artoo   ready PID                                     + root, mount and network namespace, pidfd
+                         listen ID
+    supervisor → artoo   ready PID                                     + root, mount namespace, pidfd
                          started ID PID                                + pseudo-terminal, pidfd
                          failed ID ERRNO WHAT
                          ended ID STATUS LEFT...
                          listed ID LEFT...
+                         listening ID                                  + socket
 
-MODE is `pipes` (three descriptors: standard input, output, error), `terminal` (no descriptors: it opens a
-pseudo-terminal in the sandbox and sends the controlling side) or `given-terminal` (one descriptor: the terminal).
-A request that does not fit into a packet is `start ID memory`; its last descriptor is a file with the fields from
-CWD on. LEFT are the names of processes that the command left running. SIGNAL goes to all processes of a command.
+MODE is `pipes` (three descriptors: standard input, output, error) or `terminal` (no descriptors: it opens a
+pseudo-terminal and sends the controlling side), with `-unconfined` after it for a command that the plan of the
+sandbox does not hold for. A request that does not fit into a packet is `start ID memory`; its last descriptor is a
+file with the fields from CWD on. LEFT are the names of processes that the command left running. SIGNAL goes to all
+processes of a command. `listen` opens a socket that listens on a fresh port of the sandbox's own 127.0.0.1.
 
 Everything that is imported adds to the time of a task's first command: `signal` takes 4 ms, `json` 8 ms.
 """
@@ -41,11 +45,14 @@ import resource
 import select
 import struct
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
     from collections.abc import Callable
+
+    from artoo.sandbox.supervisor.confinement import Confinement
 else:
     import _signal
 
@@ -59,6 +66,9 @@ _MOST_OPEN_FILES, _MOST_TIMERS = 65_536, 8_192
 """Kernel objects are memory that no process seems to have. Queued signals and POSIX timers count together."""
 _KILL_ROUNDS = 20
 """How often it looks for new processes of a command that is being killed, where it cannot stop them all first."""
+_GIVE_UP_SECONDS = 5.0
+"""How long the end waits for killed processes: one in an uninterruptible sleep must not keep artoo waiting."""
+_WAITING = 128
 _MARK = b"ARTOO_PROCESS"
 """A variable by which processes of a command are known that left its session. It is a convenience, not a boundary:
 a process can remove it, and then it ends with the sandbox at the latest."""
@@ -68,26 +78,39 @@ Fields = list[bytes]
 
 def main() -> None:
     """Serve one socket until artoo closes it."""
-    options = [argument.partition("=")[::2] for argument in sys.argv[2:]]
+    options = [(name, value) for name, _, value in (argument.partition("=") for argument in sys.argv[2:])]
+    single = dict(options)
     _protect()
     channel = _socket.socket(fileno=int(sys.argv[1]))
+    confinement = _confinement(int(single["confinement"])) if "confinement" in single else None
     keep = channel.fileno()
     os.closerange(3, keep)
     os.closerange(keep + 1, 1 << 16)
     os.set_inheritable(keep, False)
-    for name, value in options:
-        if name == "process-limit":
-            _limit(resource.RLIMIT_NPROC, int(value))
+    if "process-limit" in single:
+        _limit(resource.RLIMIT_NPROC, int(single["process-limit"]))
     _limit(resource.RLIMIT_NOFILE, _MOST_OPEN_FILES)
     _restrict_writes([value for name, value in options if name == "writable"])
-    Supervisor(channel).serve(describe=("descriptors", "yes") in options)
+    supervisor = Supervisor(channel, confinement)
+    supervisor.serve(describe=single.get("descriptors") == "yes")
+    supervisor.end()
+
+
+def _confinement(plan: int) -> Confinement:
+    """Load the module next to this file, whose folder is not on the search path."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    from confinement import Confinement  # pyright: ignore
+
+    return Confinement.read(plan)  # pyright: ignore
 
 
 class Supervisor:
     """The commands of one sandbox, by the id that artoo gave each and by their process id."""
 
-    def __init__(self, channel: _socket.socket) -> None:
+    def __init__(self, channel: _socket.socket, confinement: Confinement | None) -> None:
         self._channel = channel
+        self._confinement = confinement
+        self._poll = select.poll()
         self._ids: dict[int, bytes] = {}
         self._pids: dict[bytes, int] = {}
 
@@ -99,16 +122,44 @@ class Supervisor:
         _signal.signal(_signal.SIGCHLD, _wake_up)  # without a handler the wakeup descriptor hears nothing
         _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self._send([b"ready", b"%d" % os.getpid()], _described() if describe else [])
-        poll = select.poll()
-        poll.register(self._channel.fileno(), select.POLLIN)
-        poll.register(awake, select.POLLIN)
+        self._poll.register(self._channel.fileno(), select.POLLIN)
+        self._poll.register(awake, select.POLLIN)
         while True:
-            for descriptor, _ in poll.poll():
+            for descriptor, event in self._poll.poll():
                 if descriptor == awake:
                     _drain(awake)
                     self._reap()
+                elif descriptor != self._channel.fileno():
+                    self._judge(descriptor, event)
                 elif not self._answer():
                     return
+
+    def end(self) -> None:
+        """Kill all processes below this one. The kernel does it for process 1 of a namespace."""
+        deadline = time.monotonic() + _GIVE_UP_SECONDS
+        while os.getpid() != 1 and time.monotonic() < deadline:
+            frozen: set[int] = set()
+            # All are stopped before the first is killed: a fork bomb would otherwise be faster than this loop.
+            while new := _below({os.getpid()}, _processes()[0]) - frozen:
+                for pid in new:
+                    _kill(pid, _signal.SIGSTOP)
+                frozen |= new
+            for pid in frozen:
+                _kill(pid, _signal.SIGKILL)
+            for pid in self._ids if sys.platform != "linux" else ():
+                _kill(-pid, _signal.SIGKILL)  # macOS has no /proc: sessions are known
+            if _is_alone():
+                return
+            time.sleep(0.002)
+
+    def _judge(self, listener: int, event: int) -> None:
+        """Answer a system call of a confined command. After its last process nothing more can come."""
+        assert self._confinement is not None
+        if event & select.POLLIN:
+            self._confinement.answer(listener)
+        else:
+            self._poll.unregister(listener)
+            os.close(listener)
 
     def _answer(self) -> bool:
         """Carry out one request; return False when artoo has closed the socket."""
@@ -128,6 +179,8 @@ class Supervisor:
                 self._start(process_id, fields, descriptors)
             elif verb == b"signal":
                 self._signal(process_id, int(fields[0]))
+            elif verb == b"listen":
+                self._listen(process_id)
             elif verb == b"list":
                 names = map(_name_of, sorted(self._members(process_id))[:_MOST_NAMED])
                 self._send([b"listed", process_id, *names])
@@ -147,17 +200,15 @@ class Supervisor:
         try:
             os.chdir(cwd)
             _limit_files(int(file_bytes))
-            if mode == b"pipes":
+            if mode == b"pipes" and os.getpid() == 1:
                 pid = _spawn(argv, environment, descriptors)
-            elif mode == b"terminal":
-                passed, pid = _spawn_in_new_terminal(argv, environment)
             else:
-                pid = _fork_in_terminal(argv, environment, descriptors[0])
+                passed, pid = self._fork(argv, environment, mode, descriptors)
         except _CannotRun as problem:
             self._report_as_shell(process_id, problem, descriptors)
             return
         except OSError as error:
-            what = cwd if error.filename == cwd else argv[0]
+            what = cwd if error.filename == cwd else os.fsencode(error.filename or argv[0])
             self._send([b"failed", process_id, b"%d" % (error.errno or 0), what])
             return
         finally:
@@ -167,6 +218,47 @@ class Supervisor:
         self._send([b"started", process_id, b"%d" % pid], passed)
         for descriptor in passed:
             os.close(descriptor)
+
+    def _fork(
+        self, argv: Fields, environment: dict[bytes, bytes], mode: bytes, descriptors: list[int]
+    ) -> tuple[list[int], int]:
+        """Start a program that needs more than posix_spawn: a controlling terminal, or a confinement of its own.
+
+        Return the controlling side of its pseudo-terminal, if it has one, and the process.
+        """
+        kind, _, free = mode.partition(b"-")
+        controller, terminal = os.openpty() if kind == b"terminal" else (-1, -1)
+        confinement = None if free else self._confinement
+        ours, theirs = _socket.socketpair()
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _become(argv, environment, descriptors, terminal, theirs, confinement)
+            theirs.close()
+            listener = confinement.listener(ours) if confinement is not None else None
+            if listener is not None:
+                self._poll.register(listener, select.POLLIN)
+        except OSError:
+            if controller >= 0:
+                os.close(controller)
+            raise
+        finally:
+            ours.close()
+            theirs.close()
+            if terminal >= 0:
+                os.close(terminal)
+        return [controller] if controller >= 0 else [], pid
+
+    def _listen(self, process_id: bytes) -> None:
+        listening = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+        try:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen(_WAITING)
+            self._send([b"listening", process_id], [listening.fileno()])
+        except OSError as error:
+            self._send([b"failed", process_id, b"%d" % (error.errno or 0), b"a socket that listens"])
+        finally:
+            listening.close()
 
     def _report_as_shell(self, process_id: bytes, problem: _CannotRun, descriptors: list[int]) -> None:
         """Do what a shell does with a program that cannot be run: say so on standard error, and exit 127 or 126."""
@@ -211,8 +303,7 @@ class Supervisor:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                # Orphans become children of process 1, or of a subreaper (as its keeper makes it on Linux).
-                alone = sys.platform == "linux"
+                alone = sys.platform == "linux"  # orphans are its children there (process 1, or a subreaper)
                 break
             if pid == 0:
                 break
@@ -229,7 +320,7 @@ class Supervisor:
         try:
             self._channel.sendmsg([b"\0".join(fields)], ancillary)
         except (BrokenPipeError, ConnectionResetError):
-            os._exit(0)  # artoo is gone
+            return  # artoo is gone, which the loop finds next
 
 
 def _wake_up(number: int, frame: object) -> None:
@@ -264,35 +355,33 @@ def _spawn(argv: Fields, environment: dict[bytes, bytes], descriptors: list[int]
     return _first_that_runs(argv, environment, run)
 
 
-def _spawn_in_new_terminal(argv: Fields, environment: dict[bytes, bytes]) -> tuple[list[int], int]:
-    """Start a program in a pseudo-terminal of the sandbox; return its controlling side and the process."""
-    controller, terminal = os.openpty()
-    try:
-        pid = _fork_in_terminal(argv, environment, terminal)
-    except OSError:
-        os.close(controller)
-        raise
-    finally:
-        os.close(terminal)
-    return [controller], pid
-
-
-def _fork_in_terminal(argv: Fields, environment: dict[bytes, bytes], terminal: int) -> int:
-    """Start a program whose controlling terminal is `terminal`, which posix_spawn cannot do."""
-    import fcntl
-    import termios
-
-    pid = os.fork()
-    if pid:
-        return pid
+def _become(
+    argv: Fields,
+    environment: dict[bytes, bytes],
+    descriptors: list[int],
+    terminal: int,
+    report: _socket.socket,
+    confinement: Confinement | None,
+) -> None:
+    """Become the program, in the process that was forked for it. `terminal`: -1 for a command without one."""
     try:
         _signal.set_wakeup_fd(-1)
         os.setsid()
-        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-        for number in range(3):
-            os.dup2(terminal, number)
+        if terminal >= 0:
+            import fcntl
+            import termios
+
+            fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+            descriptors = [terminal] * 3
+        for number, descriptor in enumerate(descriptors[:3]):
+            os.dup2(descriptor, number)
         for signal in _DEFAULT_SIGNALS:
             _signal.signal(signal, _signal.SIG_DFL)
+        if sys.platform == "linux" and os.getppid() != 1:
+            ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, _signal.SIGKILL, 0, 0, 0)
+        if confinement is not None:
+            confinement.confine(report)
+        report.close()
         _first_that_runs(argv, environment, lambda path, argv: os.execve(path, argv, environment))
     except _CannotRun as problem:
         os.write(2, problem.message)
@@ -349,8 +438,8 @@ def _pidfd(pid: int) -> list[int]:
 
 
 def _described() -> list[int]:
-    """Return descriptors of the root directory, the mount and network namespaces, and this process."""
-    named = ("/", "/proc/self/ns/mnt", "/proc/self/ns/net")
+    """Return descriptors of the root directory, the mount namespace, and this process."""
+    named = ("/", "/proc/self/ns/mnt")
     return [*(os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in named), *_pidfd(os.getpid())]
 
 
@@ -362,13 +451,7 @@ def _members(leader: int, mark: bytes) -> set[int]:
 
     Only descendants of this process count: without a process namespace, another task's commands carry marks too.
     """
-    parents: dict[int, int] = {}
-    sessions: dict[int, int] = {}
-    for entry in _listed("/proc"):
-        pid = int(entry) if entry.isdigit() else 0
-        fields = _read(f"/proc/{entry}/stat").rpartition(b")")[2].split() if pid > 1 else []
-        if fields and fields[0] not in (b"Z", b"X"):
-            parents[pid], sessions[pid] = int(fields[1]), int(fields[3])
+    parents, sessions = _processes()
     wanted = _MARK + b"=" + mark
     members = {
         pid
@@ -376,6 +459,28 @@ def _members(leader: int, mark: bytes) -> set[int]:
         if (leader and sessions[pid] == leader) or wanted in _read(f"/proc/{pid}/environ").split(b"\0")
     }
     return members | _below(members, parents)
+
+
+def _processes() -> tuple[dict[int, int], dict[int, int]]:
+    """Return the parent and the session of each living process."""
+    parents: dict[int, int] = {}
+    sessions: dict[int, int] = {}
+    for entry in _listed("/proc"):
+        pid = int(entry) if entry.isdigit() else 0
+        fields = _read(f"/proc/{entry}/stat").rpartition(b")")[2].split() if pid > 1 else []
+        if fields and fields[0] not in (b"Z", b"X"):
+            parents[pid], sessions[pid] = int(fields[1]), int(fields[3])
+    return parents, sessions
+
+
+def _is_alone() -> bool:
+    """Reap the children that ended; return True when none is left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False
 
 
 def _below(above: set[int], parents: dict[int, int]) -> set[int]:
@@ -437,7 +542,7 @@ def _drain(descriptor: int) -> None:
 # --- Protection --------------------------------------------------------------------------------------------------
 
 _DEFAULT_SIGNALS = tuple(_signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP})
-_SET_DUMPABLE = 4
+_SET_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SUBREAPER = 1, 4, 36
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _WRITE_FILE, _REFER = 1 << 1, 1 << 13
 _NO_NEW_PRIVILEGES = 38
@@ -445,8 +550,10 @@ _NO_NEW_PRIVILEGES = 38
 
 def _protect() -> None:
     """Keep commands from reading and signalling this process, which has their user and privileges."""
-    if sys.platform == "linux" and ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-        raise OSError("the supervisor cannot be protected from commands")
+    if sys.platform == "linux":
+        if ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+            raise OSError("the supervisor cannot be protected from commands")
+        ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)  # so that daemons of commands stay below it
     # Python handles SIGINT by an exception, and a process that has a handler gets the signal also as process 1.
     for signal in _DEFAULT_SIGNALS:
         if signal not in (_signal.SIGPIPE, _signal.SIGXFSZ):

@@ -11,7 +11,7 @@ import os
 import platform
 import stat
 
-from artoo.sandbox.limits.process_tree import member, read_file
+from artoo.sandbox.limits.usage import member, pids, read_file, stat_fields
 
 _READS = {"x86_64": (0, 19), "aarch64": (63, 65)}
 _SELECTS = {"x86_64": (23, 270), "aarch64": (72,)}
@@ -24,17 +24,11 @@ def waits_for_input(leader: int, ours: int) -> bool:
 
     `ours` is the writing end of the command's input: of a pipe, or the controlling side of a pseudo-terminal.
     """
-    try:
-        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return False
-    members = [found for pid in pids if (found := member(pid)) is not None and found.session == leader]
+    members = [found for pid in pids() if (found := member(pid)) is not None and found.session == leader]
     readers = [one.pid for one in members if _has_as_input(one.pid, one.group, ours)]
-    return any(map(_sleeps_in_read, readers)) and not any(_fields(pid)[:1] in ([b"R"], [b"D"]) for pid in readers)
-
-
-def _fields(pid: int) -> list[bytes]:
-    return read_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return any(map(_sleeps_in_read, readers)) and not any(
+        stat_fields(pid)[:1] in ([b"R"], [b"D"]) for pid in readers
+    )
 
 
 def _has_as_input(pid: int, group: int, ours: int) -> bool:
@@ -43,7 +37,7 @@ def _has_as_input(pid: int, group: int, ours: int) -> bool:
     except OSError:
         return False
     if os.isatty(ours):  # only the foreground group of a terminal may read it
-        return stat.S_ISCHR(found.st_mode) and _fields(pid)[5:6] == [b"%d" % group]
+        return stat.S_ISCHR(found.st_mode) and stat_fields(pid)[5:6] == [b"%d" % group]
     return os.path.samestat(found, os.fstat(ours))
 
 

@@ -1,0 +1,198 @@
+"""Measures what a sandbox uses: its processes and what they hold in memory, by /proc, and its directories on disk.
+
+A file that was removed while it is open, or a `memfd`, is found in the table of open files of the process that
+holds it. A file that is mapped and no longer open counts as memory of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+_MARK = b"ARTOO_PROCESS="
+"""The variable by which the supervisor marks the processes of a command (`supervisor.supervisor`)."""
+_SOCKET_BYTES = 512 * 1024
+_PIPE_BYTES = 8 * 1024
+"""The most that one can hold without being read: two default buffers of a socket; a pipe beyond a user's share."""
+_MOST_DESCRIPTORS = 16_384
+"""How many one look reads; each further one counts as a socket. A look must end before a process can take the next
+gigabyte. Builds with hundreds of processes have some thousands."""
+_IN_MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/dev/shm/")
+
+
+class Member(NamedTuple):
+    """A process of a sandbox, with process ids as they are seen from here. `threads`: at least one."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    threads: int
+
+
+@dataclass(slots=True)
+class Held:
+    """What open files of processes hold. Sizes in bytes by device and inode, so that a shared file counts once.
+
+    `watchers`: inotify instances by pid.
+    """
+
+    memory: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    disk: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    buffers: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    watchers: dict[int, int] = field(default_factory=dict[int, int])
+    descriptors: int = 0
+
+    @property
+    def disk_bytes(self) -> int:
+        """Return the bytes of removed files on disk."""
+        return sum(self.disk.values())
+
+    def inotify_instances(self, members: Iterable[Member]) -> int:
+        """Return how many inotify instances there are. A child inherits those of its parent."""
+        inherited = ((self.watchers.get(one.pid, 0), self.watchers.get(one.parent, 0)) for one in members)
+        return sum(max(0, own - of_parent) for own, of_parent in inherited)
+
+
+def members_below(leader: int, proc: str = "/proc") -> list[Member]:
+    """Return the processes below `leader`, without it."""
+    children: dict[int, list[Member]] = defaultdict(list)
+    for pid in pids(proc):
+        found = member(pid, proc)
+        if found is not None:
+            children[found.parent].append(found)
+    members: list[Member] = []
+    todo = children.pop(leader, [])
+    while todo:
+        members.append(todo.pop())
+        todo.extend(children.pop(members[-1].pid, ()))
+    return members
+
+
+def pids(proc: str = "/proc") -> list[int]:
+    """Return the process ids that a /proc lists; none where there is no such directory."""
+    with suppress(OSError):
+        return [int(name) for name in os.listdir(proc) if name.isdigit()]
+    return []
+
+
+def member(pid: int, proc: str = "/proc") -> Member | None:
+    """Return a process; None when it is gone."""
+    fields = stat_fields(pid, proc)
+    return Member(pid, *map(int, (*fields[1:4], fields[17]))) if fields else None
+
+
+def stat_fields(pid: int, proc: str = "/proc") -> list[bytes]:
+    """Return the fields of /proc/PID/stat from the state on; none when the process is gone."""
+    return read_file(f"{proc}/{pid}/stat").rpartition(b")")[2].split()
+
+
+def memory_of(members: Iterable[Member], held: Held, *, fair: bool = False) -> int:
+    """Return the bytes in memory of processes and of what they hold. Pages of files on disk do not count.
+
+    Pages that a fork shares count in each process, unless `fair`, which is slow for large processes. A file in
+    memory that is open and mapped is in both counts, so the larger one is taken.
+    """
+    own = shared = 0
+    for one in members:
+        table = _table(f"/proc/{one.pid}/smaps_rollup") if fair else {}
+        if table:
+            own += table.get(b"Pss_Anon", 0) + table.get(b"SwapPss", 0)
+            shared += table.get(b"Pss_Shmem", 0)
+        else:
+            table = _table(f"/proc/{one.pid}/status")
+            own += sum(table.get(name, 0) for name in (b"RssAnon", b"VmSwap", b"VmPTE"))
+            shared += table.get(b"RssShmem", 0)
+    buffers = sum(held.buffers.values()) + max(0, held.descriptors - _MOST_DESCRIPTORS) * _SOCKET_BYTES
+    return own * 1024 + max(shared * 1024, sum(held.memory.values())) + buffers
+
+
+def held_by(members: Iterable[Member]) -> Held:
+    """Measure what the open files of processes hold."""
+    held = Held()
+    for one in members:
+        try:
+            numbers = os.listdir(f"/proc/{one.pid}/fd")
+        except OSError:  # it has ended
+            continue
+        held.descriptors += len(numbers)
+        for number in numbers if held.descriptors <= _MOST_DESCRIPTORS else ():
+            with suppress(OSError):  # closed meanwhile, or its file system is gone
+                _add(f"/proc/{one.pid}/fd/{number}", one.pid, held)
+    return held
+
+
+def _add(link: str, pid: int, held: Held) -> None:
+    found = os.stat(link)
+    identity = (found.st_dev, found.st_ino)
+    if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
+        kind = held.memory if os.readlink(link).startswith(_IN_MEMORY) else held.disk
+        kind[identity] = found.st_blocks * 512
+    elif stat.S_ISSOCK(found.st_mode):
+        held.buffers[identity] = _SOCKET_BYTES
+    elif stat.S_ISFIFO(found.st_mode):
+        held.buffers[identity] = _PIPE_BYTES
+    elif stat.S_IFMT(found.st_mode) == 0 and os.readlink(link) == "anon_inode:inotify":
+        held.watchers[pid] = held.watchers.get(pid, 0) + 1
+
+
+def written_bytes(pid: int) -> int:
+    """Return how much a process and its ended children have written so far; 0 when it is gone."""
+    table = _table(f"/proc/{pid}/io")
+    return table.get(b"wchar", 0) + table.get(b"write_bytes", 0)
+
+
+def command_of(pid: int) -> str | None:
+    """Return the id of the command that a process belongs to; None when it does not show one."""
+    for variable in read_file(f"/proc/{pid}/environ").split(b"\0"):
+        if variable.startswith(_MARK):
+            return os.fsdecode(variable.removeprefix(_MARK))
+    return None
+
+
+def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) -> tuple[int, int]:
+    """Count bytes on disk and paths below directories; stop beyond either bound.
+
+    All names of one whiteout count once: the overlay gives it a further name for each file that is removed, until
+    its directory goes, and a command that tidies up would seem to make what it removes.
+    """
+    total, paths = 0, 0
+    whiteouts = set[tuple[int, int]]()
+    todo = [os.fsencode(directory) for directory in directories]
+    while todo and total <= stop_bytes and paths <= stop_paths:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    paths += 1
+                    # A name that vanishes between listing and looking hides nothing of what is next to it.
+                    with suppress(FileNotFoundError):
+                        found = entry.stat(follow_symlinks=False)
+                        total += found.st_blocks * 512
+                        if stat.S_ISCHR(found.st_mode) and found.st_rdev == 0:
+                            paths -= (found.st_dev, found.st_ino) in whiteouts
+                            whiteouts.add((found.st_dev, found.st_ino))
+                        if entry.is_dir(follow_symlinks=False):
+                            todo.append(entry.path)
+        except OSError:  # removed at this moment, or closed by a command
+            continue
+    return total, paths
+
+
+def read_file(path: str) -> bytes:
+    """Return the content of a file of /proc; empty when its process is gone or hides it."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _table(path: str) -> dict[bytes, int]:
+    lines = (line.split() for line in read_file(path).splitlines())
+    return {words[0].rstrip(b":"): int(words[1]) for words in lines if len(words) > 1 and words[1].isdigit()}

@@ -1,0 +1,202 @@
+"""A living sandbox: the supervisor that a backend started, its commands, their limits, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from artoo.contracts.errors import SandboxError
+from artoo.ports.workspace import Command, Process
+from artoo.sandbox.limits.cgroup import Group, open_group
+from artoo.sandbox.limits.monitor import Excess, SandboxMonitor
+from artoo.sandbox.protocols import Layout
+from artoo.sandbox.supervisor.client import HAS_ENDED, SupervisorClient
+from artoo.sandbox.supervisor.process import SandboxProcess
+from artoo.sandbox.supervisor.starting import starting_environment
+
+_END_SECONDS = 10.0
+Kind = TypeVar("Kind", bound="LivingSandbox")
+
+
+@dataclass(slots=True)
+class Launched:
+    """A supervisor that was started, with what belongs to it.
+
+    `written`: the directories outside in which commands write. `clean_up` is called at the end. `env`: variables
+    for every command. `hidden`: what commands cannot see.
+    """
+
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+    complaints: int
+    written: tuple[Path, ...]
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    hidden: tuple[str, ...] = ()
+    clean_up: Callable[[], object] = lambda: None
+
+    def complaint(self) -> str:
+        """Return what it wrote to standard error last."""
+        return os.pread(self.complaints, 1 << 16, 0).decode("utf-8", "replace").strip()[-500:]
+
+    def end(self) -> None:
+        """End it, wait until none of its processes is left, and clean up. Blocking."""
+        self.channel.close()
+        try:
+            self.process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:  # it hangs while it mounts, or was stopped from outside
+            _kill_tree(self.process.pid)
+            self.process.wait()
+        os.close(self.complaints)
+        self.clean_up()
+
+
+def started(argv: Sequence[str], group: Group | None, passed: Sequence[int]) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a supervisor, perhaps by way of bubblewrap; return it and the file with its complaints."""
+    complaints = os.memfd_create("artoo-complaints") if sys.platform == "linux" else os.dup(2)
+    process = subprocess.Popen(
+        argv if group is None else group.joining(argv),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=complaints,
+        pass_fds=passed,
+        env=starting_environment(),
+        cwd="/",
+        start_new_session=True,
+    )
+    return process, complaints
+
+
+class LivingSandbox:
+    """Implements `protocols.Sandbox` over a supervisor; how a command is started is the backend's."""
+
+    def __init__(self, layout: Layout, launched: Launched, group: Group | None) -> None:
+        self.layout = layout
+        self.launched = launched
+        self.hidden = launched.hidden
+        self.root: int | None = None
+        self.client = SupervisorClient(launched.channel)
+        self._group = group
+        self._monitor: SandboxMonitor | None = None
+        self._processes: dict[str, SandboxProcess] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._closing: asyncio.Future[None] | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.client.alive and self._closing is None
+
+    async def begin(self) -> None:
+        """Wait until commands can be started. Raises SandboxError."""
+        try:
+            leader = self.take_over(await self.client.ready())
+        except SandboxError as error:
+            raise SandboxError(f"the sandbox could not be set up: {self.launched.complaint() or error}") from error
+        self._monitor = SandboxMonitor(leader, self.launched.written, self.layout.limits, self._end_at_limit)
+        self._monitor.start()
+
+    def take_over(self, descriptors: list[int]) -> int:
+        """Take the descriptors of the supervisor, and return its process id as seen from outside."""
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return self.launched.process.pid
+
+    async def start(self, command: Command, process_id: str, output: Path) -> Process:
+        """See Sandbox."""
+        raise NotImplementedError
+
+    async def run(
+        self, process: SandboxProcess, argv: Sequence[str], env: Mapping[str, str], cwd: Path, confined: str = ""
+    ) -> Process:
+        """Start a process that was prepared. Raises SandboxError."""
+        if not self.alive or self._monitor is None:
+            raise SandboxError(HAS_ENDED)
+        self._processes[process.id] = process
+        try:
+            await process.start(argv, env, cwd, confined)
+        except BaseException:
+            del self._processes[process.id]
+            raise
+        self._monitor.wake()
+        return process
+
+    def explain_kill(self) -> bool:
+        """See SandboxMonitor."""
+        return self._monitor is not None and self._monitor.explain_kill()
+
+    async def refresh(self) -> None:
+        """See Sandbox. Copies need nothing: the workspace itself brings the user's changes into them."""
+
+    async def close(self) -> None:
+        """See Sandbox."""
+        if self._closing is None:
+            self.client.close()
+            self._closing = asyncio.get_running_loop().run_in_executor(None, self.launched.end)
+        await asyncio.shield(self._closing)
+        if self._monitor is not None:
+            await self._monitor.stop()
+        if self._group is not None:
+            await self._group.close()
+        for process in self._processes.values():
+            await process.wait()
+            process.close()
+
+    def _end_at_limit(self, excess: Excess) -> None:
+        """End the command that exceeds a limit, or the largest process if no command can be named."""
+        process = None if excess.command is None else self._processes.get(excess.command)
+        if process is None:
+            with suppress(OSError):
+                os.kill(excess.pid, signal.SIGKILL)
+            return
+        task = asyncio.get_running_loop().create_task(process.end_at_limit(excess.status, excess.note))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+
+async def opened(
+    layout: Layout,
+    directories: tuple[Path, ...],
+    launch: Callable[[Group | None], Launched],
+    sandbox: Callable[[Launched, Group | None], Kind],
+) -> Kind:
+    """Start a supervisor, with a control group if there can be one. Cancelling leaves nothing. Raises SandboxError.
+
+    `launch` blocks. `directories`: where the sandbox has its files.
+    """
+    group = await open_group(layout.limits, directories)
+    launching = asyncio.get_running_loop().run_in_executor(None, launch, group)
+    try:
+        launched = await asyncio.shield(launching)
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError):
+            await asyncio.wait({launching})
+            if launching.exception() is None:
+                launching.result().end()
+        if group is not None:
+            await group.close()
+        if isinstance(error, OSError):
+            raise SandboxError(f"the sandbox could not be started: {error}") from error
+        raise
+    made = sandbox(launched, group)
+    try:
+        await made.begin()
+    except BaseException:
+        await made.close()
+        raise
+    return made
+
+
+def _kill_tree(pid: int) -> None:
+    """Kill a process and its children; the first process of a sandbox takes the others with it."""
+    with suppress(OSError):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        for child in (*map(int, children), pid):
+            os.kill(child, signal.SIGKILL)
