@@ -15,12 +15,13 @@ def sync_file_system(place: Path) -> None:
     """
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _sync(descriptor)
+        sync_file_system_of(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _sync(descriptor: int) -> None:
+def sync_file_system_of(descriptor: int) -> None:
+    """Make everything on the file system of an open file durable. Blocks; raises OSError."""
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "syncfs"):  # macOS: only all file systems at once
         os.sync()

@@ -68,46 +68,6 @@ def test_a_damaged_manifest_of_an_interrupted_apply_is_reported(world: CommitWor
         world.apply_effects(effects)
 
 
-def old_record(world: CommitWorld, *, done: bool) -> Path:
-    place = world.undo_home / TASK / "01764342000000000000-0123456789ab"
-    (place / "images" / "0").mkdir(parents=True)
-    (place / "images" / "0" / "0").write_text("old")
-    (place / "journal.json").write_text('{"format":6,"task_id":"t","created_at":1.0,"steps":[]}')
-    if done:
-        (place / "done").touch()
-    return place
-
-
-def test_a_record_of_an_older_version_is_recognised(world: CommitWorld) -> None:
-    """It cannot be undone, and says where its before-images lie; it goes by age."""
-    world.begin()
-    place = old_record(world, done=True)
-    assert recover(world.artoo_home).conflicts == ()
-    assert undoable(world.artoo_home, Keep()) == ()
-    with pytest.raises(SandboxError, match=rf"older version.*{place}"):
-        undo(world.artoo_home, TASK)
-    (told,) = unreadable(world.artoo_home)
-    assert "older version" in told
-    assert world.apply(lambda p: write(p / "a", "new")).applied
-    report = undo(world.artoo_home, TASK)
-    assert report.restored == (str(world.project / "a"),)
-    assert [conflict.path for conflict in report.refused] == [str(place)]
-    later = place.stat().st_mtime + 31 * _DAY
-    assert prune(world.artoo_home, Keep(), now=later) == 0
-    assert prune(world.artoo_home, Keep(), now=later + 4 * _DAY) == 1
-    assert not place.exists()
-
-
-def test_an_interrupted_apply_of_an_older_version_is_reported(world: CommitWorld) -> None:
-    """Nothing of it is touched."""
-    world.begin()
-    place = old_record(world, done=False)
-    (conflict,) = recover(world.artoo_home).conflicts
-    assert conflict.path == str(place)
-    assert "older version" in conflict.reason
-    assert (place / "images" / "0" / "0").read_text() == "old"
-
-
 def test_records_expire(world: CommitWorld) -> None:
     """The list names tasks with their end; records that are too large together go, the oldest first."""
     world.begin(lambda p: [(p / name).write_text("x" * 1_000) for name in "abc"])
@@ -123,16 +83,6 @@ def test_records_expire(world: CommitWorld) -> None:
     assert tasks_with_records(world.artoo_home) == ["b", "c"]
     with pytest.raises(SandboxError, match="nothing is kept of task a"):
         undo(world.artoo_home, "a")
-
-
-def test_a_wrong_clock_prunes_nothing(world: CommitWorld) -> None:
-    """A clock that is far ahead for a while loses no undo, however often it is looked at."""
-    world.begin()
-    assert world.apply(lambda p: write(p / "a", "new")).applied
-    (one,) = undoable(world.artoo_home, Keep())
-    for wrong in (40, 40.5, 0, 41):
-        assert prune(world.artoo_home, Keep(), now=one.last_at + wrong * _DAY) == 0
-    assert prune(world.artoo_home, Keep(), now=one.last_at + 45 * _DAY) == 1
 
 
 def test_nothing_interrupted_is_pruned(world: CommitWorld) -> None:

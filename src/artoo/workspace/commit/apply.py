@@ -11,7 +11,7 @@ from artoo.contracts.changes import ApplyReport, Conflict
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit.dirfd_ops import sync
-from artoo.workspace.commit.execute import ChangedMeanwhile, execute, read_only_directories, to_sync, writable
+from artoo.workspace.commit.execute import ChangedMeanwhile, execute, to_sync
 from artoo.workspace.commit.manifest import MANIFEST, STAGING, Manifest, Record, Step, exclusive, records_of
 from artoo.workspace.commit.prepare import (
     check,
@@ -77,14 +77,12 @@ def _commit(
             task_id=record.task_id,
             created_at=time.time(),
             steps=tuple(steps),
-            opened=read_only_directories(steps),
             git=tuple(git_acts),
             note=note,
         )
         if beside := tuple(step for step in steps if is_beside(record, step)):
             record.write(STAGING, manifest.model_copy(update={"steps": beside}))
-        with writable(manifest.opened if beside else ()):
-            steps = prepare(record, steps, effects, share=share)
+        steps = prepare(record, steps, effects, share=share)
         manifest = manifest.model_copy(update={"steps": tuple(steps)})
         sync(to_sync_first(record, manifest))
         record.write(MANIFEST, manifest)
@@ -102,11 +100,10 @@ def _carry_out(record: Record, manifest: Manifest) -> Sequence[Conflict]:
     Raises OSError, SandboxError if all was taken back for another reason, or will be by the next start.
     """
     try:
-        with writable(manifest.opened, manifest.steps):
-            execute(manifest.steps)
-            for act in manifest.git:
-                move(act)
-            sync(to_sync(manifest.steps))
+        execute(manifest.steps)
+        for act in manifest.git:
+            move(act)
+        sync(to_sync(manifest.steps))
         record.mark_done()
     except (OSError, SandboxError) as error:
         conflicts, left = roll_back(record, manifest)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
 import pathlib
 import stat
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from artoo.contracts.changes import Node
+from artoo.disk.file_system import sync_file_system_of
 from artoo.workspace.commit.atomic_rename import Place
 from artoo.workspace.fs.stat import (
     FILE_FLAGS,
@@ -223,37 +224,21 @@ def sync(paths: Iterable[str]) -> None:
 
     Of what is gone, a link, or closed to its owner there is nothing to sync. Raises OSError.
     """
-    with ExitStack() as opened, Walker() as walker:
-        by_device: dict[int, list[int]] = {}
-        for descriptor in _opened(walker, paths):
-            members = by_device.setdefault(os.fstat(descriptor).st_dev, [])
-            if len(members) > SYNC_ONE_BY_ONE:
-                os.close(descriptor)
-                continue
-            opened.callback(os.close, descriptor)
-            members.append(descriptor)
+    by_device: defaultdict[int, list[str]] = defaultdict(list)
+    with Walker() as walker:
+        for path in paths:
+            with suppress(OSError), _opened(walker, path) as descriptor:
+                by_device[os.fstat(descriptor).st_dev].append(path)
         for members in by_device.values():
-            if len(members) > SYNC_ONE_BY_ONE:
-                _sync_file_system(members[0])
-                continue
-            for descriptor in members:
-                os.fsync(descriptor)
+            many = len(members) > SYNC_ONE_BY_ONE
+            for path in members[: 1 if many else None]:
+                with _opened(walker, path) as descriptor:
+                    (sync_file_system_of if many else os.fsync)(descriptor)
 
 
-def _opened(walker: Walker, paths: Iterable[str]) -> Iterator[int]:
-    for path in paths:
-        with suppress(OSError):
-            directory, name = walker.place(path)
-            yield os.open(name, FILE_FLAGS, dir_fd=directory)
-
-
-def _sync_file_system(descriptor: int) -> None:
-    library = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(library, "syncfs"):  # macOS
-        os.sync()
-    elif library.syncfs(descriptor) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+def _opened(walker: Walker, path: str) -> AbstractContextManager[int]:
+    directory, name = walker.place(path)
+    return _closing(os.open(name, FILE_FLAGS, dir_fd=directory))
 
 
 def same_version(now: NodeState | None, state: NodeState | None) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import os
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from artoo.contracts.changes import Node
 from artoo.workspace.commit.atomic_rename import Place, exchange, put_new
@@ -32,6 +32,8 @@ def execute(steps: Sequence[Step]) -> None:
     """Carry out all steps. Raises OSError (`ChangedMeanwhile` too); then some are done, and can be restored."""
     outermost_first = sorted(steps, key=lambda one: one.path.count("/"))
     deepest_first = outermost_first[::-1]
+    worked_in = {os.path.dirname(step.where) for step in steps} if os.geteuid() != 0 else set[str]()
+    _each(_open_directory, (one for one in outermost_first if one.where in worked_in and _is_closed(one.before)))
     _each(_take_away, (one for one in deepest_first if one.takes_away))
     _each(_make_directory, (one for one in outermost_first if one.makes_directory))
     _each(_put, (one for one in steps if one.puts))
@@ -48,6 +50,12 @@ def _each(operation: Callable[[Step, Walker, Walker], None], steps: Iterable[Ste
                 if isinstance(error, ChangedMeanwhile):
                     raise
                 raise OSError(error.errno, error.strerror, step.path) from error
+
+
+def _open_directory(step: Step, targets: Walker, _: Walker) -> None:
+    """Make a read-only directory writable for the other steps. It is removed, or gets its final mode, as a step."""
+    assert step.before is not None
+    chmod_at(*targets.place(step.where), step.before.mode | _WORKING_MODE)
 
 
 def _take_away(step: Step, targets: Walker, slots: Walker) -> None:
@@ -119,6 +127,10 @@ def _is_directory(state: NodeState | None) -> bool:
     return state is not None and state.is_directory
 
 
+def _is_closed(state: NodeState | None) -> bool:
+    return state is not None and state.is_directory and state.mode & _WORKING_MODE != _WORKING_MODE
+
+
 def to_sync(steps: Sequence[Step]) -> Iterator[str]:
     """Yield what has to be synced after these steps: directories that changed, and paths with new metadata."""
     changed = {os.path.dirname(step.where) for step in steps if not step.in_place}
@@ -127,58 +139,6 @@ def to_sync(steps: Sequence[Step]) -> Iterator[str]:
         node = step.after.node if step.after is not None and (step.in_place or step.makes_directory) else None
         if node in (Node.FILE, Node.DIRECTORY) and step.where not in changed:
             yield step.where
-
-
-# --- read-only directories of a plain user ------------------------------------------------------------------------
-
-
-def read_only_directories(steps: Sequence[Step]) -> tuple[tuple[str, int], ...]:
-    """Return the directories in which these steps work, and whose own modes forbid that, with the modes."""
-    if os.geteuid() == 0:
-        return ()
-    changed = [step for step in steps if step.takes_away or step.makes_directory]
-    worked_in = {os.path.dirname(step.where) for step in steps} | {step.where for step in changed}
-    given = {step.where: step.after.mode for step in steps if step.after is not None and step.after.is_directory}
-    found: list[tuple[str, int]] = []
-    with Walker() as walker:
-        for path in sorted(worked_in):
-            try:
-                now = walker.look(path)
-            except PermissionError:  # inside one that is closed: it has the mode that the task gave it
-                mode = given.get(path, _WORKING_MODE)
-            else:
-                own = now is not None and now.is_directory and now.uid == os.geteuid()
-                mode = now.mode if now is not None and own else _WORKING_MODE
-            if mode & _WORKING_MODE != _WORKING_MODE:
-                found.append((printable(path), mode))
-    return tuple(found)
-
-
-@contextmanager
-def writable(directories: Iterable[tuple[str, int]], given: Iterable[Step] = ()) -> Generator[None]:
-    """Open directories, and give their modes back at the end, but not to those that steps have `given` a mode.
-
-    The caller has noted the modes durably: after a crash the restoring process enters this again. Raises OSError.
-    """
-    own = {step.path for step in given if step.in_place or step.makes_directory}
-    listed = list(directories)
-    with Walker() as walker:
-        for path, mode in listed:
-            _change_mode(walker, path, mode, mode | _WORKING_MODE)
-    try:
-        yield
-    finally:
-        with Walker() as walker:
-            for path, mode in reversed(listed):
-                if path not in own:
-                    _change_mode(walker, path, mode | _WORKING_MODE, mode)
-
-
-def _change_mode(walker: Walker, path: str, old: int, new: int) -> None:
-    """Change a mode unless the user has changed it."""
-    now = walker.look(text_of(path))
-    if now is not None and now.is_directory and now.mode == old:
-        chmod_at(*walker.place(text_of(path)), new)
 
 
 # --- what stands in the way ---------------------------------------------------------------------------------------

@@ -30,8 +30,6 @@ from artoo.workspace.git.act import GitAct
 
 FORMAT = 1
 MANIFEST, STAGING, DONE, UNDOING = "manifest.json", "staging.json", "done", "undoing.json"
-OLD_JOURNAL = "journal.json"
-"""The manifest of artoo's first version, whose records this one cannot restore."""
 
 
 def text_of(printable: str) -> str:
@@ -89,8 +87,7 @@ class Step:
 class Manifest(BaseModel):
     """Steps that belong together. `created_at` is in seconds since the epoch; `note` is the caller's.
 
-    `opened`: read-only directories, with their modes, that are writable while artoo works in them. `rest`: no apply
-    that took effect; only paths that a roll-back could not restore are left, for a later undo.
+    `rest`: no apply that took effect; only paths that a roll-back could not restore are left, for a later undo.
     """
 
     model_config = ConfigDict(
@@ -101,7 +98,6 @@ class Manifest(BaseModel):
     task_id: str
     created_at: float
     steps: tuple[Step, ...]
-    opened: tuple[tuple[str, int], ...] = ()
     git: tuple[GitAct, ...] = ()
     note: str = ""
     rest: bool = False
@@ -134,10 +130,6 @@ class Record:
         return unquote(self.place.parent.name)
 
     @property
-    def made_by_older_version(self) -> bool:
-        return self.has(OLD_JOURNAL)
-
-    @property
     def committed(self) -> bool:
         """True if the manifest was written: from then on paths may have been replaced."""
         return self.has(MANIFEST)
@@ -145,7 +137,7 @@ class Record:
     @property
     def done(self) -> bool:
         """True if the apply took effect."""
-        return self.has(DONE) and (self.committed or self.made_by_older_version)
+        return self.has(DONE) and self.committed
 
     def has(self, name: str) -> bool:
         return (self.place / name).exists()
@@ -169,8 +161,6 @@ class Record:
 
     def problem(self) -> str | None:
         """Return why the record cannot be undone; None if it can."""
-        if self.made_by_older_version:
-            return f"it was applied by an older version of artoo; its before-images are in {self.place}"
         try:
             self.manifest()
         except SandboxError as error:

@@ -21,7 +21,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit.atomic_rename import Place
 from artoo.workspace.commit.dirfd_ops import SYNC_ONE_BY_ONE, Walker, copy, digest_at, link, mount_of, same_version
-from artoo.workspace.commit.execute import blocked, writable
+from artoo.workspace.commit.execute import blocked
 from artoo.workspace.commit.manifest import Manifest, Record, Step, printable, text_of
 from artoo.workspace.fs.stat import NodeState, at, read_state, with_rights
 
@@ -129,12 +129,13 @@ def with_slots(record: Record, steps: Iterable[Step]) -> list[Step]:
 
 
 def _nearest(walker: Walker, path: str, leaving: Collection[str]) -> tuple[str, tuple[int, int]]:
-    """Return the nearest directory from here upwards that exists and stays, and its mount."""
-    while True:
+    """Return the nearest directory from here upwards that exists, stays and can be written, and its mount."""
+    while path != "/":
         with suppress(FileNotFoundError, NotADirectoryError):
-            if path not in leaving:
-                return path, mount_of(walker.directory(path))
+            if path not in leaving and os.access(".", os.W_OK, dir_fd=walker.directory(path)):
+                break
         path = os.path.dirname(path)
+    return path, mount_of(walker.directory(path))
 
 
 def is_beside(record: Record, step: Step) -> bool:
@@ -163,17 +164,7 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *,
     disk), SandboxError.
     """
     made: list[Step] = []
-    states = ((effect, effect.after) for effect in effects)
-    closed = [
-        (printable(_source(one)), after.mode) for one, after in states if after is not None and after.is_directory
-    ]
-    with (
-        writable([one for one in closed if one[1] & 0o100 == 0 and os.geteuid() != 0]),  # the workspace's own
-        Walker() as targets,
-        Walker() as staged,
-        Walker() as images,
-        Walker() as sources,
-    ):
+    with Walker() as targets, Walker() as staged, Walker() as images, Walker() as sources:
         for step in steps:
             image = step.before is not None and not step.before.is_directory and not step.in_place
             if image:

@@ -7,7 +7,7 @@ an undo (`lenient`) a path may also be half-way: missing between two kinds of th
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from artoo.contracts.changes import Conflict, Node
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.commit.dirfd_ops import Walker, copy, digest_at, link, same_version, sync
-from artoo.workspace.commit.execute import blocked, execute, read_only_directories, to_sync, writable
+from artoo.workspace.commit.execute import blocked, execute, to_sync
 from artoo.workspace.commit.manifest import DONE, STAGING, Manifest, Record, Step, text_of
 from artoo.workspace.commit.prepare import PART, clean_slots
 from artoo.workspace.fs.stat import NodeState, glance, with_rights
@@ -38,12 +38,10 @@ def roll_back(record: Record, manifest: Manifest) -> tuple[list[Conflict], list[
     try:
         record.unmark(DONE)  # it may be there although syncing it failed
         conflicts = [one for act in reversed(manifest.git) for one in move_back(act)]
-        closed = read_only_directories(manifest.steps)  # by the apply itself: these get their modes as steps
-        with writable(dict((*closed, *manifest.opened)).items(), manifest.steps):
-            plan = judge(record, manifest.steps, lenient=True)
-            carry_out(record, manifest.steps, plan)
-            left = [step for step in manifest.steps if step.path in plan.refused and step.image]
-            clean_slots(record, (step for step in manifest.steps if step not in left))
+        plan = judge(record, manifest.steps, lenient=True)
+        carry_out(record, manifest.steps, plan)
+        left = [step for step in manifest.steps if step.path in plan.refused and step.image]
+        clean_slots(record, (step for step in manifest.steps if step not in left))
     except OSError as error:
         raise SandboxError(
             f"the changes failed half-way and could not be taken back ({error}); free space or permissions, then"
@@ -56,7 +54,7 @@ def settle_rolled_back(record: Record, manifest: Manifest, left: Sequence[Step])
     """Forget the record of an apply that was rolled back, or keep what is `left` of it. Raises OSError."""
     if left:
         record.unmark(STAGING)  # a slot that is left holds the user's own file
-        rest = {"steps": tuple(left), "opened": (), "git": (), "note": "", "rest": True}
+        rest = {"steps": tuple(left), "git": (), "note": "", "rest": True}
         record.keep_only(manifest.model_copy(update=rest))
     else:
         record.forget()
@@ -100,14 +98,17 @@ def _is_new(step: Step, there: NodeState) -> bool:
     return step.after is not None and step.after.node is there.node and step.after.inode == there.inode
 
 
-def judge(record: Record, steps: Sequence[Step], *, lenient: bool, modes: Mapping[str, int] | None = None) -> Plan:
-    """Decide for each path whether it can be restored. `modes`: of opened directories. Raises OSError."""
+def judge(record: Record, steps: Sequence[Step], *, lenient: bool) -> Plan:
+    """Decide for each path whether it can be restored. Raises OSError."""
     back: list[Step] = []
     refused: dict[str, str] = {}
     with Walker() as targets, Walker() as own:
-        judgement = _Judgement(record, targets, own, lenient, modes or {})
+        judgement = _Judgement(record, targets, own, lenient)
         for step in steps:
-            verdict = judgement.of(step)
+            try:
+                verdict = judgement.of(step)
+            except PermissionError:
+                verdict = "the directory that holds it is closed to you"
             if isinstance(verdict, str):
                 refused[step.path] = verdict
             elif verdict is not None:
@@ -123,13 +124,10 @@ class _Judgement(NamedTuple):
     targets: Walker
     own: Walker
     lenient: bool
-    modes: Mapping[str, int]
 
     def of(self, step: Step) -> Step | str | None:
         """Return the step backward, or why a path is left alone; None if nothing is to be done."""
         now = self.targets.look(step.where, attributes=True)
-        if now is not None and step.path in self.modes:
-            now = now._replace(mode=self.modes[step.path])
         if step.in_place:
             return _metadata(step, now, self.lenient)
         before, after = step.before, step.after

@@ -12,15 +12,12 @@ from pathlib import Path
 
 from artoo.contracts.changes import UndoableTask
 from artoo.contracts.errors import SandboxError
-from artoo.workspace.commit.manifest import MANIFEST, OLD_JOURNAL, UNDOING, Manifest, Record, all_records, exclusive
+from artoo.workspace.commit.manifest import MANIFEST, UNDOING, Manifest, Record, all_records, exclusive
 from artoo.workspace.git.act import forget
 
 logger = logging.getLogger(__name__)
 
 _DAY_SECONDS = 86_400.0
-_NOTICE_SECONDS = 3 * _DAY_SECONDS
-"""A record goes for its age only if a look days ago found it too old as well: a wrong clock loses no undo."""
-_DUE = "due"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ def undoable(artoo_home: Path, keep: Keep) -> tuple[UndoableTask, ...]:
     grouped: dict[str, list[tuple[Manifest, int]]] = defaultdict(list)
     for record in all_records(artoo_home / "undo"):
         with suppress(SandboxError, FileNotFoundError):  # damaged, or being undone at this moment
-            if record.done and not record.made_by_older_version:
+            if record.done:
                 found = record.manifest(), _bytes_kept(record)
                 grouped[record.task_id].append(found)
     found = [_summary(task_id, kept, keep) for task_id, kept in grouped.items()]
@@ -56,10 +53,10 @@ def _summary(task_id: str, found: list[tuple[Manifest, int]], keep: Keep) -> Und
 
 
 def unreadable(artoo_home: Path) -> tuple[str, ...]:
-    """Return why records cannot be undone that are kept: damaged, or made by another version. Blocking."""
+    """Return why records cannot be undone that are kept. Blocking."""
     found: list[str] = []
     for record in all_records(artoo_home / "undo"):
-        if record.committed or record.made_by_older_version:
+        if record.committed:
             problem = record.problem()
             if problem is not None and record.place.exists():  # else it was undone at this moment
                 found.append(f"task {record.task_id}: {problem}")
@@ -69,7 +66,7 @@ def unreadable(artoo_home: Path) -> tuple[str, ...]:
 def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
     """Forget records that are too old, then the oldest while too many bytes are kept; return how many. Blocking.
 
-    Never those of an interrupted apply or undo. Damaged records, and those of an older version, go by their age.
+    Never those of an interrupted apply or undo. Damaged records go by their age.
     """
     now = time.time() if now is None else now
     undo_home = artoo_home / "undo"
@@ -80,8 +77,7 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
         kept = [(_made_at(one), one, _bytes_kept(one)) for one in all_records(undo_home) if _may_go(one)]
         total = sum(size for _, _, size in kept)
         for made_at, record, size in sorted(kept, key=lambda one: one[0]):
-            old = made_at < now - keep.days * _DAY_SECONDS
-            due = _is_due(record, now, old=old)
+            due = made_at < now - keep.days * _DAY_SECONDS
             too_much = total > keep.total_bytes and record.problem() is None
             if (due or too_much) and _forget(record):
                 total -= size
@@ -112,21 +108,8 @@ def _forget(record: Record) -> bool:
 
 def _made_at(record: Record) -> float:
     with suppress(SandboxError):
-        if not record.made_by_older_version:
-            return record.manifest().created_at
-    return (record.place / (OLD_JOURNAL if record.made_by_older_version else MANIFEST)).stat().st_mtime
-
-
-def _is_due(record: Record, now: float, *, old: bool) -> bool:
-    """True if a record is too old, and was found too old days ago already. Raises OSError."""
-    mark = record.place / _DUE
-    if not old:
-        mark.unlink(missing_ok=True)
-        return False
-    if not mark.exists():
-        mark.touch(mode=0o600)
-        os.utime(mark, (now, now))
-    return mark.stat().st_mtime + _NOTICE_SECONDS <= now
+        return record.manifest().created_at
+    return (record.place / MANIFEST).stat().st_mtime
 
 
 def _bytes_kept(record: Record) -> int:

@@ -10,7 +10,6 @@ from typing import Literal
 
 from artoo.contracts.changes import Conflict, RecoveryReport, UndoReport
 from artoo.contracts.errors import SandboxError
-from artoo.workspace.commit.execute import read_only_directories, writable
 from artoo.workspace.commit.manifest import (
     STAGING,
     UNDOING,
@@ -40,11 +39,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     restored: dict[str, None] = {}
     refused: dict[str, str] = {}
     with exclusive(undo_home):
-        every = [one for one in all_records(undo_home) if one.task_id == task_id]
-        old = {printable(one.place): one.problem() or "" for one in every if one.made_by_older_version}
         records = [one for one in records_of(undo_home, task_id) if one.done]
-        if not records and old:
-            raise SandboxError(f"task {task_id} cannot be undone: {'; '.join(old.values())}")
         if not records:
             raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
         for record in reversed(records):
@@ -56,7 +51,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     return UndoReport(
         task_id=task_id,
         restored=tuple(path for path in restored if path not in refused),
-        refused=tuple(Conflict(path=path, reason=reason) for path, reason in (refused | old).items()),
+        refused=tuple(Conflict(path=path, reason=reason) for path, reason in refused.items()),
     )
 
 
@@ -83,13 +78,9 @@ def _begin_undo(record: Record) -> Verdicts:
     refused = {one.path: one.reason for _, conflicts in kept for one in conflicts}
     refused |= _held_by_git([act for act, _ in kept], manifest.steps)
     steps = with_slots(record, [step for step in manifest.steps if step.path not in refused])
-    opened = read_only_directories(steps)
-    if opened:
-        record.write(UNDOING, manifest.model_copy(update={"steps": (), "opened": opened}))
-    with writable(opened):
-        plan = judge(record, steps, lenient=False, modes=dict(opened))
+    plan = judge(record, steps, lenient=False)
     chosen = tuple(step for step in steps if step.path not in plan.refused)
-    record.write(UNDOING, manifest.model_copy(update={"steps": chosen, "opened": opened}))
+    record.write(UNDOING, manifest.model_copy(update={"steps": chosen}))
     return {**refused, **plan.refused}
 
 
@@ -97,10 +88,9 @@ def _complete_undo(record: Record) -> Verdicts:
     """Restore the paths that an undo noted, and keep the rest on record. Raises OSError, SandboxError."""
     manifest, begun = record.manifest(), record.manifest(UNDOING)
     acts = {act.git_dir: move_back(act) for act in reversed(manifest.git)}
-    with writable(begun.opened, begun.steps):
-        plan = judge(record, begun.steps, lenient=True)
-        carry_out(record, begun.steps, plan)
-        clean_slots(record, (step for step in begun.steps if step.path not in plan.refused))
+    plan = judge(record, begun.steps, lenient=True)
+    carry_out(record, begun.steps, plan)
+    clean_slots(record, (step for step in begun.steps if step.path not in plan.refused))
     verdicts: Verdicts = {step.path: plan.refused.get(step.path) for step in begun.steps}
     verdicts |= {path: None for act in manifest.git for path in act.paths if not acts[act.git_dir]}
     left = tuple(step for step in manifest.steps if verdicts.get(step.path, "") is not None)
@@ -153,28 +143,22 @@ def recover_record(record: Record) -> tuple[Literal["undone", "finished", ""], S
 
     Raises SandboxError, OSError.
     """
-    if record.made_by_older_version:
-        if not record.done:
-            raise SandboxError(f"an apply was interrupted: {record.problem()}")
-    elif record.committed and not record.done:
+    if record.committed and not record.done:
         manifest = record.manifest()
         conflicts, left = roll_back(record, manifest)
         settle_rolled_back(record, manifest, left)
         return "undone", conflicts
-    elif record.committed and record.has(UNDOING):
+    if record.committed and record.has(UNDOING):
         verdicts = _complete_undo(record)
         return "finished", [Conflict(path=path, reason=why) for path, why in verdicts.items() if why is not None]
-    else:
-        clean_up(record)
+    clean_up(record)
     return "", ()
 
 
 def clean_up(record: Record) -> None:
     """Remove what is left of slots, and a record that never counted. Raises OSError, SandboxError."""
     if record.has(STAGING):
-        staging = record.manifest(STAGING)
-        with writable(staging.opened, record.manifest().steps if record.committed else ()):
-            clean_slots(record, staging.steps)
+        clean_slots(record, record.manifest(STAGING).steps)
         record.unmark(STAGING)
     if not record.committed:
         record.forget()
