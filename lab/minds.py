@@ -7,19 +7,22 @@ reads from its prompt, as a model would.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
+from artoo.contracts.conversation import ModelTurn, ToolRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import Usage
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import SubTask
 from artoo.contracts.solution import Directive, OutcomeSummary, PlanDirective, ReplanRequest
 from artoo.ports.clock import Clock
-from artoo.ports.model import Answer, Question
+from artoo.ports.model import Answer, Conversation, OnText, Question, Spoken
+from artoo.ports.tools import ToolSpec
 from lab.world import PLACES, Job, Part, World, draw, kind_of
 
 T = TypeVar("T", bound=BaseModel)
@@ -264,6 +267,17 @@ class LabModel:
         value = question.schema.model_validate(self._value(question))
         return Answer(value, "", "lab", Usage(), 0, "lab")
 
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """See Converses. A turn is one call, whose output is delivered."""
+        minds = self.minds
+        minds.calls += 1
+        await self.clock.sleep(seconds(minds, minds.world.think, "think", minds.calls))
+        if self.subtask_id is None:
+            raise AssertionError("only an executor holds a conversation in the lab")
+        offered = {spec.name: spec for spec in conversation.tools if spec.name in minds.world.names}
+        step = minds.step(self.subtask_id, tuple(offered))
+        return Spoken(_turn(step, offered, minds.calls), "lab", Usage(), 0, "lab")
+
     def _value(self, question: Question[T]) -> dict[str, object]:
         match question.contract:
             case "Plan":
@@ -275,6 +289,17 @@ class LabModel:
                 return {"answer": " ".join(found), "sources": [1]}
             case other:
                 raise AssertionError(f"the lab's world has no answer for {other}")
+
+
+def _turn(step: Mapping[str, object], offered: Mapping[str, ToolSpec], number: int) -> ModelTurn:
+    """A mind's step as the model's turn."""
+    name, said = str(step["tool"]), str(step["input"])
+    spec = offered.get(name)
+    if spec is None:
+        return ModelTurn(calls=(ToolRequest(id=f"lab-{number}", name="cannot", arguments={"reason": said}),))
+    more = cast("Mapping[str, str]", step["more"])
+    call = ToolRequest(id=f"lab-{number}", name=name, arguments={spec.parameters[0].name: said, **more})
+    return ModelTurn(calls=(call, ToolRequest(id=f"lab-{number}-deliver", name="deliver")))
 
 
 def seconds(minds: Minds, mean: float, *key: object) -> float:

@@ -186,10 +186,10 @@ async def test_a_packed_reply_is_bounded_unpacked(how: str):
     address = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
     guard.admit(address)
     transport = HttpTransport(address)
-    transport._completions = transport._completions.with_query(how=how)  # pyright: ignore[reportPrivateUsage]
+    path = f"/chat/completions?how={how}"
     try:
         with pytest.raises(ModelUnreachable, match="sent more than"):
-            await transport.post(BODY, timeout=20)
+            await transport.post(BODY, timeout=20, path=path)
     finally:
         await transport.close()
         await runner.cleanup()

@@ -17,8 +17,9 @@ from artoo.llm.client import EndpointModel
 from artoo.llm.completion import completion_of
 from artoo.llm.http import HttpTransport
 from artoo.llm.retry import RetryPolicy
-from artoo.llm.streamed import completion_in
+from artoo.llm.streamed import EventReader
 from artoo.llm.transport import TransportReply
+from artoo.llm.wires import chat
 from artoo.settings.proxy import proxy_for
 from artoo.testing import FakeClock, ScriptedServer
 from certificates import Authority
@@ -196,7 +197,9 @@ def test_a_streamed_call_keeps_its_name():
     """It is in the first piece only, and says which tool is called."""
     call = '{"choices":[{"delta":{"tool_calls":[{"index":0,"function":%s}]}}]}'
     pieces = (call % '{"name":"shell","arguments":""}', call % '{"name":"","arguments":"{}"}')
-    completion = completion_of(TransportReply(200, {}, completion_in(_events(*pieces))))
+    reader = EventReader()
+    reader.feed(_events(*pieces))
+    completion = completion_of(chat.whole(TransportReply(200, {}, None, events=tuple(reader.events))))
     assert completion is not None and completion.text == '{"name": "shell", "arguments": {}}'
 
 

@@ -17,7 +17,7 @@ from scenario import World, matches, plan, python, shell, subtask, write
 from artoo import Artoo, Config
 from artoo.contracts.solution import Directive
 from artoo.llm.client import EndpointModel
-from artoo.llm.transport import Json, TransportReply
+from artoo.llm.transport import Json, OnEvent, TransportReply
 from artoo.runtime.system import SystemClock
 from artoo.testing import Asked, Reply, ScriptPlayer
 from artoo.testing.replies import Scripted
@@ -81,7 +81,14 @@ class ForgetfulTransport:
     name: str = "forgetful"
     calls: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
-    async def post(self, body: Mapping[str, object], *, timeout: float) -> TransportReply:
+    async def post(
+        self,
+        body: Mapping[str, object],
+        *,
+        timeout: float,
+        path: str = "/chat/completions",
+        on_event: OnEvent | None = None,
+    ) -> TransportReply:
         player = ScriptPlayer(_answer)
         reply, usage = player.reply_to(cast(dict[str, Json], dict(body)))
         next(self.calls)

@@ -6,7 +6,7 @@ from itertools import product
 
 from scenario import Json, World, plan, read, says, shell, subtask
 
-from artoo.llm.request import estimated_tokens
+from artoo.llm.prompt import estimated_tokens
 
 MOST_TOKENS = 6_000
 PACKAGES, MODULES = 50, 40

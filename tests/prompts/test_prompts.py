@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from artoo.cli.diagnosis import State, texts
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.roles import Role
-from artoo.llm.request import estimated_tokens
+from artoo.llm.prompt import estimated_tokens
 from artoo.prompts import library
 from artoo.prompts.laws import LAWS
 from artoo.prompts.library import MANIFEST, TEXTS, digests, procedural, verify

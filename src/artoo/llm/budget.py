@@ -14,7 +14,7 @@ from artoo.contracts.errors import BudgetExhausted, ModelError, Spent
 from artoo.contracts.events import ModelCalled, Usage
 from artoo.contracts.solution import Cost, Money
 from artoo.llm.prices import PriceList
-from artoo.ports.model import Answer, Known, Question, Tier
+from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -149,6 +149,14 @@ class Budget:
         """True when nothing is reserved and nobody waits."""
         return self._calls == 0 and self._tokens == 0 and not self._waiting
 
+    def raise_limits(self, calls: int, tokens: int) -> None:
+        """Raise both limits, and admit the requests that wait for room; a limit that is higher already stays."""
+        if self._max_calls is not None:
+            self._max_calls = max(self._max_calls, calls)
+        if self._max_tokens is not None:
+            self._max_tokens = max(self._max_tokens, tokens)
+        self._admit()
+
     async def reserve(self, demand: Demand) -> Reservation:
         """See Meter. Waits only for requests that are under way."""
         reservation = Reservation(demand, self._most_money(demand))
@@ -265,6 +273,12 @@ class MeteredModel(Protocol):
         """As `Model.ask`; `meter` is asked before each request to the server."""
         ...
 
+    async def converse(
+        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
+    ) -> Spoken:
+        """As `Model.converse`; `meter` as in `ask`."""
+        ...
+
     async def known(self, tier: Tier) -> Known:
         """What is known of a tier's model before it is asked. Contacts a server at most once; never raises."""
         ...
@@ -311,6 +325,16 @@ class BudgetedModel:
             error.spent = replace(error.spent or Spent(), billed=tab.billed, money=tab.money)
             raise
         return answer._replace(billed=tab.billed, money=tab.money)
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """See Converses. Raises BudgetExhausted before the request that the budget has no room for."""
+        tab = _Tab(self._budget)
+        try:
+            spoken = await self._model.converse(conversation, on_text, meter=tab)
+        except (ModelError, BudgetExhausted) as error:
+            error.spent = replace(error.spent or Spent(), billed=tab.billed, money=tab.money)
+            raise
+        return replace(spoken, billed=tab.billed, money=tab.money)
 
 
 def cost_of(calls: Iterable[ModelCalled], prices: PriceList | None = None) -> Cost:

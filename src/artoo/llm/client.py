@@ -1,19 +1,21 @@
-"""A language model behind an OpenAI-compatible server, as roles see it (SPEC section 9).
+"""A language model behind a server, as roles see it (SPEC section 9).
 
-One question may take several requests: forms that the server refuses, retries, one repair. Each step has its
-module: `request` writes, `retry` sends, `completion` and `reading` read, `dialect` remembers what was accepted.
+One question or turn may take several requests: forms that the server refuses, retries, one repair. Each step has
+its module: `request` writes, `retry` sends, `completion` and `reading` read, `dialect` remembers what was accepted.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Generic, NamedTuple, NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
+from artoo.contracts.conversation import ModelTurn
 from artoo.contracts.errors import (
     BudgetExhausted,
     ModelAnswerInvalid,
@@ -26,23 +28,27 @@ from artoo.contracts.events import Usage
 from artoo.llm.budget import Demand, Meter, Unmetered
 from artoo.llm.completion import Completion, completion_of, error_of, kind_of, status_of
 from artoo.llm.dialect import Dialect, DialectMemory, NoDialectMemory, Wire
-from artoo.llm.reading import Unreadable, read_answer
-from artoo.llm.request import (
+from artoo.llm.live_text import LiveText
+from artoo.llm.prompt import (
     PICTURE_TOKENS,
-    Message,
-    ServerTraits,
-    body_for,
+    Prompt,
     estimated_tokens,
-    messages_for,
     most_tokens,
-    repair_messages,
-    wire_for,
+    native_prompt,
+    prompt_of,
+    repaired,
+    texts_of,
 )
+from artoo.llm.reading import Unreadable, read_answer
+from artoo.llm.request import ServerTraits, body_for, wire_for
 from artoo.llm.retry import Retrier, RetryPolicy, is_transient
 from artoo.llm.runaway import runs_away
-from artoo.llm.transport import Transport, TransportReply
+from artoo.llm.transport import OnEvent, Transport, TransportReply
+from artoo.llm.turns import read_turn
+from artoo.llm.wires import chat
+from artoo.llm.wires.text import text_prompt
 from artoo.ports.clock import Clock
-from artoo.ports.model import Answer, Known, Question, Tier
+from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -58,11 +64,15 @@ _NOTHING_USED = Usage()
 
 
 @dataclass(slots=True)
-class _Asking(Generic[T]):
-    """One question under way: what it has cost so far, and how it is being asked."""
+class _Asking:
+    """One question or turn under way: what it has cost so far, and how it is being asked. `live`: who hears its
+    words as they come; only turns are streamed."""
 
-    question: Question[T]
+    contract: str
     meter: Meter
+    tier: Tier
+    live: LiveText | None = None
+    streams: bool = False
     wire: Wire = Wire.JSON_SCHEMA
     requests: int = 0
     usage: Usage = _NOTHING_USED
@@ -97,9 +107,8 @@ class _Request(NamedTuple):
     """One request as it will be sent, and the most that it can use."""
 
     body: dict[str, object]
-    messages: list[Message]
+    prompt: Prompt
     demand: Demand
-    pictures: int = 0
 
 
 class EndpointModel:
@@ -143,11 +152,11 @@ class EndpointModel:
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`. `meter` is asked before each request: retries and the repair too."""
         started = self._clock.monotonic()
-        asking = _Asking(question, meter or Unmetered(), model=self._model)
+        asking = _Asking(question.contract, meter or Unmetered(), question.tier, model=self._model)
         if question.body_field is not None or self._traits.compact:
             await self._identify()
         try:
-            value, text, repaired = await self._answer(asking)
+            value, text, repaired = await self._answer(asking, question)
         except (ModelError, BudgetExhausted) as error:
             error.spent = asking.spent()
             raise
@@ -167,82 +176,151 @@ class EndpointModel:
         """What is known before it is asked, the same for every tier; a server is asked once which model it is."""
         await self._identify()
         windows = [each for each in (self._window, self._traits.window) if each is not None]
-        small, images = self._traits.is_small, self._images
-        return Known(small, min(windows), images) if windows else Known(small, images=images)
+        small, images, native = self._traits.is_small, self._images, self._native
+        return Known(small, min(windows), images, native) if windows else Known(small, images=images, native=native)
 
     async def close(self) -> None:
         """Closes the transport. Idempotent."""
         await self._transport.close()
 
-    async def _answer(self, asking: _Asking[T]) -> tuple[T, str, bool]:
-        question = asking.question
-        first = await self._complete(asking, None, question.max_tokens)
+    async def converse(
+        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
+    ) -> Spoken:
+        """See `artoo.ports.model.Converses`; `meter` as in `ask`."""
+        started = self._clock.monotonic()
+        live = LiveText(on_text) if on_text is not None else None
+        asking = _Asking(
+            conversation.contract, meter or Unmetered(), conversation.tier, live, streams=True, model=self._model
+        )
+        await self._identify()
+        try:
+            turn, raw, repaired = await self._turn(asking, conversation)
+        except (ModelError, BudgetExhausted) as error:
+            error.spent = asking.spent()
+            raise
+        if live is not None:
+            live.end(turn.text)
+        native = self._native
+        return Spoken(
+            turn=turn,
+            model=asking.model,
+            usage=asking.usage,
+            duration_ms=round((self._clock.monotonic() - started) * 1_000),
+            wire="chat" if native else "text",
+            requests=asking.requests,
+            repaired=repaired,
+            small=self._traits.is_small,
+            native=native,
+            raw=raw,
+        )
+
+    @property
+    def _native(self) -> bool:
+        """Whether conversations are asked with function calling; small models write programs better in fences."""
+        return self._dialect.native and not self._traits.is_small
+
+    async def _turn(self, asking: _Asking, conversation: Conversation) -> tuple[ModelTurn, str, bool]:
+        """The next turn, its text as it came, and whether it was repaired."""
+
+        def prompt() -> Prompt:
+            return native_prompt(conversation) if self._native else text_prompt(conversation)
+
+        def repair() -> Prompt:
+            return repaired(prompt(), first.text, problem)
+
+        first = await self._complete(asking, prompt, conversation.max_tokens)
+        try:
+            return self._read_turn(first, conversation), first.text, False
+        except Unreadable as unreadable:
+            problem = _with_length(unreadable.problem, first)
+        room = self._room_after(asking, first, conversation.max_tokens)
+        second = await self._complete(asking, repair, room)
+        try:
+            return self._read_turn(second, conversation), second.text, True
+        except Unreadable as unreadable:
+            raise self._invalid(asking, second, unreadable) from unreadable
+
+    def _read_turn(self, completion: Completion, conversation: Conversation) -> ModelTurn:
+        return read_turn(completion, conversation, native=self._native, small=self._traits.is_small)
+
+    async def _answer(self, asking: _Asking, question: Question[T]) -> tuple[T, str, bool]:
+        prompt = prompt_of(question)
+        first = await self._complete(asking, lambda: prompt, question.max_tokens)
         try:
             return _read(first, question), first.text, False
         except Unreadable as unreadable:
             problem = _with_length(unreadable.problem, first)
-        if first.finish == "length" and runs_away(first.text or first.thoughts):  # it would again
-            raise ModelAnswerInvalid(
-                f"{self._model} at {self._transport.name} gave no valid {question.contract}: it said the same few "
-                "characters over and over until it was cut off. Try a stronger model",
-                answer=first.text,
-            )
-        # Cut off: the same room would cut it again.
-        room = question.max_tokens * 2 if first.finish == "length" else question.max_tokens
-        second = await self._complete(asking, (first.text, problem), room)
+
+        def repair() -> Prompt:
+            # Some servers accept a schema and ignore it; then the model has not seen it yet.
+            shown = wire_for(prompt, self._dialect, self._traits) is Wire.JSON_SCHEMA
+            return repaired(prompt, first.text, problem, stated=shown)
+
+        second = await self._complete(asking, repair, self._room_after(asking, first, question.max_tokens))
         try:
             return _read(second, question), second.text, True
         except Unreadable as unreadable:
-            raise ModelAnswerInvalid(
-                f"{self._model} at {self._transport.name} gave no valid {question.contract}, "
-                f"also after being told what was wrong: {_with_length(unreadable.problem, second)}. "
-                "Try a stronger model, or a server that supports JSON schemas",
-                answer=second.text,
-            ) from unreadable
+            raise self._invalid(asking, second, unreadable) from unreadable
 
-    async def _complete(self, asking: _Asking[T], bad: tuple[str, str] | None, max_tokens: int) -> Completion:
+    def _room_after(self, asking: _Asking, bad: Completion, max_tokens: int) -> int:
+        """Tokens for the repair of an answer. Raises ModelAnswerInvalid when it would go round in circles again."""
+        if bad.finish != "length":
+            return max_tokens
+        if runs_away(bad.text or bad.thoughts):
+            raise ModelAnswerInvalid(
+                f"{self._model} at {self._transport.name} gave no valid {asking.contract}: it said the same few "
+                "characters over and over until it was cut off. Try a stronger model",
+                answer=bad.text,
+            )
+        return max_tokens * 2  # cut off: the same room would cut it again
+
+    def _invalid(self, asking: _Asking, bad: Completion, unreadable: Unreadable) -> ModelAnswerInvalid:
+        return ModelAnswerInvalid(
+            f"{self._model} at {self._transport.name} gave no valid {asking.contract}, "
+            f"also after being told what was wrong: {_with_length(unreadable.problem, bad)}. "
+            "Try a stronger model, or a server that supports JSON schemas",
+            answer=bad.text,
+        )
+
+    async def _complete(self, asking: _Asking, prompt: Callable[[], Prompt], max_tokens: int) -> Completion:
         """One answer, in the server's dialect. Raises ModelUnreachable, ModelRefused, BudgetExhausted."""
-        reply = await self._send(asking, bad, max_tokens + self._room_for_thoughts)
-        completion = asking.completion or self._failed(reply, asking.question)
+        reply = await self._send(asking, prompt, max_tokens + self._room_for_thoughts)
+        completion = asking.completion or self._failed(reply, asking, prompt())
         asking.model = completion.model or self._model
         if completion.thought:
             self._room_for_thoughts = _ROOM_FOR_THOUGHTS
         if completion.refusal:
             raise ModelRefused(
-                f"{asking.model} declined to answer ({asking.question.contract}): {completion.refusal[:300]}; "
+                f"{asking.model} declined to answer ({asking.contract}): {completion.refusal[:300]}; "
                 "rephrase the request or use another model",
                 status=200,
             )
         return completion
 
-    async def _send(self, asking: _Asking[T], bad: tuple[str, str] | None, max_tokens: int) -> TransportReply:
+    async def _send(self, asking: _Asking, made: Callable[[], Prompt], max_tokens: int) -> TransportReply:
         """Sends, and sends again in a weaker form while the server objects to the form."""
-        question = asking.question
         for attempt in range(1, _MOST_DIALECTS + 1):
-            dialect = self._dialect
-            asking.wire = wire_for(question, dialect, self._traits)
-            messages = messages_for(question, asking.wire)
-            if bad is not None:
-                messages = repair_messages(messages, *bad, question, asking.wire)
+            dialect, prompt = self._dialect, replace(made(), max_tokens=max_tokens)
+            asking.wire = wire_for(prompt, dialect, self._traits)
             body = body_for(
-                question,
-                messages,
+                prompt,
                 model=self._model,
                 wire=asking.wire,
                 dialect=dialect,
                 traits=self._traits,
-                max_tokens=max_tokens,
+                stream=asking.streams,
             )
-            most = most_tokens(messages, body, len(question.pictures))
-            request = _Request(body, messages, Demand(most, max_tokens, self._model), len(question.pictures))
+            most = most_tokens(prompt, body.get("tools") or body.get("response_format"))
+            request = _Request(body, prompt, Demand(most, max_tokens, self._model))
             reply = await self._retrier.send(lambda timeout, request=request: self._post(asking, request, timeout))
-            other = dialect.after(reply, asking.wire) if asking.completion is None else None
+            objects = asking.completion is None
+            other = dialect.after(reply, asking.wire, tools=bool(prompt.tools)) if objects else None
             if other is None or attempt == _MOST_DIALECTS:
                 return reply
             await self._adopt(dialect, other)
         raise AssertionError("unreachable: the last attempt returns")
 
-    async def _post(self, asking: _Asking[T], request: _Request, timeout: float) -> TransportReply:
+    async def _post(self, asking: _Asking, request: _Request, timeout: float) -> TransportReply:
         """One request: reserved, sent, settled by what it used.
 
         What was sent and never answered may have been charged: its prompt counts, by estimate.
@@ -252,7 +330,12 @@ class EndpointModel:
         reply: TransportReply | None = None
         lost = True
         try:
-            reply = await self._transport.post(request.body, timeout=timeout)
+            live = asking.live if request.prompt.tools else None
+            if live is not None:
+                live.restart()
+            hears = _hearing(live) if live is not None else None
+            came = await self._transport.post(request.body, timeout=timeout, path=chat.PATH, on_event=hears)
+            reply = chat.whole(came)
             asking.completion = completion_of(reply) if status_of(reply) == 200 else None
             return reply
         except ModelUnreachable as error:
@@ -278,7 +361,7 @@ class EndpointModel:
             missing = tuple(name for name in other.without if name not in self._dialect.without)
             self._dialect = replace(self._dialect, without=(*self._dialect.without, *missing))
 
-    def _failed(self, reply: TransportReply, question: Question[T]) -> NoReturn:
+    def _failed(self, reply: TransportReply, asking: _Asking, prompt: Prompt) -> NoReturn:
         """Raises what a reply without a completion means."""
         status = status_of(reply)
         where, said, later = self._transport.name, error_of(reply), self._retrier.comes_back(reply)
@@ -287,7 +370,7 @@ class EndpointModel:
             raise ModelUnreachable(
                 f"{where} did not answer ({came}): {said}{later}; check the server and its log", transient=True
             )
-        hint = later or _hint(reply, said, question)
+        hint = later or _hint(reply, said, asking.tier, prompt.images)
         raise ModelRefused(f"{where} refused the request (HTTP {status}): {said}{hint}", status=status)
 
     async def _identify(self) -> None:
@@ -348,9 +431,12 @@ def _used(prompt: _Request, reply: TransportReply, completion: Completion | None
     )
 
 
-def _estimate(prompt: _Request) -> int:
-    words = estimated_tokens(*(message["content"] for message in prompt.messages))
-    return words + prompt.pictures * PICTURE_TOKENS
+def _estimate(request: _Request) -> int:
+    return estimated_tokens(*texts_of(request.prompt)) + request.prompt.images * PICTURE_TOKENS
+
+
+def _hearing(live: LiveText) -> OnEvent:
+    return lambda event: live.add(chat.words(event))
 
 
 def _meta(reply: TransportReply, model: str, name: str) -> int | None:
@@ -371,7 +457,7 @@ def _is_llama(reply: TransportReply) -> bool:
     return any(isinstance(entry, dict) and entry.get("owned_by") == "llamacpp" for entry in data)
 
 
-def _hint(reply: TransportReply, said: str, question: Question[T]) -> str:
+def _hint(reply: TransportReply, said: str, tier: Tier, images: int) -> str:
     status, elsewhere = status_of(reply), reply.headers.get("location", "")
     if elsewhere and 300 <= status < 400:
         return (
@@ -380,10 +466,10 @@ def _hint(reply: TransportReply, said: str, question: Question[T]) -> str:
         )
     if "context" in said.lower() and status in (400, 413, 422):
         return "; give the server a larger context, or use a model with one"
-    if question.images and status in (400, 404, 413, 415, 422):
+    if images and status in (400, 404, 413, 415, 422):
         return (
-            f"; it was shown {len(question.images)} image(s): if the model takes none, set "
-            f"models.{question.tier.value}.images to false, if it takes only smaller ones, make them smaller"
+            f"; it was shown {images} image(s): if the model takes none, set "
+            f"models.{tier.value}.images to false, if it takes only smaller ones, make them smaller"
         )
     match status:
         case 401 | 403:

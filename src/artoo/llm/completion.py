@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from artoo.contracts.events import Usage
 from artoo.llm.transport import Json, TransportReply
 
+REASONING = ("reasoning_content", "reasoning", "reasoning_details", "reasoning_items", "thinking_blocks")
+"""Fields of an assistant message that hold thoughts. The last two are written by our own wires."""
+
 _MOST_TOKENS = 1e12
 """More is no count, and would be the end of any budget."""
+
+
+class Called(NamedTuple):
+    """A native tool call as it came: `arguments` is mostly the text of a JSON object."""
+
+    id: str
+    name: str
+    arguments: Json
 
 
 class Completion(NamedTuple):
@@ -17,7 +28,8 @@ class Completion(NamedTuple):
 
     `refusal` is the model's own "no". `usage` is None when the server did not count; a part that it left out is 0.
     `thought` says that the model wrote down thoughts first: they take their share of the token limit. `thoughts`
-    are those that stand beside the text.
+    are those that stand beside the text. `text` is all that may hold an answer: the content with native tool calls
+    below it, or else the thoughts; `content` and `calls` are apart. `reasoning` is what the server wants back.
     """
 
     text: str
@@ -27,6 +39,9 @@ class Completion(NamedTuple):
     refusal: str | None = None
     thought: bool = False
     thoughts: str = ""
+    content: str = ""
+    calls: tuple[Called, ...] = ()
+    reasoning: Json = None
 
 
 def completion_of(reply: TransportReply) -> Completion | None:
@@ -50,7 +65,8 @@ def completion_of(reply: TransportReply) -> Completion | None:
     reasoned = message.get("reasoning_content") or message.get("reasoning")
     thoughts = _text(reasoned) if reasoned else ""
     thought = bool(thoughts.strip()) or "<think" in text
-    text = "\n".join(part for part in (text, _arguments(message)) if part and not part.isspace())
+    content, calls = text, _calls(message)
+    text = "\n".join(part for part in (text, *map(_call_of, calls)) if part and not part.isspace())
     if not text:
         text, thoughts = thoughts, ""
     if not text.strip() and finish == "content_filter":
@@ -63,6 +79,9 @@ def completion_of(reply: TransportReply) -> Completion | None:
         refusal=refusal or None,
         thought=thought,
         thoughts=thoughts,
+        content=content,
+        calls=calls,
+        reasoning=_reasoning(message),
     )
 
 
@@ -126,30 +145,40 @@ def _text(value: Json) -> str:
     return ""
 
 
-def _arguments(message: Mapping[str, Json]) -> str:
-    """Native tool calls, one below the other: who reads them may count them."""
+def _calls(message: Mapping[str, Json]) -> tuple[Called, ...]:
+    """The native tool calls, in the current form or in the one of old servers."""
     calls = message.get("tool_calls")
-    named = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    given = (_call_of(function) for function in named or [message.get("function_call")])
-    return "\n".join(filter(None, given))
+    listed = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    listed = listed or [{"function": message.get("function_call")}]
+    found: list[Called] = []
+    for call in listed:
+        function = call.get("function")
+        if not isinstance(function, dict):
+            continue
+        called = Called(_text(call.get("id")), _text(function.get("name")), function.get("arguments"))
+        if called.name or called.arguments:
+            found.append(called)
+    return tuple(found)
 
 
-def _call_of(function: Json) -> str:
+def _call_of(call: Called) -> str:
     """A call's name and arguments as one object. Arguments that are cut off leave it cut off."""
-    if not isinstance(function, dict):
-        return ""
-    name, arguments = function.get("name"), function.get("arguments")
-    if not arguments and not name:
-        return ""
     # Imported here: few servers are asked for answers that come as native calls.
     import json
 
+    arguments = call.arguments
     text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
-    if not isinstance(name, str) or not name:
+    if not call.name:
         return text
     if not text.lstrip().startswith("{"):
         text = json.dumps(text, ensure_ascii=False) if text.strip() else "{}"
-    return f'{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": {text}}}'
+    return f'{{"name": {json.dumps(call.name, ensure_ascii=False)}, "arguments": {text}}}'
+
+
+def _reasoning(message: Mapping[str, Json]) -> Json:
+    """The fields of a message that hold thoughts, as they came."""
+    kept = {name: message[name] for name in REASONING if message.get(name)}
+    return cast("Json", kept) if kept else None
 
 
 def _usage(body: Mapping[str, Json]) -> Usage | None:

@@ -50,7 +50,7 @@ _REFUSALS = (
     "extra",
     "not allowed",
 )
-_OPTIONAL = ("temperature", "seed", "max_tokens", "cache_prompt", "stop")
+_OPTIONAL = ("temperature", "seed", "max_tokens", "cache_prompt", "stop", "stream_options")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,16 @@ class Dialect:
     """What one server accepts for one model.
 
     `compact` is how a llama.cpp server is held to JSON without room for indentation, `structure` any other.
-    `without` names parameters that it refuses; refused `max_tokens` is sent as `max_completion_tokens`.
+    `without` names parameters that it refuses; refused `max_tokens` is sent as `max_completion_tokens`. `native`
+    False: it refuses tools, and conversations are asked in the text dialect.
     """
 
     structure: Wire = Wire.JSON_SCHEMA
     compact: Wire = Wire.GRAMMAR
     without: tuple[str, ...] = ()
+    native: bool = True
 
-    def after(self, reply: TransportReply, wire: Wire) -> Dialect | None:
+    def after(self, reply: TransportReply, wire: Wire, *, tools: bool = False) -> Dialect | None:
         """The dialect to try next when `reply` objects to how we asked (with `wire`); None when it does not.
 
         Only 400, 404, 422 and 501 can object, and only by naming the thing: any other refusal is a refusal.
@@ -76,7 +78,9 @@ class Dialect:
         if any(word in text for word in _OBJECTIONS):
             return self._weaker(wire)
         refused = tuple(name for name in _OPTIONAL if _refuses(text, name) and name not in self.without)
-        return replace(self, without=(*self.without, *refused)) if refused else None
+        if refused:
+            return replace(self, without=(*self.without, *refused))
+        return replace(self, native=False) if tools and self.native else None
 
     def _weaker(self, wire: Wire) -> Dialect | None:
         weaker = _WEAKER.get(wire)
@@ -156,6 +160,7 @@ def _dialect(entry: object, now: datetime) -> Dialect | None:
             Wire(str(fields["structure"])),
             Wire(str(fields["compact"])),
             tuple(name for name in without if name in _OPTIONAL),
+            fields.get("native") is not False,
         )
     except (KeyError, TypeError, ValueError):
         return None

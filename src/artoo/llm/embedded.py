@@ -18,7 +18,7 @@ from artoo.llm import guard
 from artoo.llm.embedded_answer import HEADERS, StreamedAnswer
 from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine, check_gguf, close_all
 from artoo.llm.embedded_worker import Stop, run_in_thread, stop_all
-from artoo.llm.transport import Json, TransportReply
+from artoo.llm.transport import Json, OnEvent, TransportReply
 
 LoadEngine = Callable[[Path, EngineSettings], Engine]
 CheckFile = Callable[[Path], None]
@@ -54,8 +54,15 @@ class EmbeddedTransport:
         """The model file."""
         return str(self._path)
 
-    async def post(self, body: Mapping[str, object], *, timeout: float) -> TransportReply:
-        """One chat completion.
+    async def post(
+        self,
+        body: Mapping[str, object],
+        *,
+        timeout: float,
+        path: str = "/chat/completions",
+        on_event: OnEvent | None = None,
+    ) -> TransportReply:
+        """One chat completion, which comes whole: nothing is heard of it before.
 
         `timeout` (seconds) counts from when the model is loaded and a slot is free, so that a call does not pay
         for those before it; cancel the call to bound the whole. A call that is cancelled or times out stops its

@@ -1,4 +1,4 @@
-"""Chat completions over HTTP, thin: aiohttp and orjson, no SDK (SPEC section 9).
+"""Requests to model servers over HTTP, thin: aiohttp and orjson, no SDK (SPEC section 9).
 
 Imports aiohttp; import this module only where an endpoint is really used.
 """
@@ -18,8 +18,8 @@ from artoo.contracts.errors import ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.address import normalise_base_url
 from artoo.llm.jsontext import read_leniently
-from artoo.llm.streamed import CONTENT_TYPE, completion_in
-from artoo.llm.transport import Json, TransportReply
+from artoo.llm.streamed import EventReader
+from artoo.llm.transport import Json, OnEvent, TransportReply
 from artoo.redaction import Redactor
 from artoo.settings.proxy import proxy_for
 
@@ -47,7 +47,7 @@ class HttpTransport:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self._base = normalise_base_url(base_url)
-        self._completions, self._models = URL(f"{self._base}/chat/completions"), URL(f"{self._base}/models")
+        self._urls: dict[str, URL] = {}
         self._headers = {"Content-Type": "application/json", "Accept": "application/json", **(headers or {})}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
@@ -66,14 +66,21 @@ class HttpTransport:
         """The base URL, without credentials."""
         return self._base
 
-    async def post(self, body: Mapping[str, object], *, timeout: float) -> TransportReply:
-        """POST /chat/completions; see Transport."""
+    async def post(
+        self,
+        body: Mapping[str, object],
+        *,
+        timeout: float,
+        path: str = "/chat/completions",
+        on_event: OnEvent | None = None,
+    ) -> TransportReply:
+        """POST below the base URL; see Transport."""
         data = orjson.dumps(body if isinstance(body, dict) else dict(body))
-        return await self._request("POST", self._completions, data, timeout)
+        return await self._request("POST", path, data, timeout, on_event)
 
     async def models(self, *, timeout: float) -> TransportReply:
         """GET /models; see Transport."""
-        return await self._request("GET", self._models, None, timeout)
+        return await self._request("GET", "/models", None, timeout, None)
 
     async def close(self) -> None:
         """Closes the pool. Requests afterwards raise ModelUnreachable. Idempotent."""
@@ -82,7 +89,12 @@ class HttpTransport:
         if pool is not None:
             await pool[1].close()
 
-    async def _request(self, method: str, url: URL, data: bytes | None, timeout: float) -> TransportReply:
+    async def _request(
+        self, method: str, path: str, data: bytes | None, timeout: float, on_event: OnEvent | None
+    ) -> TransportReply:
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = URL(f"{self._base}{path}")
         session, places = self._connected()
         limits = _limits(timeout)
         async with places:
@@ -96,7 +108,8 @@ class HttpTransport:
                     proxy=self._proxy,
                     allow_redirects=False,
                 )
-                return _reply(response, self._own.known(await self._read(response)))
+                hears = on_event if response.status == 200 else None
+                return _reply(response, self._own.known(await self._read(response, hears)))
             except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
                 raise self._unreachable(error, limits, timeout) from error
 
@@ -168,21 +181,25 @@ class HttpTransport:
             self._pool = (loop, session, asyncio.Semaphore(self._limit))
         return self._pool[1], self._pool[2]
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read(self, response: aiohttp.ClientResponse, on_event: OnEvent | None) -> bytes:
         """The bytes count as they are when unpacked; the length that is announced is that of the packed ones.
 
         Whoever has read all has given the connection back, and needs no `async with` for it.
         """
         length = response.content_length
-        if length is not None and length <= MAX_REPLY_BYTES and "Content-Encoding" not in response.headers:
+        small = length is not None and length <= MAX_REPLY_BYTES
+        if small and on_event is None and "Content-Encoding" not in response.headers:
             return await response.read()  # closes it when it fails
-        kept = bytearray()
+        kept, reader = bytearray(), EventReader()
         try:
             async for chunk in response.content.iter_any():
                 kept += chunk
+                if on_event is not None:
+                    for event in reader.feed(self._own.known(chunk)):
+                        on_event(event)
                 if len(kept) > MAX_REPLY_BYTES:
                     raise ModelUnreachable(
-                        f"{self._base} sent more than {MAX_REPLY_BYTES} bytes; this is no chat-completions server"
+                        f"{self._base} sent more than {MAX_REPLY_BYTES} bytes; this is no model server"
                     )
         finally:
             response.release()
@@ -195,14 +212,17 @@ def _limits(timeout: float) -> aiohttp.ClientTimeout:
 
 
 def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:
-    headers = response.headers  # names in any case: aiohttp's mapping does not mind
+    status, headers = response.status, response.headers  # names in any case: aiohttp's mapping does not mind
     try:
-        body: Json = orjson.loads(raw)
+        return TransportReply(status, headers, cast("Json", orjson.loads(raw)))
     except orjson.JSONDecodeError:
-        # A whole answer is paid for: one byte that is no UTF-8, or a stream, is no reason to ask again.
-        streamed = response.content_type == CONTENT_TYPE
-        body = completion_in(raw) if streamed else cast("Json", read_leniently(raw))
-    if body is None:
-        text = raw[:_ERROR_TEXT_KEPT].decode(errors="replace")
-        return TransportReply(response.status, headers, None, text)
-    return TransportReply(response.status, headers, body)
+        pass
+    reader = EventReader()
+    reader.feed(raw)
+    reader.end()
+    if reader.streamed and not reader.unread and reader.events:
+        return TransportReply(status, headers, None, events=tuple(reader.events))
+    # A whole answer is paid for: one byte that is no UTF-8 is no reason to ask again.
+    body = cast("Json", read_leniently(raw))
+    text = raw[:_ERROR_TEXT_KEPT].decode(errors="replace") if body is None else ""
+    return TransportReply(status, headers, body, text)

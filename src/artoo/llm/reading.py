@@ -14,6 +14,7 @@ from artoo.llm.calls import as_call
 from artoo.llm.fences import Fence, fences_in, wrapping
 from artoo.llm.jsontext import Found, objects_in
 from artoo.llm.tagged import tagged_calls, untagged
+from artoo.llm.thoughts import split_thoughts
 from artoo.ports.tools import ToolSpec
 
 T = TypeVar("T", bound=BaseModel)
@@ -21,7 +22,6 @@ T = TypeVar("T", bound=BaseModel)
 LONGEST_ANSWER = 400_000
 """Characters of an answer that are looked at."""
 
-_THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _OWN_FENCE_END = re.compile(r"^\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 _MAY_BE_FENCE = re.compile(r"```|~~~")
 _JSON_INFO = frozenset({"json", "jsonc", "json5"})
@@ -65,22 +65,6 @@ def read_answer(text: str, schema: type[T], *, body_field: str | None = None, cu
         return _read_with_body(source, schema, body_field, cut=cut)
     objects = objects_in(source)
     return _first_valid(objects if spoken.strip() else objects[::-1], schema)
-
-
-def split_thoughts(text: str) -> tuple[str, str]:
-    """What was said, and the unclosed thought at the end (closed ones are dropped)."""
-    said: list[str] = []
-    position, opened = 0, False
-    for tag in _THOUGHT_TAG.finditer(text):
-        if tag.group(1):
-            if not opened:
-                said.clear()  # the opening tag stood in the prompt's template: all before was thought
-            position, opened = tag.end(), False
-        elif not opened:
-            said.append(text[position : tag.start()])
-            position, opened = tag.end(), True
-    rest = text[position:]
-    return ("".join(said), rest) if opened else ("".join([*said, rest]), "")
 
 
 def _read_clean(text: str, schema: type[T]) -> T | None:

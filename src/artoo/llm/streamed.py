@@ -1,8 +1,7 @@
-"""A chat completion that came in pieces although nobody asked for that: some gateways always stream (pure)."""
+"""The events of a streamed answer, recognised by what they are and not by their content type (pure)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import cast
 
 import orjson
@@ -10,71 +9,98 @@ import orjson
 from artoo.llm.jsontext import read_leniently
 from artoo.llm.transport import Json
 
-CONTENT_TYPE = "text/event-stream"
+Event = dict[str, Json]
 
-_TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
-_END = b"[DONE]"
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_DONE = b"[DONE]"
+DONE: Event = {"object": "done"}
+"""Stands for the marker with which a server ends a stream."""
 
 
-def completion_in(raw: bytes) -> Json:
-    """The completion of an event stream, or the error that it carries; None when it was cut or is another's."""
-    message: dict[str, Json] = {}
-    arguments: dict[int, dict[str, Json]] = {}
-    finish: Json = None
-    whole, rest = False, dict[str, Json]()
-    for data in _events(raw):
-        if data == _END:
-            whole = True
-            break
-        event = _object(data)
-        if event is None:
-            return None  # what it said is missing in the answer
-        if event.get("error"):
-            return event
-        rest |= {name: event[name] for name in ("id", "model", "usage") if event.get(name) is not None}
-        for choice in _objects(event.get("choices")):
-            if choice.get("index", 0) != 0:
-                continue
-            finish = choice.get("finish_reason") or finish
-            piece = choice.get("delta") or choice.get("message")
-            _add(message, arguments, piece if isinstance(piece, dict) else {})
-    if not (whole or finish) or not (message or arguments or finish):
+class EventReader:
+    """Reads server-sent events and newline-delimited JSON as their bytes come. One answer each.
+
+    The first line decides what the answer is. `streamed` is False while it may still be one JSON document, which is
+    then read as a whole. An event named `error` becomes `{"error": …}`. `unread`: data came that is no JSON.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.streamed = False
+        self.unread = False
+        self._rest = b""
+        self._decided = False
+        self._name = b""
+        self._data = b""
+
+    def feed(self, piece: bytes) -> list[Event]:
+        """Take some bytes. Returns the events that they complete."""
+        lines = (self._rest + piece).split(b"\n")
+        self._rest = lines.pop()
+        before = len(self.events)
+        for line in lines:
+            self._take(line.rstrip(b"\r"))
+        return self.events[before:]
+
+    def end(self) -> list[Event]:
+        """Take the end of the answer. Returns the events that it completes."""
+        before = len(self.events)
+        rest, self._rest = self._rest, b""
+        if rest:
+            self._take(rest.rstrip(b"\r"))
+        self._flush()
+        return self.events[before:]
+
+    def _take(self, line: bytes) -> None:
+        if not self._decided:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+            if not line:
+                return
+            self._decided = True
+            self.streamed = line.startswith(_FIELDS) or _object(line) is not None
+        if not self.streamed:
+            return
+        if not line:
+            self._flush()
+        elif line.startswith(b"data:"):
+            self._take_data(line.removeprefix(b"data:").removeprefix(b" "))
+        elif line.startswith(b"event:"):
+            self._flush()  # some servers leave out the empty line between two events
+            self._name = line.removeprefix(b"event:").strip()
+        elif line.startswith(b"{"):
+            self._take_data(line)
+            self._flush()
+
+    def _take_data(self, data: bytes) -> None:
+        """Most servers end an event with its line; an object over several lines goes on until it is whole."""
+        self._data = self._data + b"\n" + data if self._data else data
+        found = _object(self._data)
+        if found is not None:
+            self._add(found)
+            self._data = b""
+
+    def _flush(self) -> None:
+        data, self._data = self._data.strip(), b""
+        if data == _DONE:
+            self.events.append(DONE)
+        elif data:
+            found = read_leniently(data)
+            if isinstance(found, dict):
+                self._add(cast(Event, found))
+            else:
+                self.unread = True
+        self._name = b""
+
+    def _add(self, found: Event) -> None:
+        self.events.append({"error": found} if self._name == b"error" and "error" not in found else found)
+
+
+def _object(data: bytes) -> Event | None:
+    if not data.lstrip().startswith(b"{"):
         return None
-    if arguments:
-        message["tool_calls"] = [{"function": arguments[index]} for index in sorted(arguments)]
-    return {**rest, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
-
-
-def _add(message: dict[str, Json], arguments: dict[int, dict[str, Json]], piece: dict[str, Json]) -> None:
-    for name in _TEXTS:
-        said, before = piece.get(name), message.get(name)
-        if isinstance(said, str):
-            message[name] = (before if isinstance(before, str) else "") + said
-    for call in _objects(piece.get("tool_calls")):
-        index, function = call.get("index", 0), call.get("function")
-        if not isinstance(index, int) or not isinstance(function, dict):
-            continue
-        made, name, said = arguments.setdefault(index, {}), function.get("name"), function.get("arguments")
-        made |= {"name": name} if name and "name" not in made else {}
-        before = made.get("arguments")
-        if isinstance(said, str):
-            made["arguments"] = (before if isinstance(before, str) else "") + said
-
-
-def _events(raw: bytes) -> Iterator[bytes]:
-    """The data of each event. Nobody who streams completions writes one over several lines."""
-    for line in raw.splitlines():
-        if line.startswith(b"data:"):
-            yield line.removeprefix(b"data:").strip()
-
-
-def _object(data: bytes) -> dict[str, Json] | None:
     try:
         found: Json = orjson.loads(data)
     except orjson.JSONDecodeError:
-        found = cast("Json", read_leniently(data))
+        return None
     return found if isinstance(found, dict) else None
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

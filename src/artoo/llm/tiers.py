@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from artoo.llm.settings import Endpoint, ModelSettings
-from artoo.ports.model import Answer, Known, Question, Tier
+from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier
 
 if TYPE_CHECKING:
     from artoo.llm.budget import Meter
@@ -32,6 +32,12 @@ class TieredModel:
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`; `meter` as in EndpointModel."""
         return await self._model(question.tier).ask(question, meter=meter)
+
+    async def converse(
+        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
+    ) -> Spoken:
+        """See `artoo.ports.model.Converses`; `meter` as in EndpointModel."""
+        return await self._model(conversation.tier).converse(conversation, on_text, meter=meter)
 
     async def known(self, tier: Tier) -> Known:
         """See MeteredModel."""

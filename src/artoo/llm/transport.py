@@ -1,37 +1,54 @@
-"""How one chat-completions request reaches a model server, whatever the server is.
+"""How one request reaches a model server, whatever the server is.
 
 Two implementations: HTTP (`artoo.llm.http`) and the embedded model (`artoo.llm.embedded`). Everything above,
-such as retries, structured output and budgets, sees only this.
+such as wires, retries, structured output and budgets, sees only this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
+OnEvent = Callable[[dict[str, Json]], None]
+"""Hears each event of a streamed answer as it comes. Quick, never raises."""
+
 
 class TransportReply(NamedTuple):
-    """One answer of a server: HTTP status, headers (found by lower-case names), and the decoded body (None if it
-    was no JSON)."""
+    """One answer of a server: HTTP status, headers (found by lower-case names), and what came.
+
+    `body` is the decoded JSON of an answer that came whole; None if it was no JSON, and then `text` is the
+    beginning of what came instead. `events` are the JSON objects of an answer that came as a stream, in order.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: Json
     text: str = ""
+    events: tuple[dict[str, Json], ...] = ()
 
 
 class Transport(Protocol):
-    """Carries requests in the OpenAI-compatible wire format to one server."""
+    """Carries requests to one server."""
 
     @property
     def name(self) -> str:
         """Where requests go, for messages to a person: a URL, or the model file."""
         ...
 
-    async def post(self, body: Mapping[str, object], *, timeout: float) -> TransportReply:
-        """POST /chat/completions. Raises ModelUnreachable when no complete answer came within `timeout` seconds."""
+    async def post(
+        self,
+        body: Mapping[str, object],
+        *,
+        timeout: float,
+        path: str = "/chat/completions",
+        on_event: OnEvent | None = None,
+    ) -> TransportReply:
+        """POST `body` to `path` below the base URL. A server may stream, whether or not it was asked to.
+
+        Raises ModelUnreachable when no complete answer came within `timeout` seconds.
+        """
         ...
 
     async def models(self, *, timeout: float) -> TransportReply:

@@ -140,8 +140,8 @@ class Converses(Protocol):
         ...
 
 
-class Model(Protocol):
-    """Answers questions. One per task: it knows the task's budget."""
+class Model(Converses, Protocol):
+    """Answers questions and takes turns in conversations. One per task: it knows the task's budget."""
 
     async def ask(self, question: Question[T]) -> Answer[T]:
         """Raises ModelUnreachable, ModelRefused, ModelAnswerInvalid or BudgetExhausted."""

@@ -10,11 +10,10 @@ from pydantic import BaseModel
 
 from artoo.llm.budget import Meter, MeteredModel
 from artoo.loops.asking import Standing
-from artoo.ports.model import Answer, Known, Question, Tier
+from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier
 from artoo.ports.settling import Settling
 from artoo.ports.workspace import Workspace
 from artoo.runtime.stage import Hands
-from artoo.tools.limited import LimitedTools
 from artoo.tools.registry import Registry
 from artoo.tools.tool import Tool
 
@@ -46,10 +45,10 @@ class Behalf:
     began: Callable[[str], Awaitable[None]] = _nobody_told
 
     def hands(self, hands: Hands) -> Hands:
-        """The task's hands with the agent's own tools, and without those that it has no right to."""
+        """Return the task's hands with the agent's own tools, and without those that it has no right to."""
         if isinstance(hands.tools, Registry):
-            hands.tools.add(self.tools)
-        return replace(hands, tools=LimitedTools(hands.tools, self.must_not)) if self.must_not else hands
+            hands.tools.add(self.tools, self.must_not)
+        return hands
 
     def model(self, model: MeteredModel) -> MeteredModel:
         """The models that the agent may ask."""
@@ -66,6 +65,12 @@ class OneTier:
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See artoo.ports.model.Model."""
         return await self._model.ask(question._replace(tier=self._tier), meter=meter)
+
+    async def converse(
+        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
+    ) -> Spoken:
+        """See artoo.ports.model.Converses."""
+        return await self._model.converse(replace(conversation, tier=self._tier), on_text, meter=meter)
 
     async def known(self, tier: Tier) -> Known:
         """See MeteredModel."""

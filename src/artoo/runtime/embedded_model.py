@@ -14,7 +14,7 @@ from artoo.llm.embedded_engine import EngineSettings
 from artoo.llm.model_fetch import Report, fetch_model, silent
 from artoo.llm.model_store import KnownModel, ModelStore
 from artoo.llm.retry import RetryPolicy
-from artoo.llm.transport import TransportReply
+from artoo.llm.transport import OnEvent, TransportReply
 from artoo.ports.clock import Clock
 from artoo.runtime.config import Config, Embedded
 
@@ -40,7 +40,14 @@ class EmbeddedOnDemand:
         chosen = self._chosen()
         return chosen.name if isinstance(chosen, KnownModel) else str(chosen)
 
-    async def post(self, body: Mapping[str, object], *, timeout: float) -> TransportReply:
+    async def post(
+        self,
+        body: Mapping[str, object],
+        *,
+        timeout: float,
+        path: str = "/chat/completions",
+        on_event: OnEvent | None = None,
+    ) -> TransportReply:
         """See Transport. Raises ModelUnreachable when the model cannot be fetched or loaded."""
         return await (await self._ready()).post(body, timeout=timeout)
 

@@ -8,7 +8,8 @@ may each make one call more than is left.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import date
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +23,7 @@ from artoo.disk.whole import read_text, write_durably
 from artoo.llm.budget import Budget, BudgetedModel, MeteredModel
 from artoo.llm.prices import FREE, PriceList
 from artoo.ports.clock import Clock
-from artoo.ports.model import Answer, Question
+from artoo.ports.model import Answer, Conversation, OnText, Question, Spoken
 from artoo.runtime.budgets import EMBEDDED, model_names, price_list
 from artoo.runtime.config import Config
 
@@ -66,11 +67,22 @@ class UpkeepModel:
 
     async def ask(self, question: Question[T]) -> Answer[T]:
         """See Model. Raises BudgetExhausted when the day has no room left, or no account of it can be kept."""
+        async with self._account() as model:
+            return await model.ask(question)
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """See Converses. Raises BudgetExhausted as `ask` does."""
+        async with self._account() as model:
+            return await model.converse(conversation, on_text)
+
+    @asynccontextmanager
+    async def _account(self) -> AsyncGenerator[BudgetedModel]:
+        """The models on what the day has left; what was used is written down at the end."""
         async with self._turn:
             day = self._clock.now().date()
             budget = self._budget(await asyncio.to_thread(spent_on, self._home, day))
             try:
-                return await BudgetedModel(self._model, budget).ask(question)
+                yield BudgetedModel(self._model, budget)
             finally:
                 await asyncio.to_thread(_keep, self._home, Account(day=day, cost=budget.cost()))
 

@@ -10,9 +10,10 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from artoo.llm.request import estimated_tokens
+from artoo.llm.prompt import estimated_tokens
 from artoo.llm.transport import Json
 from artoo.testing.replies import Reply, Scripted, as_reply
+from artoo.testing.turns import natively
 
 _CONTRACT_LINE = re.compile(r"^contract: *(\w+)", re.MULTILINE)
 _REMEMBERED_PROMPTS = 32
@@ -26,6 +27,7 @@ class ScriptError(AssertionError):
 class Asked:
     """One request as the scripted model saw it. `wire` is how structure was asked for, `number` counts from 1.
 
+    `wire` is `native` where tools were offered. `user` is all text of the user's side, results of tools included.
     `images` are the data URLs of those that it was shown.
     """
 
@@ -53,7 +55,7 @@ class ScriptPlayer:
 
     `script`: for each contract a queue of entries, or one callable for each request (or for all). A single entry
     that is no list is a queue of one. `refuse` names response formats that this server pretends not to know
-    (`json_schema`, `json_object`, `grammar`); refused requests use up nothing.
+    (`json_schema`, `json_object`, `grammar`), or `native`: it refuses tools. Refused requests use up nothing.
     """
 
     def __init__(self, script: Script, *, refuse: Collection[str] = ()) -> None:
@@ -76,13 +78,16 @@ class ScriptPlayer:
         asked = asked_in(body, len(self.requests) + 1)
         if asked.wire in self._refuse:
             self.refused.append(asked)
-            return Reply(status=400, error=f"response_format {asked.wire} is not supported"), {}
+            what = "tools are" if asked.wire == "native" else f"response_format {asked.wire} is"
+            return Reply(status=400, error=f"{what} not supported"), {}
         self.requests.append(asked)
         entry = self._entry(asked)
         if entry is None:
             self.unscripted.append(asked)
             return Reply(status=400, error=f"the script has nothing (more) for {_shown(asked)}"), {}
         reply = as_reply(entry)
+        if asked.wire == "native":
+            reply = natively(reply, body, asked.number)
         return reply, reply.usage if reply.usage is not None else self._usage(asked, reply)
 
     def of(self, contract: str) -> list[Asked]:
@@ -133,12 +138,13 @@ def asked_in(body: Mapping[str, Json], number: int) -> Asked:
     """Reads a chat-completions body. The contract is the JSON schema's name, else the `contract: NAME` line."""
     messages = cast(list[dict[str, Json]], body.get("messages") or [])
     system = "\n".join(_words(m.get("content")) for m in messages if m.get("role") == "system")
-    user = "\n".join(_words(m.get("content")) for m in messages if m.get("role") == "user")
+    user = "\n".join(_words(m.get("content")) for m in messages if m.get("role") in ("user", "tool"))
     form = cast(dict[str, Json], body.get("response_format") or {})
     named = cast(dict[str, Json], form.get("json_schema") or {}).get("name")
     line = _CONTRACT_LINE.search(system)
     contract = named if isinstance(named, str) else (line.group(1) if line else "")
-    wire = str(form.get("type") or ("grammar" if body.get("grammar") else "prompted"))
+    unheld = "grammar" if body.get("grammar") else "native" if body.get("tools") else "prompted"
+    wire = str(form.get("type") or unheld)
     return Asked(contract, system, user, wire, number, body, tuple(_pictures(messages)))
 
 

@@ -14,12 +14,13 @@ from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.budget import Meter
 from artoo.llm.client import EndpointModel
 from artoo.llm.retry import RetryPolicy
-from artoo.llm.transport import Json, TransportReply
+from artoo.llm.transport import Json, OnEvent, TransportReply
 from artoo.ports.clock import Clock
-from artoo.ports.model import Answer, Known, Question, Tier
+from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier
 from artoo.testing.clock import FakeClock
 from artoo.testing.replies import Ending, Reply
 from artoo.testing.script import Script, ScriptPlayer
+from artoo.testing.turns import chunks, is_streamed
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -37,15 +38,30 @@ class ScriptedTransport:
         """As given."""
         return self._name
 
-    async def post(self, body: Mapping[str, object], *, timeout: float) -> TransportReply:
-        """The script's next reply."""
-        reply, usage = self._player.reply_to(cast(dict[str, Json], orjson.loads(orjson.dumps(dict(body)))))
+    async def post(
+        self,
+        body: Mapping[str, object],
+        *,
+        timeout: float,
+        path: str = "/chat/completions",
+        on_event: OnEvent | None = None,
+    ) -> TransportReply:
+        """The script's next reply, as a stream where one is asked for."""
+        sent = cast(dict[str, Json], orjson.loads(orjson.dumps(dict(body))))
+        reply, usage = self._player.reply_to(sent)
         if reply.ending is not Ending.WHOLE or reply.delay >= timeout:
             raise ModelUnreachable(f"the script let this call fail ({reply.ending.value})", transient=True)
         if reply.delay:
             await asyncio.sleep(reply.delay)
         headers = {name.lower(): value for name, value in reply.headers.items()}
-        return TransportReply(reply.status, headers, cast(Json, reply_body(reply, usage)))
+        whole = reply_body(reply, usage)
+        if not is_streamed(reply, sent):
+            return TransportReply(reply.status, headers, cast(Json, whole))
+        events = tuple(cast("list[dict[str, Json]]", chunks(whole)))
+        if on_event is not None:
+            for event in events:
+                on_event(event)
+        return TransportReply(reply.status, headers, None, events=events)
 
     async def models(self, *, timeout: float) -> TransportReply:
         """One model, owned by `owned_by`."""
@@ -78,6 +94,12 @@ class ScriptedModel:
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`."""
         return await self._model.ask(question, meter=meter)
+
+    async def converse(
+        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
+    ) -> Spoken:
+        """See `artoo.ports.model.Converses`."""
+        return await self._model.converse(conversation, on_text, meter=meter)
 
     async def known(self, tier: Tier) -> Known:
         """See `artoo.llm.budget.MeteredModel`."""

@@ -15,6 +15,7 @@ from artoo.llm.transport import Json
 from artoo.testing.replies import Ending, Reply
 from artoo.testing.script import Script, ScriptPlayer
 from artoo.testing.scripted_model import complain, models_body, reply_body
+from artoo.testing.turns import chunks, is_streamed
 
 
 class ScriptedServer:
@@ -96,14 +97,33 @@ class ScriptedServer:
         if self._api_key and request.headers.get("Authorization") != f"Bearer {self._api_key}":
             refusal = Reply(status=401, error="invalid API key")
             return web.json_response(reply_body(refusal, {}), status=401)
-        reply, usage = self.player.reply_to(cast(dict[str, Json], orjson.loads(raw)))
+        asked = cast(dict[str, Json], orjson.loads(raw))
+        reply, usage = self.player.reply_to(asked)
         if reply.delay:
             await self._pause(reply.delay)
-        body = orjson.dumps(reply_body(reply, usage))
+        whole = reply_body(reply, usage)
+        if is_streamed(reply, asked):
+            return await self._stream(request, chunks(whole), reply)
+        body = orjson.dumps(whole)
         if reply.ending is Ending.WHOLE:
             headers = {"Content-Type": "application/json", **reply.headers}
             return web.Response(body=body, status=reply.status, headers=headers)
         return await self._break_off(request, body if reply.ending is Ending.CUT else b"")
+
+    async def _stream(
+        self, request: web.Request, events: list[dict[str, object]], reply: Reply
+    ) -> web.StreamResponse:
+        """Send the events of a stream, or half of them and drop the connection."""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **reply.headers})
+        await response.prepare(request)
+        broken = reply.ending is Ending.CUT
+        for event in events[: len(events) // 2] if broken else events:
+            await response.write(b"data: " + orjson.dumps(event) + b"\n\n")
+        if not broken:
+            await response.write(b"data: [DONE]\n\n")
+        elif request.transport is not None:
+            request.transport.abort()
+        return response
 
     async def _pause(self, seconds: float) -> None:
         """Waits in real time, but never longer than the server lives."""

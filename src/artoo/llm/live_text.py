@@ -1,0 +1,47 @@
+"""The words of an answer while it streams: thoughts are withheld, and a second try says nothing twice."""
+
+from __future__ import annotations
+
+from artoo.llm.thoughts import split_thoughts
+from artoo.ports.model import OnText
+
+
+class LiveText:
+    """Passes the visible words of a streamed answer on, over all its tries.
+
+    A try that says something else than what was heard already is not passed on: the whole turn follows when it is
+    complete.
+    """
+
+    def __init__(self, on_text: OnText) -> None:
+        self._on_text = on_text
+        self._heard = ""
+        self._raw = ""
+        self._held = True
+
+    def restart(self) -> None:
+        """Begin a further try."""
+        self._raw, self._held = "", True
+
+    def add(self, piece: str) -> None:
+        """Take the next words of this try."""
+        if not piece:
+            return
+        self._raw += piece
+        if self._held:
+            # Thoughts stand at the beginning; once words came after them, the rest is words.
+            visible = split_thoughts(self._raw, partial=True)[0].lstrip()
+            if not visible:
+                return
+            self._held = False
+            self._raw = visible
+        self._say(self._raw)
+
+    def end(self, text: str) -> None:
+        """Take the whole text of the turn."""
+        self._say(text.strip())
+
+    def _say(self, text: str) -> None:
+        if len(text) > len(self._heard) and text.startswith(self._heard):
+            fresh, self._heard = text[len(self._heard) :], text
+            self._on_text(fresh)

@@ -1,0 +1,168 @@
+"""What a model is asked, in the one form that all wires render: a question and a turn of a conversation alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from artoo.contracts.conversation import Message, ModelTurn, Returned, Said, Took
+from artoo.contracts.images import AttachedImage
+from artoo.contracts.well_formed import well_formed
+from artoo.llm.schema import schema_of
+from artoo.ports.model import Conversation, Question
+from artoo.ports.tools import ToolSpec
+
+T = TypeVar("T", bound=BaseModel)
+
+PICTURE_TOKENS = 1_600
+"""Of one image, by estimate, until the server has counted: what published formulas give for one of a megapixel."""
+
+_REPAIR_KEEPS = 2_000
+_FRAME = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One request to a model before a wire renders it.
+
+    `schema`: the type that the answer must have (None: free text). `tools` are offered for function calling.
+    `pictures` maps the SHA-256 of an image to its data URL. `key` names the conversation for prompt caches.
+    """
+
+    contract: str
+    system: str
+    messages: tuple[Message, ...]
+    max_tokens: int
+    variant: int = 0
+    schema: type[BaseModel] | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    key: str = ""
+    pictures: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def images(self) -> int:
+        """How many images are shown."""
+        return sum(len(each.images) for each in self.messages if isinstance(each, Said | Returned))
+
+    def extended(self, *messages: Message) -> Prompt:
+        """Return the prompt with further messages at its end."""
+        return replace(self, messages=(*self.messages, *messages))
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Consecutive messages of the user's side that a wire may send as one: results of tool calls, then texts."""
+
+    returned: tuple[Returned, ...] = ()
+    said: tuple[Said, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The texts, one below the other."""
+        return "\n\n".join(each.text for each in self.said)
+
+    @property
+    def images(self) -> tuple[AttachedImage, ...]:
+        """The images of the texts."""
+        return tuple(image for each in self.said for image in each.images)
+
+
+def exchanges(messages: Sequence[Message]) -> list[Exchange | ModelTurn]:
+    """Join consecutive messages of the user's side, because several servers refuse two user messages in a row."""
+    joined: list[Exchange | ModelTurn] = []
+    for message in messages:
+        last = joined[-1] if joined else None
+        if isinstance(message, Took):
+            joined.append(message.turn)
+            continue
+        if not isinstance(last, Exchange) or (isinstance(message, Returned) and last.said):
+            last = Exchange()
+            joined.append(last)
+        if isinstance(message, Returned):
+            joined[-1] = replace(last, returned=(*last.returned, message))
+        else:
+            joined[-1] = replace(last, said=(*last.said, message))
+    return joined
+
+
+def prompt_of(question: Question[T]) -> Prompt:
+    """The prompt of a question. What may hold a fenced block has no schema: its form is in the prompt's words."""
+    return Prompt(
+        contract=question.contract,
+        system=question.system,
+        # Descriptions, names and history come from anywhere: what UTF-8 cannot carry is replaced.
+        messages=(Said(text=well_formed(question.user), source="request", images=question.images),),
+        max_tokens=question.max_tokens,
+        variant=question.variant,
+        schema=question.schema if question.body_field is None else None,
+        pictures={image.sha256: url for image, url in zip(question.images, question.pictures, strict=False)},
+    )
+
+
+def native_prompt(conversation: Conversation) -> Prompt:
+    """The prompt of a conversation's next turn with function calling."""
+    return Prompt(
+        contract=conversation.contract,
+        system=conversation.system,
+        messages=conversation.messages,
+        max_tokens=conversation.max_tokens,
+        variant=conversation.variant,
+        tools=conversation.tools,
+        key=conversation.key,
+        pictures=conversation.pictures,
+    )
+
+
+def repaired(prompt: Prompt, answer: str, problem: str, *, stated: bool = False) -> Prompt:
+    """The prompt with the bad answer and what is wrong with it. `stated`: the schema is shown once more."""
+    shown = answer if len(answer) <= _REPAIR_KEEPS else answer[:_REPAIR_KEEPS] + " …"
+    form = "one of the forms above, complete" if prompt.schema is None else "only the complete JSON object"
+    request = f"That answer is no valid {prompt.contract}: {problem}. Answer again with {form}."
+    if stated and prompt.schema is not None:
+        request = f"{request}\n{stated_schema(prompt.schema)}"
+    return prompt.extended(Took(turn=ModelTurn(text=well_formed(shown) or "(empty)")), Said(text=request))
+
+
+@lru_cache(maxsize=256)
+def stated_schema(schema: type[BaseModel]) -> str:
+    """The words that ask for one JSON object of this schema."""
+    described = orjson.dumps(schema_of(schema)).decode()
+    return f"Answer with one JSON object and nothing else. It fits this JSON schema: {described}"
+
+
+def estimated_tokens(*texts: str) -> int:
+    """Tokens of these texts by rule of thumb: four bytes of UTF-8 each, which suits English and Chinese alike."""
+    return sum(map(_bytes, texts)) // 4
+
+
+def texts_of(prompt: Prompt) -> list[str]:
+    """All texts of a prompt, for counting."""
+    texts = [prompt.system]
+    for message in prompt.messages:
+        if isinstance(message, Took):
+            calls = (call.name + orjson.dumps(call.arguments).decode() for call in message.turn.calls)
+            texts += [message.turn.text, *calls]
+        else:
+            texts.append(message.text)
+    return texts
+
+
+def most_tokens(prompt: Prompt, form: object = None) -> int:
+    """Tokens that the prompt has at most: one a byte, which no tokenizer exceeds, and some for each frame.
+
+    `form` is what describes the answer or the tools, because servers write it into the prompt. What images take is
+    an estimate.
+    """
+    described = len(orjson.dumps(form)) if form else 0
+    texts = texts_of(prompt)
+    return described + sum(map(_bytes, texts)) + len(texts) * _FRAME + prompt.images * PICTURE_TOKENS
+
+
+def _bytes(text: str) -> int:
+    """Length in UTF-8; of plain English without a copy."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
