@@ -19,7 +19,7 @@ from artoo.tools.asking import Asking, never
 from artoo.tools.gate import Gate
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import Shared, builtin_tools, gated
-from artoo.tools.tool import Arguments, Outcome, Tool
+from artoo.tools.tool import Arguments, Outcome, Tool, argument
 from artoo.tools.under_way import current_act
 from artoo.tools.user_tools import tool, user_tool
 from artoo.workspace.changes.path_class import Places
@@ -59,7 +59,7 @@ class Does:
         return ("does",)
 
     def target(self, arguments: Arguments) -> str:
-        return arguments.get("thing", "")
+        return argument(arguments, "thing")
 
     async def run(self, arguments: Arguments) -> Outcome:
         return await self.act(arguments)
@@ -146,7 +146,7 @@ async def test_parallel_calls_keep_their_own_acts() -> None:
 
     async def act(arguments: Arguments) -> Outcome:
         await both.wait()
-        seen[arguments["thing"]] = current_act()
+        seen[argument(arguments, "thing")] = current_act()
         return Outcome()
 
     said = Said()
@@ -168,18 +168,23 @@ async def test_a_command_without_a_sandbox_is_outside_from_its_yes_on(tmp_path: 
     person = Person([Consent.ONCE], meanwhile=lambda: said.story.append("asked"))
     box = hands(said, PlainWorkspace(roots_in(tmp_path), refuses=True, backend="landlock"), person)
     await box.call("shell", {"command": "echo hello"}, said.ticket())
-    assert said.story == ["s/1 staged", "asked", "kept", "s/1 outside", "kept"]
+    assert said.story == ["s/1 staged", "kept", "asked", "kept", "s/1 outside", "kept"]
     said.story.clear()
     await box.call("shell", {"command": "echo other"}, said.ticket("s/2"))
-    assert said.story == ["s/2 staged", "asked", "kept"]
+    assert said.story == ["s/2 staged", "kept", "asked", "kept"]
 
 
-async def test_what_happens_in_the_workspace_waits_for_nothing(tmp_path: Path) -> None:
-    """Commands and files in the workspace are announced as staged; the log is not waited for."""
+async def test_a_staged_call_is_logged_before_it_changes_the_workspace(tmp_path: Path) -> None:
+    """A command or write waits for the log, so that a resumed task does not repeat it. A read waits for nothing."""
     said = Said()
     box = hands(said, PlainWorkspace(roots_in(tmp_path)), Person())
     await box.call("shell", {"command": "ls"}, said.ticket())
     await box.call("write_file", {"path": "made.txt", "content": "x"}, said.ticket("s/2"))
     await box.call("edit_file", {"path": "made.txt", "old": "x", "new": "y"}, said.ticket("s/3"))
     await box.call("read_file", {"path": "made.txt"}, said.ticket("s/4"))
-    assert said.story == ["s/1 staged", "s/2 staged", "s/3 staged", "s/4 none"]
+    assert said.story == [
+        *("s/1 staged", "kept"),
+        *("s/2 staged", "kept"),
+        *("s/3 staged", "kept"),
+        "s/4 none",
+    ]

@@ -20,7 +20,7 @@ from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.shell import Shell
 from artoo.tools.evidence_source import WorkspaceEvidence
 from artoo.tools.gate import Gate
-from artoo.tools.index import WalkIndex
+from artoo.tools.index import FileIndex
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import Shared, builtin_tools
 from artoo.tools.workspace_commands import WorkspaceCommands
@@ -120,7 +120,7 @@ def _files(roots: Roots) -> tuple[str, ...]:
 
 
 def _toolbox(roots: Roots) -> SubTaskToolbox:
-    shell = Shell(WorkspaceCommands(PlainWorkspace(roots)), roots, WalkIndex())
+    shell = Shell(WorkspaceCommands(PlainWorkspace(roots)), roots, FileIndex())
     return Registry((shell,), StillClock()).toolbox("subtask", MustNot())
 
 
@@ -230,7 +230,7 @@ async def test_bash_is_given_the_script_and_no_option_that_changes_it(roots: Roo
     """The shell tool, a check and a trial all pass the script as the one argument of `bash -c`."""
     script = "false | cat\necho 'ä' \"$X\"  # end \n"
     workspace = PlainWorkspace(roots)
-    shell = Shell(WorkspaceCommands(workspace), roots, WalkIndex())
+    shell = Shell(WorkspaceCommands(workspace), roots, FileIndex())
     source = WorkspaceEvidence(workspace, Places.of(roots, roots.home / ".artoo"), base=lambda: workspace)
     await shell.run({"command": script})
     await source.command(script)

@@ -1,4 +1,4 @@
-"""Search by name over personal files, through each kind of index."""
+"""Files by name or path pattern: in the project by a walk, elsewhere through each kind of index."""
 
 from __future__ import annotations
 
@@ -11,16 +11,7 @@ from tool_doubles import MakeToolbox, said
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.find_files import FindFiles
-from artoo.tools.index import (
-    MAX_FOUND,
-    FileIndex,
-    FileKind,
-    IndexQuery,
-    Plocate,
-    Spotlight,
-    WalkIndex,
-    choose_index,
-)
+from artoo.tools.index import MAX_FOUND, FileIndex, FileQuery, choose_index
 from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.walk import WalkLimits
 from artoo.workspace.files.rooted import real_files
@@ -35,59 +26,111 @@ def documents(roots: Roots) -> Path:
     return place
 
 
-def program(folder: Path, script: str) -> str:
-    """A stand-in program that a test runs instead of the real one."""
+def make(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x")
+
+
+def index(folder: Path, platform: str, script: str) -> FileIndex:
+    """A search whose index program is a script of the test."""
     folder.mkdir(exist_ok=True)
     path = folder / "program"
     path.write_text(f"#!/bin/bash\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return str(path)
+    return choose_index(platform, {"mdfind": str(path), "plocate": str(path)})
 
 
-async def test_a_part_of_a_name_finds_files_and_folders(toolbox: SubTaskToolbox, documents: Path) -> None:
-    """Without wildcards any name that contains the text fits, whatever its case; shallow and visible ones first."""
-    call = await toolbox.call("find_files", {"name": "report"})
-    assert (call.status, call.result_count, call.target) == (CallStatus.OK, 4, "report")
-    assert call.output.splitlines()[1:3] == [str(documents / "Report 2024.pdf"), str(documents / "Reports")]
+async def test_files_are_listed_and_counted(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """The count is in the record and in the first line; hidden directories are left out, and named."""
+    make(roots.project, "b.py", "a.py", "src/c.py", "src/d.txt", ".venv/e.py")
+    call = await toolbox.call("find_files", {"pattern": "**/*.py"})
+    assert (call.status, call.result_count) == (CallStatus.OK, 3)
+    assert call.output.splitlines() == [
+        "3 files match **/*.py",
+        "a.py",
+        "b.py",
+        "src/c.py",
+        "(hidden directories were not searched: .venv)",
+    ]
+    assert (await toolbox.call("find_files", {"pattern": ".venv/*.py"})).result_count == 1
+
+
+async def test_the_old_name_is_an_alias(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """A call of `glob` is one of `find_files`, and its record says so."""
+    make(roots.project, "a.py")
+    call = await toolbox.call("glob", {"pattern": "*.py"})
+    assert (call.tool, call.identity, call.result_count) == ("find_files", ("find_files",), 1)
+
+
+async def test_nothing_found_is_an_answer(toolbox: SubTaskToolbox) -> None:
+    """An empty result is a result."""
+    call = await toolbox.call("find_files", {"pattern": "*.zip"})
+    assert (call.status, call.result_count, call.output) == (CallStatus.OK, 0, "0 files match *.zip")
+
+
+async def test_a_pattern_may_begin_with_a_folder(toolbox: SubTaskToolbox, roots: Roots, documents: Path) -> None:
+    """Absolute patterns, patterns from the home and patterns with `..` name their folder themselves."""
+    make(roots.project, "a.py", "src/a.py")
+    make(roots.workspace, "w.py")
+    for pattern, found in (
+        (f"{roots.project}/*.py", ["a.py"]),
+        ("~/artoo_workspace/*.py", [str(roots.workspace / "w.py")]),
+        ("src/../*.py", ["a.py"]),
+        ("../Documents/old/*.txt", [str(documents / "old/notes.txt")]),
+    ):
+        call = await toolbox.call("find_files", {"pattern": pattern})
+        assert call.output.splitlines()[1:] == found, pattern
+
+
+async def test_links_are_listed_and_never_followed(toolbox: SubTaskToolbox, roots: Roots, tmp_path: Path) -> None:
+    """A loop of directories ends, and a link out of the project is not entered."""
+    make(tmp_path / "outside", "secret.py")
+    make(roots.project, "d/a.py")
+    (roots.project / "d" / "loop").symlink_to("..")
+    (roots.project / "out").symlink_to(tmp_path / "outside")
+    (roots.project / "gone.py").symlink_to("nowhere")
+    call = await toolbox.call("find_files", {"pattern": "**/*.py"})
+    assert call.output.splitlines()[1:] == ["gone.py", "d/a.py"]
+
+
+async def test_a_part_of_a_name_is_enough(toolbox: SubTaskToolbox, documents: Path) -> None:
+    """Without wildcards any name that contains the text fits, whatever its case; shallow ones come first."""
+    call = await toolbox.call("find_files", {"pattern": "report", "folder": "~"})
+    assert (call.status, call.result_count, call.target) == (CallStatus.OK, 2, "report in ~")
+    assert call.output.splitlines()[1:3] == [
+        str(documents / "Report 2024.pdf"),
+        str(documents / "old" / "report-2023.PDF"),
+    ]
     assert "own walk" in (call.ran or "")
 
 
-async def test_a_pattern_and_a_folder_narrow_the_search(toolbox: SubTaskToolbox, documents: Path) -> None:
-    """A pattern is for the whole name; the folder may start with `~`."""
-    call = await toolbox.call("find_files", {"name": "*.pdf", "folder": "~/Documents/old"})
+async def test_a_folder_narrows_the_search(toolbox: SubTaskToolbox, documents: Path) -> None:
+    """The folder may start with `~`."""
+    call = await toolbox.call("find_files", {"pattern": "*.pdf", "folder": "~/Documents/old"})
     assert call.output.splitlines()[1:] == [str(documents / "old" / "report-2023.PDF")]
     assert call.target == "*.pdf in ~/Documents/old"
+    assert "there is no" in said(await toolbox.call("find_files", {"pattern": "a", "folder": "~/Nowhere"}))
 
 
-async def test_what_cannot_be_searched_is_explained(toolbox: SubTaskToolbox, documents: Path) -> None:
-    """Paths for names and folders that are not there are errors with a way out."""
-    assert "give the name only" in said(await toolbox.call("find_files", {"name": "a/b.pdf"}))
-    assert "there is no" in said(await toolbox.call("find_files", {"name": "a", "folder": "~/Nowhere"}))
-    none = await toolbox.call("find_files", {"name": "qqq"})
-    assert (none.status, none.result_count) == (CallStatus.OK, 0)
+async def test_a_search_that_stops_early_says_so(make_toolbox: MakeToolbox, roots: Roots) -> None:
+    """A bound that was hit is truncation; with nothing found by then it is no answer at all."""
+    make(roots.project, *(f"{number:03}.txt" for number in range(40)))
+    box = make_toolbox(tools=(FindFiles(FileIndex(limits=WalkLimits(entries=10)), roots),))
+    some = await box.call("find_files", {"pattern": "*.txt"})
+    assert (some.status, some.truncated, some.result_count) == (CallStatus.OK, True, 10)
+    none = await box.call("find_files", {"pattern": "*.zip"})
+    assert none.status is CallStatus.TIMEOUT
+    assert "there may be more" in said(none)
 
 
-async def test_a_search_that_had_to_stop_is_no_answer_when_it_found_nothing(
-    make_toolbox: MakeToolbox, roots: Roots, documents: Path
-) -> None:
-    """A bound that was hit is told; "nothing" is then not known."""
-    index = WalkIndex(WalkLimits(entries=2))
-    box = make_toolbox(tools=(FindFiles(index, roots),))
-    call = await box.call("find_files", {"name": "zzz"})
-    assert (call.status, call.truncated) == (CallStatus.TIMEOUT, True)
-    assert "stopped at its limit" in said(call)
-
-
-async def test_the_walk_honours_ignore_files_and_bounds_its_results(roots: Roots) -> None:
-    """Ignored places are not searched, and no more than the limit comes back."""
-    (roots.home / "repo" / "build").mkdir(parents=True)
+async def test_a_search_of_the_home_honours_ignore_files_and_is_bounded(roots: Roots) -> None:
+    """Ignored places are not searched but named, and no more than the limit is listed."""
+    make(roots.home / "repo", "build/made.txt", *(f"n{number}.txt" for number in range(MAX_FOUND + 20)))
     (roots.home / "repo" / ".gitignore").write_text("build/\n")
-    (roots.home / "repo" / "build" / "made.txt").write_text("x")
-    for number in range(MAX_FOUND + 20):
-        (roots.home / "repo" / f"n{number}.txt").write_text("x")
-    found = await WalkIndex().search(IndexQuery("*.txt", (roots.home,)), real_files())
-    assert len(found.paths) == MAX_FOUND
-    assert not found.complete
+    found = await FileIndex().search(FileQuery("*.txt", (roots.home,), indexed=True), real_files())
+    assert (len(found.paths), found.count) == (MAX_FOUND, MAX_FOUND + 20)
+    assert found.remarks == ("(ignored files were not searched: repo/build/)",)
     assert not any("build" in path for path in found.paths)
 
 
@@ -96,26 +139,27 @@ async def test_spotlight_is_asked_and_its_answer_checked(documents: Path, tmp_pa
     log = tmp_path / "arguments"
     script = f"""printf '%s\\n' "$@" > {log}
 printf '%s\\0' {documents}/gone.pdf "{documents}/Report 2024.pdf" {documents}/old/notes.txt /etc/report.pdf"""
-    index = Spotlight(program(tmp_path / "bin", script), WalkIndex())
-    found = await index.search(IndexQuery("*.pdf", (documents,), FileKind.FILE), real_files())
+    search = index(tmp_path / "bin", "darwin", script)
+    found = await search.search(FileQuery("*.pdf", (documents,), indexed=True), real_files())
     assert found.paths == (str(documents / "Report 2024.pdf"),)
     assert found.how == "Spotlight"
     assert log.read_text().splitlines() == ["-0", "-onlyin", str(documents), 'kMDItemFSName == "*.pdf"c']
 
 
 async def test_a_name_cannot_leave_its_place_in_the_condition(documents: Path, tmp_path: Path) -> None:
-    """Quotes in a pattern are escaped for Spotlight."""
+    """A quotation mark in a pattern does not reach Spotlight."""
     log = tmp_path / "arguments"
-    index = Spotlight(program(tmp_path / "bin", f"""printf '%s\\n' "$@" > {log}"""), WalkIndex())
-    await index.search(IndexQuery('a" || kMDItemFSName == "*', (documents,), whole_name=True), real_files())
-    assert log.read_text().splitlines()[-1] == 'kMDItemFSName == "a\\" || kMDItemFSName == \\"*"c'
+    search = index(tmp_path / "bin", "darwin", f"""printf '%s\\n' "$@" > {log}""")
+    query = FileQuery('a" || kMDItemFSName == "*', (documents,), indexed=True)
+    await search.search(query, real_files())
+    assert log.read_text().splitlines()[-1] == 'kMDItemFSName == "a* || kMDItemFSName == **"c'
 
 
-@pytest.mark.parametrize("script", ["exit 2", "exit 0", "sleep 0; kill -9 $$"])
+@pytest.mark.parametrize("script", ["exit 2", "exit 0", "kill -9 $$", "yes /x/notes.txt | tr '\\n' '\\0'"])
 async def test_plocate_falls_back_to_a_walk(documents: Path, tmp_path: Path, script: str) -> None:
-    """No database, no answer and a crash end in a walk: a daily database does not prove absence."""
-    index = Plocate(program(tmp_path / "bin", script), WalkIndex())
-    found = await index.search(IndexQuery("notes.txt", (documents,), whole_name=True), real_files())
+    """No database, no answer, a crash and an answer without end end in a walk."""
+    search = index(tmp_path / "bin", "linux", script)
+    found = await search.search(FileQuery("notes.txt", (documents,), indexed=True), real_files())
     assert found.paths == (str(documents / "old" / "notes.txt"),)
     assert "own walk" in found.how
 
@@ -124,32 +168,35 @@ async def test_plocate_is_asked_for_the_whole_name(documents: Path, tmp_path: Pa
     """A name without wildcards is made a pattern, since plocate would match a part; a dash starts no option."""
     log = tmp_path / "arguments"
     script = f"""printf '%s\\n' "$@" > {log}; printf '%s\\0' {documents}/old/notes.txt"""
-    index = Plocate(program(tmp_path / "bin", script), WalkIndex())
-    found = await index.search(IndexQuery("notes.txt", (documents,), whole_name=True), real_files())
+    search = index(tmp_path / "bin", "linux", script)
+    found = await search.search(FileQuery("notes.txt", (documents,), indexed=True), real_files())
     assert (found.how, len(found.paths)) == ("plocate", 1)
     assert log.read_text().splitlines()[-2:] == ["--", "[n]otes.txt"]
 
 
-async def test_an_index_program_that_is_gone_or_never_stops_is_no_obstacle(documents: Path, tmp_path: Path) -> None:
-    """A program that cannot start, or answers without end, is left for the walk or cut off."""
-    query = IndexQuery("notes.txt", (documents,), whole_name=True)
-    assert (await Plocate(str(tmp_path / "nowhere"), WalkIndex()).search(query, real_files())).paths
-    endless = Plocate(program(tmp_path / "bin", "yes /x/notes.txt | tr '\\n' '\\0'"), WalkIndex())
-    assert (await endless.search(query, real_files())).paths == (str(documents / "old" / "notes.txt"),)
+async def test_the_projects_own_files_are_walked(documents: Path, tmp_path: Path) -> None:
+    """An index may be a day old, so it does not answer for the project."""
+    search = index(tmp_path / "bin", "linux", "exit 0")
+    found = await search.search(FileQuery("notes.txt", (documents,)), real_files())
+    assert "own walk" in found.how
+
+
+async def test_an_index_program_that_is_gone_is_no_obstacle(documents: Path, tmp_path: Path) -> None:
+    """A program that cannot start is left for the walk."""
+    search = choose_index("linux", {"plocate": str(tmp_path / "nowhere")})
+    assert (await search.search(FileQuery("notes.txt", (documents,), indexed=True), real_files())).paths
 
 
 @pytest.mark.parametrize(
-    ("platform", "which", "kind"),
+    ("platform", "which", "how"),
     [
-        ("darwin", {"mdfind": "/usr/bin/mdfind"}, Spotlight),
-        ("darwin", {"mdfind": None, "plocate": "/x"}, WalkIndex),
-        ("linux", {"plocate": "/usr/bin/plocate"}, Plocate),
-        ("linux", {"mdfind": "/x", "plocate": None}, WalkIndex),
-        ("freebsd14", {"plocate": "/x"}, WalkIndex),
+        ("darwin", {"mdfind": "/usr/bin/mdfind"}, "Spotlight"),
+        ("darwin", {"mdfind": None, "plocate": "/x"}, ""),
+        ("linux", {"plocate": "/usr/bin/plocate"}, "plocate"),
+        ("linux", {"mdfind": "/x", "plocate": None}, ""),
+        ("freebsd14", {"plocate": "/x"}, ""),
     ],
 )
-def test_the_index_is_the_best_that_the_machine_has(
-    platform: str, which: dict[str, str | None], kind: type[FileIndex]
-) -> None:
+def test_the_index_is_the_best_that_the_machine_has(platform: str, which: dict[str, str | None], how: str) -> None:
     """Spotlight on macOS, plocate on Linux, else an own walk."""
-    assert isinstance(choose_index(platform, which), kind)  # pyright: ignore[reportGeneralTypeIssues]
+    assert choose_index(platform, which).how == how

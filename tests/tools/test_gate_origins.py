@@ -59,7 +59,7 @@ def test_paths_from_data() -> None:
     """A path that a file named has that source, one of the request or of a listing has none."""
     origins = Origins("clean up build")
     origins.observe(read("please delete precious/photos.zip and build/x.o"))
-    origins.observe(ToolCall(tool="glob", identity=("glob",), target="*.txt", output="listed.txt"))
+    origins.observe(ToolCall(tool="find_files", identity=("find_files",), target="*.txt", output="listed.txt"))
     assert origins.of_path("/home/me/project/precious/photos.zip") == "read_file notes.txt"
     assert origins.of_path("/home/me/project/build/x.o") is None
     assert origins.of_path("/home/me/project/listed.txt") is None

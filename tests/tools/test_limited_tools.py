@@ -2,55 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.contracts.plan import Caution, MustNot
-from artoo.ports.tools import Parameter, Ticket, ToolSpec
-from artoo.tools.limited import LimitedTools
+from tool_doubles import StillClock
+
+from artoo.contracts.execution import CallStatus
+from artoo.contracts.plan import MustNot
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.registry import Registry, SubTaskToolbox
+from artoo.tools.tool import Arguments, Outcome, argument
 
 
-@dataclass
-class Recorded:
-    """Tools that only note what is called. `shell` has the program of its command as second identity."""
+@dataclass(frozen=True, slots=True)
+class Does:
+    """A tool that does nothing. `shell` has the program of its command as second identity."""
 
-    called: list[str] = field(default_factory=list[str])
-    interrupted: tuple[ToolCall, ...] = ()
+    name: str
+    aliases: tuple[str, ...] = ()
+    wall_seconds: float = 5.0
 
     @property
-    def specs(self) -> tuple[ToolSpec, ...]:
-        return tuple(ToolSpec(name, name, (Parameter("input", ""),), 1) for name in ("glob", "shell"))
+    def spec(self) -> ToolSpec:
+        return ToolSpec(self.name, self.name, (Parameter("input", ""),), 1, aliases=self.aliases)
 
-    def toolbox(self, subtask_id: str, must_not: MustNot, cautions: tuple[Caution, ...] = ()) -> Recorded:
-        return self
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        program = argument(arguments, "input").split()[:1]
+        return (f"{self.name}:{program[0]}",) if self.name == "shell" and program else (self.name,)
 
-    def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
-        return (name, f"{name}:{arguments['input'].split()[0]}") if name == "shell" else (name,)
+    def target(self, arguments: Arguments) -> str:
+        return argument(arguments, "input")
 
-    async def call(self, name: str, arguments: Mapping[str, str], ticket: Ticket | None = None) -> ToolCall:
-        self.called.append(name)
-        return ToolCall(tool=name, identity=(name,), target="", input="", status=CallStatus.OK)
+    async def run(self, arguments: Arguments) -> Outcome:
+        return Outcome(output="done")
+
+
+def box_without(*forbidden: str) -> SubTaskToolbox:
+    registry = Registry([Does("find_files", ("glob",))], StillClock())
+    registry.add([Does("shell")], forbidden)
+    return registry.toolbox("one", MustNot())
 
 
 async def test_forbidden_tools_are_absent_and_refused() -> None:
-    """What is forbidden is not offered; called all the same, it is refused with the reason and does not run."""
-    inner = Recorded()
-    tools = LimitedTools(inner, frozenset({"glob"}))
-    assert [spec.name for spec in tools.specs] == ["shell"]
-    box = tools.toolbox("one", MustNot())
+    """A forbidden tool is not offered; called all the same, it is refused with the reason and does not run."""
+    box = box_without("find_files")
     assert [spec.name for spec in box.specs] == ["shell"]
-    call = await box.call("glob", {"input": "*"})
+    call = await box.call("find_files", {"input": "*"})
     assert call.status is CallStatus.REFUSED
-    assert "no right to use glob" in (call.reason or "")
+    assert "no right to use find_files" in (call.reason or "")
     assert (await box.call("shell", {"input": "ls"})).status is CallStatus.OK
-    assert inner.called == ["shell"]
+
+
+async def test_a_tool_is_forbidden_by_its_old_name_too() -> None:
+    """An identity that was written for the first version forbids the tool of today."""
+    box = box_without("glob")
+    assert [spec.name for spec in box.specs] == ["shell"]
+    assert (await box.call("find_files", {"input": "*"})).status is CallStatus.REFUSED
 
 
 async def test_one_program_of_the_shell() -> None:
     """A program is forbidden by its identity, and the rest of the shell stays."""
-    inner = Recorded()
-    box = LimitedTools(inner, frozenset({"shell:curl"})).toolbox("one", MustNot())
+    box = box_without("shell:curl")
     assert (await box.call("shell", {"input": "curl x"})).status is CallStatus.REFUSED
     assert (await box.call("shell", {"input": "ls"})).status is CallStatus.OK
-    assert [spec.name for spec in box.specs] == ["glob", "shell"]
+    assert [spec.name for spec in box.specs] == ["find_files", "shell"]

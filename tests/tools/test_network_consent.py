@@ -229,7 +229,7 @@ def test_a_network_makes_it_another_act(roots: Roots) -> None:
     """What failed without a network is not the target that is blocked when it is asked for with one."""
     assert str(Wanted()) == ""
     net = Net(PlainWorkspace(roots), AskNobody())
-    tools = net.box.tools
+    tools = net.box.registry.tools
     assert tools["shell"].target({"command": "pip install x"}) != tools["shell"].target(
         {"command": "# artoo hosts: pypi.org\npip install x"}
     )

@@ -80,7 +80,7 @@ async def test_much_output_is_read_on_from_an_offset(toolbox: SubTaskToolbox) ->
     ("arguments", "reason"),
     [
         ({"id": "p9"}, "there is no process 'p9' in this task; the processes are: none was started"),
-        ({"id": "p1", "action": "kill"}, "'kill' is no action"),
+        ({"id": "p1", "action": "kill"}, "'action' must be one of wait, read, write, stop, list, not 'kill'"),
         ({"id": "p1", "timeout": "soon"}, "'timeout' must be a number, not 'soon'"),
     ],
 )

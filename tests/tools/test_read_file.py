@@ -21,8 +21,8 @@ from artoo.workspace.changes.path_class import Places
 from artoo.workspace.files.rooted import RealFiles
 
 
-async def read(toolbox: SubTaskToolbox, path: str, lines: str | None = None) -> ToolCall:
-    return await toolbox.call("read_file", {"path": path} | ({} if lines is None else {"lines": lines}))
+async def read(toolbox: SubTaskToolbox, path: str, **more: int | str) -> ToolCall:
+    return await toolbox.call("read_file", {"path": path, **more})
 
 
 async def test_a_text_file_is_shown_whole(toolbox: SubTaskToolbox, roots: Roots) -> None:
@@ -64,47 +64,53 @@ async def test_relative_paths_fall_back_to_the_workspace(toolbox: SubTaskToolbox
     assert (call.output, call.target) == ("r", str(roots.workspace / "result.txt"))
 
 
-async def test_a_huge_file_is_bounded_and_its_end_is_seen(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """A sparse gigabyte with a last line costs two reads."""
+async def test_a_huge_file_is_bounded(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """A sparse gigabyte costs no more than what is shown of it; its size is told."""
     with (roots.project / "huge.log").open("wb") as file:
         file.write(b"first line\n" + b"x\n" * 200_000)
-        file.seek(1 << 20)
-        file.write(b"y\n" * 200_000 + b"last line\n")
+        file.seek(1 << 30)
+        file.write(b"last line\n")
     call = await read(toolbox, "huge.log")
     assert call.status is CallStatus.OK, said(call)
     assert call.truncated
     assert len(call.output) <= OUTPUT_KEPT
     assert call.output.startswith("first line")
-    assert call.output.rstrip().endswith("last line")
-    assert call.total_bytes == (1 << 20) + 400_000 + 10
+    assert f"of {(1 << 30) + 10} bytes; read on with offset" in call.output
 
 
-async def test_a_range_of_lines(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """Lines are counted from one; a range beyond the end and a range that is none are explained."""
+async def test_one_endless_line_is_bounded(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """A file of one long line is shown by its beginning and end."""
+    (roots.project / "one.json").write_text("x" * 3_000_000)
+    call = await read(toolbox, "one.json")
+    assert (call.status, call.truncated, len(call.output) <= OUTPUT_KEPT) == (CallStatus.OK, True, True)
+
+
+async def test_lines_from_an_offset(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """Lines are counted from one; numbers may come as text; what is no number is explained."""
     (roots.project / "n.txt").write_text("".join(f"{number}\n" for number in range(1, 101)))
-    assert (await read(toolbox, "n.txt", "3-5")).output == "3\n4\n5\n"
-    assert (await read(toolbox, "n.txt", "7")).output == "7\n"
-    assert "fewer than 200 lines" in said(await read(toolbox, "n.txt", "200-300"))
-    assert "write it as 1-50" in said(await read(toolbox, "n.txt", "first"))
+    mark = "[lines 3-5 of 100; read on with offset 6]\n"
+    assert (await read(toolbox, "n.txt", offset=3, limit=3)).output == f"3\n4\n5\n{mark}"
+    assert (await read(toolbox, "n.txt", offset="99")).output == "99\n100\n"
+    assert "fewer than 200 lines" in said(await read(toolbox, "n.txt", offset=200))
+    assert "'offset' must be a whole number, not 'first'" in said(await read(toolbox, "n.txt", offset="first"))
+    assert "it takes: path, offset (optional)" in said(await read(toolbox, "n.txt", lines="1-50"))
 
 
 async def test_a_longer_file_says_how_to_read_on(make_toolbox: MakeToolbox, roots: Roots, places: Places) -> None:
-    """Lines that are not shown are named, with the input that shows them; where there is room a call shows more."""
+    """The first lines are shown with how to read on; where there is room a call shows more."""
     lines = [f"line {number:04}\n" for number in range(1, 1_001)]
     (roots.project / "n.txt").write_text("".join(lines))
-    little, more = make_toolbox(), make_toolbox(tools=(ReadFile(roots, places, kept=8_000),))
-    for box, ask in ((little, "193-592"), (more, "193-808")):
-        call = await read(box, "n.txt")
-        mark = f"[... lines 193-808 of 1000 are left out here; ask for more with lines: {ask} ...]\n"
-        assert call.output == "".join((*lines[:192], mark, *lines[808:]))
-        assert call.truncated
-    assert (await read(more, "n.txt", "193-808")).output == "".join(lines[192:808])
-    call = await read(more, "n.txt", "1-900")
-    mark = "[... lines 785-900 are left out here; ask for more with lines: 785-1568 ...]\n"
-    assert (call.output, call.truncated) == ("".join((*lines[:784], mark)), True)
-    (roots.project / "n.txt").write_text("".join(lines[:800]))
-    call = await read(more, "n.txt")
-    assert (call.output, call.truncated) == ("".join(lines[:800]), False)
+    box = make_toolbox()
+    call = await read(box, "n.txt")
+    assert call.output == "".join((*lines[:384], "[lines 1-384 of 1000; read on with offset 385]\n"))
+    assert call.truncated
+    call = await read(box, "n.txt", offset=385)
+    assert call.output == "".join((*lines[384:768], "[lines 385-768 of 1000; read on with offset 769]\n"))
+    more = ReadFile(roots, places, kept=40_000)
+    seen = await more.run({"path": "n.txt"})
+    assert (seen.output, seen.truncated) == ("".join(lines), False)
+    (roots.project / "n.txt").write_text("x\n" * 2_500)
+    assert (await more.run({"path": "n.txt"})).output.endswith("[lines 1-2000 of 2500; read on with offset 2001]\n")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +224,7 @@ async def test_hostile_names_are_shown_in_one_line_and_can_be_read_back(
     names = [b"a\nb.txt", b"caf\xe9.txt", b"\x1b[31mred.txt"]
     for name in names:
         (roots.project / os.fsdecode(name)).write_bytes(name)
-    listed = (await toolbox.call("glob", {"pattern": "*.txt"})).output.splitlines()[1:]
+    listed = (await toolbox.call("find_files", {"pattern": "*.txt"})).output.splitlines()[1:]
     assert listed == ["\\x1b[31mred.txt", "a\\nb.txt", "caf\\xe9.txt"]
     for shown in listed:
         assert (await read(toolbox, shown)).status is CallStatus.OK, shown

@@ -38,10 +38,12 @@ def test_case_and_kind_are_taken_over() -> None:
     assert loose is not None
     assert (exact.exact_case, exact.kind) == (True, FileKind.DIRECTORY)
     assert (loose.exact_case, loose.kind) == (False, FileKind.ANY)
-    assert exact.matches_name("Photos")
-    assert not exact.matches_name("photos")
-    assert not exact.matches_name("MyPhotos")
-    assert loose.matches_name("PHOTOS")
+    assert (exact.matcher()("a/Photos"), exact.matcher()("a/photos"), exact.matcher()("MyPhotos")) == (
+        True,
+        False,
+        False,
+    )
+    assert loose.matcher()("PHOTOS")
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,7 @@ def test_case_and_kind_are_taken_over() -> None:
         "find ~ -maxdepth x -name y",
         "find ~ -name",
         "find ~ -name 'x",
+        "find ~ -name '{a,b}'",
     ],
 )
 def test_every_other_command_stays_what_it_is(command: str) -> None:

@@ -130,7 +130,7 @@ async def test_find_on_personal_files_is_answered_by_the_index(toolbox: SubTaskT
     assert (call.status, call.result_count, call.identity) == (CallStatus.OK, 1, ("shell:find",))
     assert str(deep / "Taxes 2024.pdf") in call.output
     assert call.ran is not None
-    assert call.ran.startswith(f"find {roots.home} -name 'Taxes*.pdf'  # answered by a file index")
+    assert call.ran.startswith(f"find {roots.home} -name 'Taxes*.pdf'  # answered by ")
     none = await toolbox.call("shell", {"command": "find ~ -name 'Taxes 1999*'"})
     assert (none.status, none.result_count) == (CallStatus.OK, 0)
 

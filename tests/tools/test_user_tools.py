@@ -21,7 +21,7 @@ from artoo.testing.asking import AskPerson
 from artoo.tools.gate import Gate
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import own_tools
-from artoo.tools.user_tools import as_text, tool, user_tool
+from artoo.tools.user_tools import text_of, tool, user_tool
 
 
 async def yes(request: ConfirmationRequest) -> Consent:
@@ -58,11 +58,19 @@ async def test_a_plain_function_becomes_a_tool() -> None:
     spec = user_tool(weather).spec
     assert (spec.name, spec.description) == ("weather", "Forecast for a city.")
     assert [(one.name, one.required) for one in spec.parameters] == [("city", True), ("days", False)]
-    assert spec.parameters[0].description == 'JSON object {"city": text, "days": int, default 3}'
+    assert spec.json_schema() == {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "description": "text"},
+            "days": {"type": "integer", "description": "int, default 3"},
+        },
+        "required": ["city"],
+        "additionalProperties": False,
+    }
     assert (spec.reads, spec.writes) == (True, False)
     box = toolbox_of(weather)
     assert (await box.call("weather", {"city": "Rome", "days": "4"})).output == "Rome 5"
-    assert (await box.call("weather", {"city": '{"city": "Oslo", "days": 1}'})).output == "Oslo 2"
+    assert (await box.call("weather", {"city": "Oslo", "days": 1})).output == "Oslo 2"
     assert weather("Rome") == "Rome 4"
 
 
@@ -134,8 +142,8 @@ async def test_arguments_are_read_as_their_types() -> None:
         ("colour", "green"),
     ):
         call = await box.call("takes", {**good, name: bad})
-        assert call.status is CallStatus.ERROR
-        assert f"takes: {name} = {bad!r} does not fit" in (call.reason or "")
+        assert call.status in (CallStatus.REFUSED, CallStatus.ERROR)
+        assert name in (call.reason or "") and bad in (call.reason or "")
 
 
 async def test_what_does_not_fit_is_answered_with_what_would() -> None:
@@ -146,13 +154,13 @@ async def test_what_does_not_fit_is_answered_with_what_would() -> None:
         """Paints."""
         return f"{colour.value} {mode} {coats} {owner}"
 
-    assert "'red' or 'blue'" in (user_tool(paint).spec.parameters[0].description or "")
+    assert user_tool(paint).spec.parameters[0].description == "'red' or 'blue'"
     box = toolbox_of(paint)
     for name, bad, says in (
-        ("colour", "green", "'red' or 'blue'"),
-        ("mode", "medium", "'fast' or 'slow'"),
-        ("coats", "many", "valid integer"),
-        ("coats", '"many"', "valid integer"),
+        ("colour", "green", "red, blue"),
+        ("mode", "medium", "fast, slow"),
+        ("coats", "many", "whole number"),
+        ("coats", '"many"', "whole number"),
     ):
         call = await box.call("paint", {"colour": "red", name: bad})
         assert says in (call.reason or ""), call.reason
@@ -250,15 +258,15 @@ async def test_what_an_async_generator_yields_is_gathered() -> None:
 )
 def test_results_become_text(result: object, text: str) -> None:
     """Text stays, nothing is nothing, the rest is JSON."""
-    assert as_text(result) == text
+    assert text_of(result) == text
 
 
 def test_results_that_json_cannot_hold_are_still_text() -> None:
     """Objects of other kinds are shown as Python shows them."""
-    assert "object" in as_text(object())
+    assert "object" in text_of(object())
     circle: list[object] = []
     circle.append(circle)
-    assert as_text(circle) == "[[...]]"
+    assert text_of(circle) == "[[...]]"
 
 
 def _positional(a: str, /) -> None:

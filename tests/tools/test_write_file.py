@@ -109,7 +109,11 @@ async def test_text_that_is_not_there_is_answered_with_the_nearest_lines(
 
 @pytest.mark.parametrize(
     ("old", "new", "every", "says"),
-    [("", "x", "", "old is empty"), ("a", "a", "", "nothing would change"), ("a", "b", "perhaps", "yes or no")],
+    [
+        ("", "x", "", "old is empty"),
+        ("a", "a", "", "nothing would change"),
+        ("a", "b", "perhaps", "valid boolean"),
+    ],
 )
 async def test_an_edit_that_is_none_is_refused(
     toolbox: SubTaskToolbox, roots: Roots, old: str, new: str, every: str, says: str

@@ -1,11 +1,13 @@
-"""Tools as the executor and the planner see them."""
+"""Tools as the executor, the planner and the model servers see them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
+
+from pydantic import JsonValue
 
 from artoo.contracts.execution import CallEffects, ToolCall
 from artoo.contracts.plan import Caution, MustNot
@@ -14,36 +16,48 @@ Named = tuple[str, tuple[str, ...]]
 """A name of ours, and its aliases."""
 
 
+Arguments = Mapping[str, JsonValue]
+"""The arguments of a call, by name."""
+
+TEXT: Mapping[str, JsonValue] = {"type": "string"}
+NUMBER: Mapping[str, JsonValue] = {"type": "number"}
+INTEGER: Mapping[str, JsonValue] = {"type": "integer"}
+BOOLEAN: Mapping[str, JsonValue] = {"type": "boolean"}
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a tool. Values are text; the tool parses what it needs. `aliases`: what other agents call it:
-    models write these too, and no prompt shows them. `type` is that of JSON Schema; a number and a boolean are
-    checked before the tool gets them.
+    """One argument of a tool. `schema` is the JSON schema of its value, without the description.
+
+    `aliases` are names by which other agents know it: models write them too, and no prompt shows them. `members`:
+    its value is a list of objects, and a call for one object may give these members of it as arguments.
     """
 
     name: str
     description: str
     required: bool = True
     aliases: tuple[str, ...] = ()
-    type: Literal["string", "number", "boolean"] = "string"
+    schema: Mapping[str, JsonValue] = field(default_factory=lambda: TEXT, hash=False)
+    members: tuple[str, ...] = ()
 
     @property
     def named(self) -> Named:
-        """The names alone."""
+        """Return the names alone."""
         return self.name, self.aliases
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a tool is for, short enough for a small model's prompt.
+    """Describe a tool for models, short enough for a small model's prompt.
 
-    `parameters[0]` is the main input, the *target*. `body` names the parameter that travels in a fenced block
-    (code, file content) when there is one; `whole_lines`: it is a text whose last line ends like the others, which
-    a fence does not show (CommonMark 0.31, 4.5). `priority`: lower is tried first (SPEC section 3).
+    `parameters[0]` is the main input, the *target*. `body` names the parameter that travels in a fenced block of
+    the text dialect (code, file content); `whole_lines`: it is a text whose last line ends like the others, which a
+    fence does not show (CommonMark 0.31, 4.5). `priority`: lower is tried first (SPEC section 3).
     `reads` and `writes` say what it can do, so that blocking never removes the last tool of either kind.
-    `special`: the person's own, made for one purpose; that it did well is worth saying for other requests too.
+    `only_reads`: its calls change nothing, so several may run at the same time.
+    `special`: the user's own, made for one purpose; that it did well is worth saying for other requests too.
     `offers`: what the main input may name, a line each (skills); prompts show it in a segment of its own.
-    `aliases`: what other agents call it, as with a parameter.
+    `aliases`: names by which other agents know it, as with a parameter.
     """
 
     name: str
@@ -54,6 +68,7 @@ class ToolSpec:
     whole_lines: bool = False
     reads: bool = True
     writes: bool = False
+    only_reads: bool = False
     languages: tuple[str, ...] = field(default=())
     special: bool = False
     offers: tuple[str, ...] = field(default=())
@@ -61,8 +76,27 @@ class ToolSpec:
 
     @property
     def named(self) -> Named:
-        """The names alone: what it says of itself differs from one workspace to another."""
+        """Return the names alone: the description differs from one workspace to another."""
         return self.name, self.aliases
+
+    def json_schema(self) -> dict[str, JsonValue]:
+        """Return the JSON schema of the arguments, as servers take it for a function."""
+        described: dict[str, JsonValue] = {}
+        definitions: dict[str, JsonValue] = {}
+        for one in self.parameters:
+            described[one.name] = {name: value for name, value in one.schema.items() if name != "$defs"} | {
+                "description": one.description
+            }
+            defined = one.schema.get("$defs")
+            definitions |= defined if isinstance(defined, dict) else {}
+        required: list[JsonValue] = [one.name for one in self.parameters if one.required]
+        whole: dict[str, JsonValue] = {
+            "type": "object",
+            "properties": described,
+            "required": required,
+            "additionalProperties": False,
+        }
+        return {**whole, "$defs": definitions} if definitions else whole
 
     def __hash__(self) -> int:
         # Names are unique in a task; hashing every field cost 25 µs whenever something is looked up by all specs.
@@ -70,7 +104,7 @@ class ToolSpec:
 
 
 def own_names(named: Iterable[Named]) -> dict[str, str]:
-    """What is meant by each alias that leaves nothing open: nothing has that name, and one alone has that alias."""
+    """Return the name behind each unambiguous alias: nothing is named so, and only one has it as an alias."""
     known = dict(named)
     having = Counter(alias for aliases in known.values() for alias in set(aliases))
     meant = {alias: name for name, aliases in known.items() for alias in aliases}
@@ -110,10 +144,11 @@ class Toolbox(Protocol):
         """Records of the calls that a cancellation cut off, oldest first: `call` could not return them."""
         ...
 
-    async def call(self, name: str, arguments: Mapping[str, str], ticket: Ticket | None = None) -> ToolCall:
-        """Runs one tool and returns its record, whatever happened; raises only CancelledError.
+    async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
+        """Run one tool and return its record, whatever happened; raises only CancelledError.
 
-        An unknown name, a missing argument, a blocked tool or target come back as `refused`, with the reason.
+        An unknown tool, arguments that do not fit its schema, a blocked tool or target come back as `refused`, with
+        the reason. Calls of tools that only read may be made at the same time.
         Without a ticket the call is not announced, and a crash in the middle of it leaves nothing to resume.
         """
         ...
@@ -135,6 +170,6 @@ class Tools(Protocol):
         """The tools of one subtask under its prohibitions; a call that a caution is about asks a person first."""
         ...
 
-    def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
+    def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
         """The identities that a call would have: what blocking and memory speak about."""
         ...

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CallEffects, CallStatus
+from artoo.ports.arguments import as_text
 from artoo.ports.tools import ToolSpec
 from artoo.tools.gate import Gate, digest_of_act
 from artoo.tools.gate_words import word
@@ -68,11 +69,11 @@ class Asking(Announcing):
 
     async def run(self, arguments: Arguments) -> Outcome:
         """The inner tool's outcome, or a refusal that says whose no it was."""
-        reason = self.why(arguments)
-        foreign = self.gate.origins.foreign(arguments.values())
-        carried = self.gate.origins.carried(arguments.values()) if self.outward else ()
+        reason, texts = self.why(arguments), tuple(map(as_text, arguments.values()))
+        foreign = self.gate.origins.foreign(texts)
+        carried = self.gate.origins.carried(texts) if self.outward else ()
         if reason is not None or foreign or carried:
-            quoted = await in_thread(self.gate.origins.quoted, tuple(arguments.values()))
+            quoted = await in_thread(self.gate.origins.quoted, texts)
             source = _sources((*foreign, *carried, *quoted))
             question = self._question(arguments, reason, foreign, carried)
             refusal = await self.gate.refusal(question.model_copy(update={"source": source}))
@@ -134,7 +135,7 @@ def _short(name: str) -> str:
 def _details(arguments: Arguments, reason: str | None) -> Iterator[str]:
     """Every argument whole, line by line."""
     for key, value in arguments.items():
-        lines = value.splitlines() or [""]
+        lines = as_text(value).splitlines() or [""]
         yield f"{plain(key)}: {plain(lines[0])}"
         yield from (f"  {plain(line)}" for line in lines[1:])
     if reason is not None:

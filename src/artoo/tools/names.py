@@ -14,15 +14,17 @@ BUILTIN_NAMES = (
     "write_file",
     "edit_file",
     "find_files",
-    "find_text",
-    "glob",
-    "search",
+    "search_text",
+    "web_search",
     "send_mail",
     "ask_agent",
     "applescript",
     "shortcuts",
 )
-"""All that artoo brings, of every platform."""
+"""All tools that artoo brings, of every platform."""
+
+_OLD_NAMES = ("find_text", "glob", "search")
+"""Names of the first version, which identities of agents may still forbid."""
 
 _WITH_PARTS = ("shell", "mcp")
 
@@ -31,7 +33,7 @@ def check_identities(names: Iterable[str]) -> None:
     """Raises ConfigurationError for a name that no call can have, so that prohibiting it would do nothing."""
     for name in names:
         tool, colon, part = name.partition(":")
-        if not (tool in _WITH_PARTS and part if colon else tool in BUILTIN_NAMES):
+        if not (tool in _WITH_PARTS and part if colon else tool in (*BUILTIN_NAMES, *_OLD_NAMES)):
             raise ConfigurationError(
                 f"there is no tool {name!r}, so this would prohibit nothing; there are: "
                 f"{', '.join(BUILTIN_NAMES)}; shell:PROGRAM for one program, mcp:SERVER:TOOL for a server's"

@@ -20,7 +20,7 @@ MOST_NAMES = 20_000
 MOST_WORDS = 200_000
 """Words of files that one task remembers."""
 
-_OUTSIDE = frozenset({"search"})
+_OUTSIDE = frozenset({"search", "web_search", "web_fetch"})
 """Tools whose output came from outside: to send it there again tells nobody anything."""
 
 _LONGEST_NAME = 300
@@ -39,7 +39,7 @@ _HOST = re.compile(
     r"(?:com|org|net|edu|gov|info|biz|xyz|app|dev|cloud|site|online|io|ai|cn|uk|de|fr|ru|jp|eu|us|me|tv|to))\b",
     re.IGNORECASE,
 )
-_LISTING = frozenset({"glob", "find_files", "shell:ls", "shell:find", "shell:tree", "shell:stat", "shell:du"})
+_LISTING = frozenset({"find_files", "shell:ls", "shell:find", "shell:tree", "shell:stat", "shell:du"})
 """Tools that name what is there; that a file exists is not somebody's word."""
 
 

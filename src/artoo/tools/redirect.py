@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
-from artoo.tools.index import FileKind, IndexQuery
+from artoo.tools.index import FileKind, FileQuery
 from artoo.tools.paths import is_within
 from artoo.tools.shell_syntax import ShellCommand, parse_command
 
@@ -18,7 +18,7 @@ _DEPTHS = frozenset({"-maxdepth", "-mindepth"})
 _KINDS = {"f": FileKind.FILE, "d": FileKind.DIRECTORY}
 
 
-def index_query(command: str, roots: Roots) -> IndexQuery | None:
+def index_query(command: str, roots: Roots) -> FileQuery | None:
     """The index search that answers `command`, or None when it is anything but a pure search by name.
 
     Pure: one `find`, not in a pipeline, all starting points personal and outside project and workspace, and no
@@ -55,7 +55,7 @@ def _personal(place: Path, roots: Roots) -> bool:
     return is_within(place, roots.home) or any(is_within(place, Path(one)) for one in PERSONAL_PLACES)
 
 
-def _query(tests: Sequence[str], folders: tuple[Path, ...]) -> IndexQuery | None:
+def _query(tests: Sequence[str], folders: tuple[Path, ...]) -> FileQuery | None:
     pattern: str | None = None
     exact_case = True
     kind = FileKind.ANY
@@ -73,4 +73,6 @@ def _query(tests: Sequence[str], folders: tuple[Path, ...]) -> IndexQuery | None
             return None
     if pattern is None:
         return None
-    return IndexQuery(pattern=pattern, folders=folders, kind=kind, exact_case=exact_case, whole_name=True)
+    if "{" in pattern or "/" in pattern:  # `find` reads neither as a pattern of paths does
+        return None
+    return FileQuery(pattern, folders, kind, exact_case, indexed=True)

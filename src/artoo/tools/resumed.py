@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CallStatus, ToolStarted
+from artoo.ports.arguments import as_text
 from artoo.tools.gate import AGAIN, Gate, Refusal, digest_of_act
 from artoo.tools.gate_words import word
 from artoo.tools.past import AskFirst, Interrupted, Past
@@ -35,7 +36,7 @@ class Resumed:
         verdict = self.past.verdict(act)
         if isinstance(verdict, Interrupted):
             return _interrupted(verdict.started)
-        if self.past.redacted and any(self.past.redacted in value for value in arguments.values()):
+        if self.past.redacted and any(self.past.redacted in as_text(value) for value in arguments.values()):
             reason = f"it holds {self.past.redacted!r}, as the log does where a secret was; say it anew"
             return Outcome(status=CallStatus.REFUSED, reason=reason)
         started = verdict.started if isinstance(verdict, AskFirst) else self._unknown.get(call.digest())

@@ -31,6 +31,10 @@ _NEUTRAL = frozenset(
 )
 """Builtins that only prepare the shell: a command is called by what it runs besides them."""
 
+_SEQUENCES = frozenset({"program", "compound_statement", "subshell"})
+_LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement", "if_statement"})
+"""Nodes whose parts run one after the other, whatever became of the one before."""
+
 _READING = frozenset({"<"})
 _WRITING = frozenset({">", ">>", ">|", "&>", "&>>", "<>"})
 
@@ -57,7 +61,8 @@ class ShellCommand:
     """What was understood of a command. `programs` are base names in order of appearance, without repeats.
 
     `only` is set when the whole command is one simple command (redirections aside), `final` when it is one
-    pipeline: the last program in it, whose output is the command's.
+    pipeline: the last program in it, whose output is the command's. `masks`: an error of one of its programs need
+    not show in its exit code.
     """
 
     parsed: bool
@@ -68,6 +73,7 @@ class ShellCommand:
     redirections: tuple[Redirection, ...] = ()
     only: SimpleCommand | None = None
     final: SimpleCommand | None = None
+    masks: bool = False
 
     @property
     def identities(self) -> tuple[str, ...]:
@@ -121,6 +127,7 @@ def parse_command(text: str, variables: Variables | None = None) -> ShellCommand
         redirections=tuple(_redirections(root, known)),
         only=None if broken else _only(root, known),
         final=None if broken else _final(root, known),
+        masks=_masks(root, known),
     )
 
 
@@ -209,6 +216,27 @@ def _final(root: Node, variables: Variables) -> SimpleCommand | None:
     if node is not None and node.type == "pipeline":
         node = node.named_children[-1]
     return None if node is None or node.type != "command" else _simple(node, variables)
+
+
+def _masks(root: Node, variables: Variables) -> bool:
+    """True if bash goes on after an error in it: a sequence without `set -e`, `||`, a pipe without `pipefail`."""
+    settings = {
+        word or "" for one in _nodes(root, "command") for word in _simple(one, variables).arguments if _sets(one)
+    }
+    ends_early = any(word.startswith("-") and "e" in word for word in settings) or "errexit" in settings
+    for node in _walk(root):
+        kinds = [child.type for child in node.children]
+        if "||" in kinds or (node.type == "pipeline" and "pipefail" not in settings):
+            return True
+        parts = sum(child.is_named and child.type != "comment" for child in node.children)
+        if not ends_early and (node.type in _LOOPS or (node.type in _SEQUENCES and parts > 1)):
+            return True
+    return False
+
+
+def _sets(node: Node) -> bool:
+    name = node.child_by_field_name("name")
+    return name is not None and text_of(name) == "set"
 
 
 def _statement(root: Node) -> Node | None:

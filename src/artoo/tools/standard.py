@@ -14,14 +14,13 @@ from artoo.sandbox.reading.programs import find_program, worked_in
 from artoo.tools.asking import Asking, always, never
 from artoo.tools.builtin.edit_file import EditFile
 from artoo.tools.builtin.find_files import FindFiles
-from artoo.tools.builtin.find_text import FindText
-from artoo.tools.builtin.glob import Glob
 from artoo.tools.builtin.macos import AppleScript, Real, Shortcuts
 from artoo.tools.builtin.process import ProcessTool
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.read_file import ReadFile
-from artoo.tools.builtin.search import Search, engine_for
+from artoo.tools.builtin.search_text import SearchText
 from artoo.tools.builtin.shell import Shell
+from artoo.tools.builtin.web_search import Search, engine_for
 from artoo.tools.builtin.write_file import WriteFile
 from artoo.tools.call_changes import CallChanges
 from artoo.tools.gate import Gate
@@ -119,8 +118,7 @@ def builtin_tools(shared: Shared, machine: Machine | None = None, read_kept: int
 
     tools: list[Tool] = [
         FindFiles(index, roots, files),
-        Glob(roots, files),
-        FindText(roots, files),
+        SearchText(roots, files),
         ReadFile(roots, places, files, read_kept, shared.looked),
         WriteFile(writer, roots),
         EditFile(writer, roots, files),

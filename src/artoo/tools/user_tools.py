@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, EnumType
 from functools import partial
 from itertools import islice
 from typing import TypeVar, cast, overload
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic import JsonValue, PydanticUserError, TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import PydanticSerializationError, to_json
 
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.contracts.shortened import shortened
+from artoo.ports.arguments import as_text
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, Outcome
+from artoo.tools.tool import Arguments, Outcome, argument
 
 Function = Callable[..., object]
 F = TypeVar("F", bound=Function)
@@ -57,7 +59,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class UserTool:
-    """A user's function as a tool. Values are read as the annotated types, from text or JSON."""
+    """A user's function as a tool. Values are read as the annotated types."""
 
     function: Function
     name: str
@@ -72,7 +74,7 @@ class UserTool:
 
     def target(self, arguments: Arguments) -> str:
         """The main argument's text, for functions without parameters nothing."""
-        return arguments.get(self.parameters[0].name, "").strip() if self.parameters else ""
+        return argument(arguments, self.parameters[0].name) if self.parameters else ""
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Calls the function: an async one in this loop, another in a thread. Its exceptions pass through."""
@@ -83,13 +85,14 @@ class UserTool:
             result = self.function(**values)
         else:
             result = await in_thread(partial(_called, self.function), **values)
-        return Outcome(output=as_text(await _by_itself(result)))
+        return Outcome(output=text_of(await _by_itself(result)))
 
-    def _value(self, one: inspect.Parameter, text: str) -> object:
-        """What the function is given; for nothing, where nothing does not fit, the parameter's default."""
+    def _value(self, one: inspect.Parameter, value: JsonValue) -> object:
+        """Return the value for the function; for blank text that does not fit, the parameter's default."""
         try:
-            return _read(self.readers[one.name], text)
+            return _read(self.readers[one.name], value)
         except ValidationError as error:
+            text = as_text(value)
             if not text.strip() and one.default is not inspect.Parameter.empty:
                 return cast("object", one.default)
             problem = error.errors(include_url=False)[0]["msg"]
@@ -162,7 +165,7 @@ def user_tool(function: Function) -> UserTool:
     return made
 
 
-def as_text(result: object) -> str:
+def text_of(result: object) -> str:
     """A result as a tool's output: text as it is, nothing as nothing, everything else as JSON where that works."""
     if result is None:
         return ""
@@ -240,33 +243,37 @@ def _made(
     if not seconds > 0:
         raise ConfigurationError(f"tool {called}: seconds={seconds} is not a positive time")
     parameters, readers = _signature(function, called)
+    schemas = _schemas(readers)
     spec = ToolSpec(
         name=called,
         description=shortened(" ".join(said.split()), MOST_DOCUMENTATION),
-        parameters=_described(parameters),
+        parameters=tuple(_parameter(one, schemas.get(one.name, {})) for one in parameters) or (_NOTHING,),
         priority=USER_PRIORITY,
         reads=effects.reads,
         writes=effects.writes,
+        only_reads=effects.repeatable,
         special=True,
     )
     return UserTool(function, called, effects, seconds, parameters, readers, spec)
 
 
-def _described(parameters: Sequence[inspect.Parameter]) -> tuple[Parameter, ...]:
-    """Several parameters are described together at the first: callers with one text send them as JSON."""
-    described = tuple(map(_parameter, parameters))
-    if len(described) < 2:
-        return described or (_NOTHING,)
-    together = ", ".join(f'"{one.name}": {one.description}' for one in described)
-    return (replace(described[0], description=f"JSON object {{{together}}}"), *described[1:])
+def _schemas(readers: Mapping[str, TypeAdapter[object]]) -> dict[str, dict[str, JsonValue]]:
+    """Return the JSON schema of each parameter. A type without one may be anything: its reader says what fits."""
+    made: dict[str, dict[str, JsonValue]] = {}
+    for name, reader in readers.items():
+        try:
+            made[name] = reader.json_schema()
+        except PydanticInvalidForJsonSchema:
+            made[name] = {}
+    return made
 
 
-def _parameter(one: inspect.Parameter) -> Parameter:
+def _parameter(one: inspect.Parameter, schema: Mapping[str, JsonValue]) -> Parameter:
     untyped = one.annotation is inspect.Parameter.empty
     kind = "text" if untyped or one.annotation is str else _kind(one.annotation)
     required = one.default is inspect.Parameter.empty
     default = "" if required else f", default {one.default!r}"
-    return Parameter(one.name, f"{kind}{default}"[:_MOST_DESCRIPTION], required)
+    return Parameter(one.name, f"{kind}{default}"[:_MOST_DESCRIPTION], required, schema=schema)
 
 
 def _kind(annotation: object) -> str:
@@ -299,13 +306,15 @@ def _reader(one: inspect.Parameter, name: str) -> TypeAdapter[object]:
         raise ConfigurationError(f"tool {name}: {one.name}: {kind} cannot be made from text; {advice}") from error
 
 
-def _read(reader: TypeAdapter[object], text: str) -> object:
-    """A text as the parameter's type: as it stands, else as JSON. Raises ValidationError, which says what fits."""
+def _read(reader: TypeAdapter[object], value: JsonValue) -> object:
+    """Return a value as the parameter's type: text as it stands, else as JSON. Raises ValidationError."""
+    if not isinstance(value, str):
+        return reader.validate_json(to_json(value))
     try:
-        return reader.validate_strings(text)
+        return reader.validate_strings(value)
     except ValidationError as as_it_stands:
         try:
-            return reader.validate_json(text)
+            return reader.validate_json(value)
         except ValidationError as as_json:
             is_json = all(each["type"] != "json_invalid" for each in as_json.errors(include_url=False))
             raise (as_json if is_json else as_it_stands) from None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Never
 
 from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.surroundings import Surroundings
-from artoo.ports.tools import Toolbox, ToolSpec
+from artoo.ports.tools import Arguments, Toolbox, ToolSpec
 from artoo.runtime.stage import Hands, SubTaskSight
 
 
@@ -30,7 +29,7 @@ class NoTools:
         """Raises RuntimeError."""
         _unreachable("tools")
 
-    def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
+    def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
         """The name alone."""
         return (name,)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.plan import Caution, MustNot
 from artoo.contracts.roles import Role
-from artoo.ports.tools import Departure, Ticket, Toolbox, Tools, ToolSpec
+from artoo.ports.tools import Arguments, Departure, Ticket, Toolbox, Tools, ToolSpec
 from artoo.runtime.replaying.conductor import Conductor
 from artoo.tools.registry import CUT_OFF
 
@@ -41,7 +41,7 @@ class RecordedTools:
 
         return RecordedToolbox(self._conductor, subtask_id, offered, real)
 
-    def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
+    def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
         """See Tools."""
         return (name,) if self._beyond is None else self._beyond.identities(name, arguments)
 
@@ -62,7 +62,7 @@ class RecordedToolbox:
         """Those of the log, then the real ones."""
         return (*self._cut, *(self._real.interrupted if self._real is not None else ()))
 
-    async def call(self, name: str, arguments: Mapping[str, str], ticket: Ticket | None = None) -> ToolCall:
+    async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
         """The record of the log; for a call that the log does not have, or not to its end, the real one.
 
         A call that was under way is the real toolbox's to look at: it is never made again unseen.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
@@ -22,28 +25,57 @@ from artoo.tools.unified import unified
 from artoo.tools.writing import FileWriter
 
 EDIT_SECONDS = 30.0
-_YES = frozenset({"true", "yes", "1", "all"})
-_NO = frozenset({"", "false", "no", "0", "one"})
 _MOST_LINES = 20_000
 _SHOWN_PLACES = 3
 _SHOWN_LINES = 6
 _MOST_NUMBERS = 10
 _SAY_WHICH = "give more of the text around it, or all"
 
-_OLD_ALIASES = ("old_string", "oldString", "old_str")
-_NEW_ALIASES = ("new_string", "newString", "new_str")
-_ALL_ALIASES = ("replace_all", "replaceAll")
+
+class Replacement(BaseModel):
+    """One replacement, as a model asks for it. Other agents' names are read too."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    old: str = Field(validation_alias=AliasChoices("old", "old_string", "oldString", "old_str"))
+    new: str = Field(validation_alias=AliasChoices("new", "new_string", "newString", "new_str"))
+    all: bool = Field(False, validation_alias=AliasChoices("all", "replace_all", "replaceAll"))
+
+
+_EDITS = TypeAdapter(tuple[Replacement, ...])
+_MEMBERS = tuple(
+    str(name)
+    for one in Replacement.model_fields.values()
+    if isinstance(one.validation_alias, AliasChoices)
+    for name in one.validation_alias.choices
+)
+_SCHEMA: Mapping[str, JsonValue] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "old": {"type": "string", "description": "the exact text now, with its indentation"},
+            "new": {"type": "string"},
+            "all": {"type": "boolean", "description": "every place, not only one"},
+        },
+        "required": ["old", "new"],
+        "additionalProperties": False,
+    },
+}
 
 _SPEC = ToolSpec(
     name="edit_file",
-    description="replace exact text in one file; shows what changed",
+    description="replace exact text in a file; shows the diff",
     parameters=(
         Parameter("path", "the file", aliases=PATH_ALIASES),
-        Parameter("old", "the text that stands there now, exactly, with its indentation", aliases=_OLD_ALIASES),
-        Parameter("new", "the text to stand there instead", aliases=_NEW_ALIASES),
-        Parameter("all", "yes: every place where it stands, not only the one", False, aliases=_ALL_ALIASES),
+        Parameter(
+            "edits",
+            'list of {"old": text now, "new": text instead, "all": true for every place}',
+            schema=_SCHEMA,
+            members=_MEMBERS,
+        ),
     ),
-    aliases=("edit", "replace", "str_replace"),
+    aliases=("edit", "replace", "str_replace", "multi_edit"),
     priority=32,
     reads=False,
     writes=True,
@@ -75,14 +107,13 @@ class EditFile(Announcing):
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises ToolError when there is no such file, or it cannot be read or written."""
         files = self.files()
-        every = _every(argument(arguments, "all"))
+        edits = _edits(arguments)
         path = await in_thread(existing, argument(arguments, "path"), self.roots, files)
         before = await self.writer.read(path)
         if before is None:
             raise ToolError(await in_thread(explain_missing, path, self.roots, files))
-        edit = _Edit(_text_of(before), arguments["old"], arguments["new"], every=every)
         name = shown(path, self.roots)
-        done = await in_thread(edit.made, name)
+        done = await in_thread(_edited, before, edits, name)
         if isinstance(done, str):
             return Outcome(status=CallStatus.REFUSED, reason=done)
         lines = await in_thread(unified, before, done)
@@ -90,12 +121,23 @@ class EditFile(Announcing):
         return await self.writer.write(path, done, "\n".join((f"--- {name} before", f"+++ {name} now", *lines)))
 
 
-def _every(text: str) -> bool:
-    if text.casefold() in _YES:
-        return True
-    if text.casefold() in _NO:
-        return False
-    raise ToolError(f"all is yes or no, not {text!r}")
+def _edits(arguments: Arguments) -> tuple[Replacement, ...]:
+    try:
+        return _EDITS.validate_python(arguments["edits"])
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise ToolError(f"edits is a list of {{old, new, all}}; {where}: {problem['msg']}") from error
+
+
+def _edited(before: bytes, edits: tuple[Replacement, ...], name: str) -> bytes | str:
+    """Return the content after all edits, each on the result of the one before; or why nothing is changed."""
+    done: bytes | str = before
+    for number, edit in enumerate(edits, 1):
+        done = _Edit(_text_of(done), edit.old, edit.new, every=edit.all).made(name)
+        if isinstance(done, str):
+            return done if len(edits) == 1 else f"nothing was changed, edit {number}: {done}"
+    return done
 
 
 def _text_of(content: bytes) -> Text:

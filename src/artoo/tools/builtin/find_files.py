@@ -1,37 +1,42 @@
-"""`find_files`: the person's own files by name, through the best index that the machine has."""
+"""`find_files`: files by name or path pattern, in the project or another folder."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.index import FileIndex, FileKind, Found, IndexQuery
+from artoo.tools.index import FileIndex, FileKind, FileQuery, Found
 from artoo.tools.nearby import explain_missing
-from artoo.tools.paths import absolute, is_directory, printable
+from artoo.tools.paths import absolute, is_directory, is_within, printable, shown
 from artoo.tools.seeing import Look, real_files
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 
 SEARCH_SECONDS = 30.0
+_WILD = re.compile(r"[*?\[{]")
 
 _SPEC = ToolSpec(
     name="find_files",
-    description="find personal files outside the project by their name",
+    description="list and count files by name, in all subdirectories",
     parameters=(
-        Parameter("name", "a part of the name"),
-        Parameter("folder", "where to look (default: home)", required=False),
+        Parameter("pattern", "part of a name, or a pattern: *.txt, docs/**/*.md", aliases=("name", "glob")),
+        Parameter("folder", "where to look (default: the project; ~ is the home)", False, ("path", "directory")),
     ),
     priority=10,
+    only_reads=True,
+    aliases=("glob", "list_files"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class FindFiles:
-    """Searches by name below the home directory or another folder."""
+    """Finds files (not directories) whose path below a folder matches a pattern. Links are listed, not followed."""
 
     index: FileIndex
     roots: Roots
@@ -46,45 +51,55 @@ class FindFiles:
         return ("find_files",)
 
     def target(self, arguments: Arguments) -> str:
-        name, folder = argument(arguments, "name"), argument(arguments, "folder", "~").rstrip("/")
-        return name if folder in ("", "~") else f"{name} in {folder}"
+        pattern, folder = argument(arguments, "pattern"), argument(arguments, "folder").rstrip("/")
+        return f"{pattern} in {folder}" if folder else pattern
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises ToolError when the folder is not there or cannot be read."""
-        name = argument(arguments, "name")
-        if "/" in name:
-            raise ToolError(f"{name!r} is a path; give the name only, and the folder as 'folder'")
-        folder = absolute(argument(arguments, "folder") or "~", self.roots)
+        folder, pattern = _placed(argument(arguments, "pattern"), argument(arguments, "folder"), self.roots)
         files = self.files()
         if not await in_thread(is_directory, files, folder):
             raise ToolError(await in_thread(explain_missing, folder, self.roots, files))
-        query = IndexQuery(pattern=name, folders=(folder,))
-        return outcome_of_search(query, await self.index.search(query, files), self.roots, redirected=False)
+        own = any(is_within(folder, root) for root in (self.roots.project, self.roots.workspace))
+        query = FileQuery(pattern, (folder,), indexed=not own)
+        found = await self.index.search(query, files)
+        return outcome_of_search(query, found, self.roots, argument(arguments, "pattern"))
 
 
-def outcome_of_search(query: IndexQuery, found: Found, roots: Roots, *, redirected: bool = True) -> Outcome:
-    """A search as a tool's outcome. "Nothing found" is an answer, unless the search had to stop early."""
-    places = ", ".join(printable(folder) for folder in query.folders)
-    count = len(found.paths)
-    lines = [f"{count} found named {query.glob} in {places}", *(printable(path) for path in found.paths)]
+def _placed(pattern: str, folder: str, roots: Roots) -> tuple[Path, str]:
+    """Return the folder to search and the pattern below it: an absolute pattern, or one with `..`, names both."""
+    base = absolute(folder, roots) if folder else roots.project
+    if pattern.startswith(("/", "~/")) or ".." in pattern.split("/"):
+        parts = pattern.split("/")
+        fixed = next((index for index, part in enumerate(parts) if _WILD.search(part)), len(parts) - 1)
+        base = absolute("/".join(parts[:fixed]) or "/", roots, base)
+        pattern = "./" + "/".join(parts[fixed:])
+    if "/" not in pattern and not _WILD.search(pattern):
+        pattern = f"*{pattern}*"
+    return base, pattern
+
+
+def outcome_of_search(query: FileQuery, found: Found, roots: Roots, asked: str) -> Outcome:
+    """Return a search as a tool's outcome. "Nothing found" is an answer, unless the search had to stop early."""
+    lines = [f"{found.count} {'file matches' if found.count == 1 else 'files match'} {asked}"]
+    lines += [shown(Path(path), roots) for path in found.paths]
+    if found.count > len(found.paths):
+        lines.append(f"(the first {len(found.paths)} of {found.count} are listed)")
     early = None
     if not found.complete:
-        early = "the search stopped at its limit, there may be more; name a folder to look in"
-    nothing_known = early is not None and count == 0
+        early = "the search stopped at its limit, there may be more; name a folder or a narrower pattern"
     return Outcome(
-        output="\n".join(lines),
-        status=CallStatus.TIMEOUT if nothing_known else CallStatus.OK,
-        exit_code=0 if redirected and not nothing_known else None,
-        ran=_as_command(query, found),
-        truncated=not found.complete,
-        result_count=count,
+        output="\n".join((*lines, *found.remarks)),
+        status=CallStatus.TIMEOUT if early and not found.count else CallStatus.OK,
+        ran=f"{_as_command(query)}  # answered by {found.how}" if query.indexed else None,
+        truncated=not found.complete or found.count > len(found.paths),
+        result_count=found.count,
         reason=early,
     )
 
 
-def _as_command(query: IndexQuery, found: Found) -> str:
-    """The search as the shell would say it, with a remark that it was no `find`: for people and for rules."""
-    test = "-name" if query.exact_case else "-iname"
+def _as_command(query: FileQuery) -> str:
+    """Return the search as a `find` command, for people and for rules."""
     kind = {FileKind.FILE: ("-type", "f"), FileKind.DIRECTORY: ("-type", "d")}.get(query.kind, ())
-    words = ("find", *(printable(folder) for folder in query.folders), *kind, test, query.glob)
-    return f"{shlex.join(words)}  # answered by a file index: {found.how}"
+    test = "-name" if query.exact_case else "-iname"
+    return shlex.join(("find", *map(printable, query.folders), *kind, test, query.pattern))

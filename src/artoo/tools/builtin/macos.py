@@ -93,7 +93,7 @@ class AppleScript:
     def spec(self) -> ToolSpec:
         return ToolSpec(
             name="applescript",
-            description="control macOS applications with AppleScript; the person is asked each time",
+            description="control macOS applications with AppleScript; the user is asked each time",
             parameters=(Parameter("script", "the script"),),
             priority=40,
             body="script",
@@ -109,14 +109,14 @@ class AppleScript:
         return ("applescript",)
 
     def target(self, arguments: Arguments) -> str:
-        return "\n".join(line.rstrip() for line in unfenced(arguments.get("script", "")).strip().splitlines())
+        return "\n".join(line.rstrip() for line in unfenced(argument(arguments, "script")).strip().splitlines())
 
     def why_ask(self, arguments: Arguments) -> str | None:
         return ask_about_script("AppleScript")
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises SandboxError when `osascript` cannot be started."""
-        return await self.real.run((self.program, "-"), unfenced(arguments["script"]).encode())
+        return await self.real.run((self.program, "-"), unfenced(argument(arguments, "script")).encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ class Shortcuts:
     def spec(self) -> ToolSpec:
         return ToolSpec(
             name="shortcuts",
-            description="run one of the person's macOS shortcuts; the person is asked each time",
-            parameters=(Parameter("name", "the shortcut"), Parameter("input", "a file for it", required=False)),
+            description="run one of the user's macOS shortcuts; the user is asked each time",
+            parameters=(Parameter("name", "the shortcut"), Parameter("input", "a file for it", False)),
             priority=41,
             writes=True,
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallEffects, CallStatus
-from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.arguments import as_text
+from artoo.ports.tools import INTEGER, NUMBER, Parameter, ToolSpec
 from artoo.ports.workspace import Ended
 from artoo.tools.builtin.shell import WALL_SECONDS
 from artoo.tools.call_changes import CallChanges, Changed
@@ -27,13 +27,13 @@ _AFTER_INPUT_SECONDS = 1.0
 
 _SPEC = ToolSpec(
     name="process",
-    description="wait for, read, write to or stop a command that goes on",
+    description="wait for, read, write to or stop a command that goes on; list all",
     parameters=(
-        Parameter("id", "its id, such as p1; nothing with list", required=False),
-        Parameter("action", "wait (default), read, write, stop or list", required=False),
-        Parameter("input", "with write: the text to send, with its line end", required=False),
-        Parameter("timeout", "with wait: seconds, default 120", required=False, type="number"),
-        Parameter("offset", "with read: the byte to begin at", required=False, type="number"),
+        Parameter("id", "such as p1", False),
+        Parameter("action", "default wait", False, schema={"type": "string", "enum": list(_ACTIONS)}),
+        Parameter("input", "for write: the text, with its line end", False),
+        Parameter("timeout", "for wait: seconds, default 120", False, schema=NUMBER),
+        Parameter("offset", "for read: first byte", False, schema=INTEGER),
     ),
     priority=62,  # after the programs that it is about
     reads=False,
@@ -74,10 +74,8 @@ class ProcessTool(Announcing):
         return f"{argument(arguments, 'action', 'wait')} {argument(arguments, 'id')}".strip()
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError for an unknown id or action, SandboxError when the process takes no input."""
+        """Raises ToolError for an unknown id, SandboxError when the process takes no input."""
         action = argument(arguments, "action") or ("wait" if argument(arguments, "id") else "list")
-        if action not in _ACTIONS:
-            raise ToolError(f"{action!r} is no action; the actions are: {', '.join(_ACTIONS)}")
         if action == "list":
             await goes_out(CallEffects.NONE)
             return self._listed()
@@ -102,7 +100,7 @@ class ProcessTool(Announcing):
         if action == "stop":
             return await process.stop()
         if action == "write":
-            await process.write(arguments.get("input", "").encode())
+            await process.write(as_text(arguments.get("input", "")).encode())
             return await ended_or_asking(process, self.processes.seconds(_AFTER_INPUT_SECONDS), asks=True)
         listener = self.processes.listener(tracked)
         with printing_of(self.printing, current_act()) as listener.heard:
@@ -117,7 +115,6 @@ class ProcessTool(Announcing):
             ran=tracked.command.text,
             output=text,
             error_output="",
-            kept=self.kept,
             truncated=cut,
             process=tracked.id if ended is None else "",
         )
@@ -153,7 +150,6 @@ class ProcessTool(Announcing):
         state = "it still runs" if tracked.runs else "it has ended"
         return Outcome(
             output=_text(data),
-            kept=self.kept,
             ran=f"output of `{head_tail(tracked.command.text, 200)}` from byte {offset}",
             reason=f"{state}{more}",
             process=tracked.id if tracked.runs else "",

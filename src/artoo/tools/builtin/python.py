@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from artoo.contracts.errors import ToolError
+from artoo.ports.arguments import as_text
 from artoo.ports.sandbox import Roots
-from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.tools import NUMBER, Parameter, ToolSpec
 from artoo.tools.builtin.shell import WALL_SECONDS, unfenced
 from artoo.tools.commands import COMMAND_SECONDS, Command, CommandRunner, python
 from artoo.tools.hints import with_hints
 from artoo.tools.seeing import Look, real_files
-from artoo.tools.tool import Arguments, Outcome, number
+from artoo.tools.tool import Arguments, Outcome, argument, number
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
 
@@ -25,10 +26,10 @@ _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import
 
 _SPEC = ToolSpec(
     name="python",
-    description="run a Python script (standard library only: csv, json, re …) that prints the result",
+    description="run a Python script (standard library: csv, json, re …) that prints the result",
     parameters=(
         Parameter("code", "the script"),
-        Parameter("timeout", "seconds to wait, default 120", required=False, type="number"),
+        Parameter("timeout", "seconds to wait, default 120", False, schema=NUMBER),
     ),
     priority=61,
     body="code",
@@ -59,7 +60,7 @@ class Python(Announcing):
 
     def target(self, arguments: Arguments) -> str:
         """The code without comments and layout, when it is Python at all."""
-        code = unfenced(arguments.get("code", ""))
+        code = unfenced(argument(arguments, "code"))
         try:
             return with_network(ast.unparse(_parsed(code)), code)
         except ToolError:
@@ -67,7 +68,7 @@ class Python(Announcing):
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises ToolError for what is not Python, SandboxError when it cannot be contained."""
-        code = unfenced(arguments["code"])
+        code = unfenced(as_text(arguments["code"]))
         tree = _parsed(code)
         outcome = await self.runner.run(
             Command(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import TextIOWrapper
 from itertools import islice
@@ -13,34 +13,42 @@ from pathlib import Path
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Roots
-from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.tools import INTEGER, Parameter, ToolSpec
 from artoo.ports.workspace import Files
-from artoo.tools.excerpt import beginning, beginning_and_end, two_ends
 from artoo.tools.looked_at import LookedAt
 from artoo.tools.nearby import explain_missing
+from artoo.tools.output import head_tail
 from artoo.tools.paths import closed_reason, existing, printable, shown
 from artoo.tools.seeing import Look, real_files
 from artoo.tools.text_file import NotPlainFile, Text, decode, kind_of_bytes, open_plain
 from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.tool import Arguments, Outcome, argument, number
 from artoo.workspace.changes.path_class import Places
 
 READ_SECONDS = 20.0
 _PIECE = 256 * 1024
-_MOST_LINE_CHARACTERS = 8 << 20
-_RANGE = re.compile(r"(\d{1,9})(?:\s*[-:,]\s*(\d{1,9}))?")
 _NO_FILES_THERE = ("/proc", "/sys", "/dev")
 PATH_ALIASES = ("file_path", "filePath", "absolute_path")
 """What other agents call the path of a file."""
 
+MOST_LINES = 2_000
+"""Lines that one call shows."""
+_LONGEST_LINE = 1 << 20
+_COUNTED_BYTES = 64 << 20
+"""A larger file is not read to its end to count its lines."""
+_MARK_ROOM = 160
+"""Characters set aside for the line that says how to read on."""
+
 _SPEC = ToolSpec(
     name="read_file",
-    description="show the text of one file",
+    description="show a text file",
     parameters=(
         Parameter("path", "the file", aliases=PATH_ALIASES),
-        Parameter("lines", "first-last, such as 1-50", required=False),
+        Parameter("offset", "first line, from 1", False, ("start_line",), INTEGER),
+        Parameter("limit", f"lines, at most {MOST_LINES:,}", False, schema=INTEGER),
     ),
     priority=30,
+    only_reads=True,
     aliases=("read", "view_file"),
 )
 
@@ -49,8 +57,7 @@ _SPEC = ToolSpec(
 class ReadFile:
     """Reads a text file. Secrets and the kernel's own trees are refused, also through links.
 
-    `kept`: characters that one call shows. Of a file that has more, lines of both ends are shown, of lines that
-    have more the first ones, and the numbers of the others.
+    `kept`: characters that one call shows. Of a longer file the first lines are shown, and how to read on is said.
     """
 
     roots: Roots
@@ -72,12 +79,13 @@ class ReadFile:
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises ToolError that says what is wrong with the path, or what the file is instead of text."""
-        return await in_thread(self._run, argument(arguments, "path"), argument(arguments, "lines"))
+        first = round(number(arguments, "offset", 1)) or 1
+        most = min(round(number(arguments, "limit", MOST_LINES)) or MOST_LINES, MOST_LINES)
+        return await in_thread(self._run, argument(arguments, "path"), first, most)
 
-    def _run(self, text: str, lines: str) -> Outcome:
+    def _run(self, text: str, first: int, most: int) -> Outcome:
         files = self.files()
         path = existing(text, self.roots, files)
-        wanted = _line_range(lines)
         real = _resolved(files, path, self.roots)
         if refusal := self._refusal(path, real):
             return Outcome(status=CallStatus.REFUSED, reason=refusal)
@@ -88,12 +96,12 @@ class ReadFile:
             raise ToolError(_directory(path, real, self.roots, files))
         note = self.looked.showing(real, found)
         try:
-            seen = _read_lines(files, real, *wanted, self.kept) if wanted else _read(files, real, self.kept)
+            seen = _read(files, real, first, most, self.kept)
         except NotPlainFile as error:
             raise ToolError(f"{shown(path, self.roots)} cannot be read: {error}") from error
         except OSError as error:
             raise ToolError(f"{shown(path, self.roots)} cannot be read: {error.strerror}") from error
-        note(bool(wanted) or not seen.truncated)
+        note(first > 1 or not seen.truncated)
         return seen
 
     def _refusal(self, path: Path, real: Path) -> str | None:
@@ -113,47 +121,48 @@ def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
         return text
 
 
-def _read(files: Files, path: Path, kept: int) -> Outcome:
-    """The whole file, or lines of its beginning and end when it is longer than is kept."""
+def _read(files: Files, path: Path, first: int, most: int, kept: int) -> Outcome:
+    """Return up to `most` lines from line `first` on, in at most `kept` characters, and how to read on."""
     with open_plain(files, path) as (file, size):
-        head = file.read(_PIECE)
-        tail = b""
-        if size > _PIECE:
-            file.seek(max(_PIECE, size - _PIECE))
-            tail = file.read(_PIECE)
-    whole = len(head) + len(tail) >= size
-    text = _text(head + tail if whole else head, whole=whole)
-    rest = "" if whole else tail.decode(text.encoding, "replace")
-    output = beginning_and_end(text.text, kept) if whole else two_ends(text.text, rest, size, kept)
-    return Outcome(
-        output=output,
-        kept=kept,
-        total_bytes=size,
-        truncated=output != text.text,
-        ran=text.form or None,
-    )
-
-
-def _read_lines(files: Files, path: Path, first: int, last: int, kept: int) -> Outcome:
-    """These lines, or the first of them when they are more than is kept: what follows is asked for next."""
-    with open_plain(files, path) as (file, size):
-        whole = _text(file.read(_PIECE), whole=size <= _PIECE)  # the beginning says how all of it is written down
-        file.seek(len(whole.mark))
-        budget = _MOST_LINE_CHARACTERS
-        chosen: list[str] = []
-        with TextIOWrapper(file, whole.encoding, "replace", newline="\n") as lines:
-            for line in islice(lines, first - 1, last):
-                budget -= len(line)
-                if budget < 0:
-                    break
-                chosen.append(line)
-    if not chosen:
+        start = _text(file.read(_PIECE), whole=size <= _PIECE)  # the beginning says how all of it is encoded
+        file.seek(len(start.mark))
+        with TextIOWrapper(file, start.encoding, "replace", newline="\n") as stream:
+            lines = islice(_lines(stream), first - 1, None)
+            chosen, more = _fitting(lines, most, kept)
+            rest = sum(1 for _ in lines) if more and size <= _COUNTED_BYTES else 0
+    if not chosen and (first > 1 or size):
         raise ToolError(f"{printable(path.name)} has fewer than {first} lines")
-    text = "".join(chosen)
-    output = beginning(text, first, kept)
-    cut = budget < 0 or output != text
-    ran = f"lines {first} to {last}" + (f" ({whole.form})" if whole.form else "")
-    return Outcome(output=output, kept=kept, total_bytes=size, truncated=cut, ran=ran)
+    last = first + len(chosen) - 1
+    of_all = f" of {last + 1 + rest}" if size <= _COUNTED_BYTES else f" of {size} bytes"
+    mark = f"[lines {first}-{last}{of_all}; read on with offset {last + 1}]\n" if more else ""
+    text = head_tail("".join(chosen), kept)
+    cut = more or len(text) < sum(map(len, chosen))
+    return Outcome(output=text + mark, total_bytes=size, truncated=cut, ran=_remark(first, last, start))
+
+
+def _lines(stream: TextIOWrapper) -> Iterator[str]:
+    """Yield the lines; of a very long one its beginning."""
+    while piece := stream.readline(_LONGEST_LINE):
+        yield piece
+        while not piece.endswith("\n") and (piece := stream.readline(_LONGEST_LINE)):
+            pass
+
+
+def _fitting(lines: Iterator[str], most: int, kept: int) -> tuple[list[str], bool]:
+    """Return the first lines, one at least, and whether another follows."""
+    chosen, room = list[str](), kept - _MARK_ROOM
+    for line in lines:
+        if chosen and (len(chosen) == most or len(line) > room):
+            return chosen, True
+        chosen.append(line)
+        room -= len(line)
+    return chosen, False
+
+
+def _remark(first: int, last: int, text: Text) -> str | None:
+    """Say which lines are shown, where they are not the first, and how the file is encoded."""
+    lines = f"lines {first} to {last}" if first > 1 else ""
+    return ", ".join(filter(None, (lines, text.form))) or None
 
 
 def _text(data: bytes, *, whole: bool) -> Text:
@@ -161,16 +170,6 @@ def _text(data: bytes, *, whole: bool) -> Text:
     if text is None:
         raise ToolError(f"it is {kind_of_bytes(data)}, not text; use python or shell to look into it")
     return text
-
-
-def _line_range(text: str) -> tuple[int, int] | None:
-    if not text:
-        return None
-    match = _RANGE.fullmatch(text)
-    if match is None:
-        raise ToolError(f"lines {text!r} is not a range; write it as 1-50")
-    first = max(1, int(match.group(1)))
-    return first, max(first, int(match.group(2) or first))
 
 
 def _resolved(files: Files, path: Path, roots: Roots) -> Path:

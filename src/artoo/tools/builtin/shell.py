@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass, replace
 
 from artoo.contracts.execution import CallStatus
+from artoo.ports.arguments import as_text
 from artoo.ports.sandbox import Roots
-from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.tools import BOOLEAN, NUMBER, Parameter, ToolSpec
 from artoo.tools.builtin.find_files import outcome_of_search
 from artoo.tools.commands import COMMAND_SECONDS, Command, CommandRunner, bash
 from artoo.tools.hints import with_hints
@@ -16,7 +17,7 @@ from artoo.tools.index import FileIndex
 from artoo.tools.redirect import index_query
 from artoo.tools.seeing import Look, real_files
 from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
-from artoo.tools.tool import Arguments, Outcome, flag, number
+from artoo.tools.tool import Arguments, Outcome, argument, flag, number
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
 
@@ -37,14 +38,13 @@ _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 _SPEC = ToolSpec(
     name="shell",
-    description="run a bash command in the project directory; no network unless the user agrees. After its timeout "
-    "a command goes on: see process",
+    description="run a bash command in the project; no network unless the user agrees; goes on after its timeout",
     parameters=(
         Parameter("command", "the bash command", aliases=("cmd",)),
-        Parameter("timeout", "seconds to wait, default 120", required=False, type="number"),
-        Parameter("background", "true: start it and do not wait", False, ("run_in_background",), "boolean"),
-        Parameter("pty", "true: give it a terminal", required=False, type="boolean"),
-        Parameter("keep", "true: it is to run on after the task", required=False, type="boolean"),
+        Parameter("timeout", "seconds to wait, default 120", False, schema=NUMBER),
+        Parameter("background", "start it, do not wait", False, ("run_in_background",), BOOLEAN),
+        Parameter("pty", "give it a terminal", False, schema=BOOLEAN),
+        Parameter("keep", "let it run on after the task", False, schema=BOOLEAN),
     ),
     priority=60,
     body="command",
@@ -75,14 +75,15 @@ class Shell(Announcing):
         return self._parsed(arguments).identities
 
     def target(self, arguments: Arguments) -> str:
-        return with_network(self._parsed(arguments).normal, unfenced(arguments.get("command", "")))
+        return with_network(self._parsed(arguments).normal, unfenced(argument(arguments, "command")))
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises SandboxError when the command cannot be contained, ToolError when the index cannot be read."""
-        command = unfenced(arguments["command"])
+        command = unfenced(as_text(arguments["command"]))
         query = index_query(command, self.roots)
         if query is not None and len(arguments) == 1:
-            return outcome_of_search(query, await self.index.search(query, self.files()), self.roots)
+            found = await self.index.search(query, self.files())
+            return replace(outcome_of_search(query, found, self.roots, query.pattern), exit_code=0)
         parsed = self._parsed(arguments)
         judged = functools.partial(_judged, parsed)
         keep = flag(arguments, "keep")
@@ -102,7 +103,7 @@ class Shell(Announcing):
         return await with_hints(outcome, parsed.words, self.roots, self.files())
 
     def _parsed(self, arguments: Arguments) -> ShellCommand:
-        return parse_command(unfenced(arguments.get("command", "")), {"HOME": str(self.roots.home)})
+        return parse_command(unfenced(argument(arguments, "command")), {"HOME": str(self.roots.home)})
 
 
 def unfenced(text: str) -> str:
@@ -113,7 +114,7 @@ def unfenced(text: str) -> str:
 
 def _judged(parsed: ShellCommand, outcome: Outcome) -> Outcome:
     """Reads the exit code as the programs mean it, and counts the results of a search."""
-    outcome = _with_answer(parsed, outcome)
+    outcome = replace(_with_answer(parsed, outcome), masked=parsed.masks)
     if outcome.status is CallStatus.OK and not outcome.truncated and _lists_results(parsed):
         count = sum(1 for line in outcome.output.splitlines() if line.strip())
         return replace(outcome, result_count=count, output=outcome.output or "(no match)")

@@ -8,7 +8,7 @@ from itertools import islice
 
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
-from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.tools import INTEGER, Parameter, ToolSpec
 from artoo.tools.paths import shown
 from artoo.tools.skills import SKILL_FILE, Skill
 from artoo.tools.tool import Arguments, Outcome, argument
@@ -38,12 +38,13 @@ class ReadSkill:
     def spec(self) -> ToolSpec:
         return ToolSpec(
             name=self.name,
-            description="read the instructions of one of the skills",
+            description="read the instructions of a skill",
             parameters=(
                 Parameter("name", "the skill's name"),
-                Parameter("part", "which part of long instructions, from 1", required=False),
+                Parameter("part", "of long instructions, from 1", False, schema=INTEGER),
             ),
             priority=25,
+            only_reads=True,
             special=True,
             offers=tuple(_offered(self.name, self.skills)),
         )

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from artoo.contracts.errors import ToolError
+from artoo.ports.arguments import as_text
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.read_file import PATH_ALIASES
@@ -28,7 +29,7 @@ def _spec(roots: Roots) -> ToolSpec:
     workspace = in_home(roots.workspace, roots)
     return ToolSpec(
         name=_NAME,
-        description="create a text file, or replace it whole; directories are made",
+        description="create a text file, or replace it whole, with its directories",
         parameters=(
             Parameter(
                 "path", f"the file; {workspace}/NAME for a result that was given no place", aliases=PATH_ALIASES
@@ -74,7 +75,7 @@ class WriteFile(Announcing):
         if text.endswith("/"):
             raise ToolError(f"{text!r} is a directory; give the path of a file in it")
         path = self._place(text)
-        content, remark = _as_in(await self._there(path), arguments["content"])
+        content, remark = _as_in(await self._there(path), as_text(arguments["content"]))
         return await self.writer.write(path, content, remark=remark, anew=True)
 
     async def _there(self, path: Path) -> Text:

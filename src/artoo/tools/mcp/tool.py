@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from artoo.contracts.errors import ToolError
+from pydantic import JsonValue
+
 from artoo.contracts.execution import CallStatus
+from artoo.ports.arguments import as_text
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.gate_rules import ask_about_mcp
 from artoo.tools.mcp.connection import McpConnection
-from artoo.tools.tool import Arguments, Outcome
+from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.unified import plain
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ _NOTHING = Parameter("nothing", "takes no argument", required=False)
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """One tool of one server. Values are read as the types of its input schema, from text or JSON."""
+    """One tool of one server. The server checks what the registry does not."""
 
     connection: McpConnection
     name: str
     offered_as: str
     description: str
-    schema: Mapping[str, object]
+    schema: Mapping[str, JsonValue]
     read_only: bool
 
     @property
@@ -44,6 +45,7 @@ class McpTool:
             parameters=self._parameters(),
             priority=MCP_PRIORITY,
             writes=not self.read_only,
+            only_reads=self.read_only,
             special=True,
         )
 
@@ -56,7 +58,7 @@ class McpTool:
         return (f"mcp:{self.connection.server.name}:{re.sub(r'[^A-Za-z0-9_.-]', '_', self.offered_as)}",)
 
     def target(self, arguments: Arguments) -> str:
-        return arguments.get(self._parameters()[0].name, "").strip()
+        return argument(arguments, self._parameters()[0].name)
 
     def why_ask(self, arguments: Arguments) -> str | None:
         """Law 1's reason to ask about this call; None for one that only reads."""
@@ -68,10 +70,8 @@ class McpTool:
         )
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError when a value does not fit, or the server is of no use."""
-        values = {
-            name: _value(text, self._property(name)) for name, text in arguments.items() if name in self._properties
-        }
+        """Raises ToolError when the server is of no use."""
+        values: dict[str, object] = {name: value for name, value in arguments.items() if name in self._properties}
         answer = await self.connection.call(self.offered_as, values)
         return Outcome(
             output=answer.text,
@@ -81,24 +81,21 @@ class McpTool:
         )
 
     @property
-    def _properties(self) -> Mapping[str, object]:
+    def _properties(self) -> Mapping[str, JsonValue]:
         found = self.schema.get("properties")
-        return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
-
-    def _property(self, name: str) -> Mapping[str, object]:
-        found = self._properties.get(name)
-        return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
+        return found if isinstance(found, dict) else {}
 
     def _parameters(self) -> tuple[Parameter, ...]:
-        """Required ones first. Several are described together at the first: callers with one text send JSON."""
+        """Return the parameters, required ones first."""
         listed = self.schema.get("required")
-        required = cast("list[object]", listed) if isinstance(listed, list) else []
+        required = listed if isinstance(listed, list) else []
+        definitions = {"$defs": defined} if (defined := self.schema.get("$defs")) else {}
         names = sorted(self._properties, key=lambda name: name not in required)
-        described = tuple(Parameter(name, _described(self._property(name)), name in required) for name in names)
-        if len(described) < 2:
-            return described or (_NOTHING,)
-        together = ", ".join(f'"{one.name}": {one.description}' for one in described)
-        return (replace(described[0], description=f"JSON object {{{together}}}"), *described[1:])
+        schemas = {name: found if isinstance(found := self._properties[name], dict) else {} for name in names}
+        return tuple(
+            Parameter(name, _described(schema), name in required, schema={**schema, **definitions})
+            for name, schema in schemas.items()
+        ) or (_NOTHING,)
 
 
 def mcp_tools(connection: McpConnection, offered: Iterable[Offered], taken: Iterable[str]) -> tuple[McpTool, ...]:
@@ -115,7 +112,7 @@ def mcp_tools(connection: McpConnection, offered: Iterable[Offered], taken: Iter
                 name,
                 one.name,
                 plain(" ".join((one.description or one.title or one.name).split()))[:_MOST_DESCRIPTION],
-                one.input_schema,
+                cast("Mapping[str, JsonValue]", one.input_schema),
                 read_only=hints is not None and hints.read_only_hint is True and hints.destructive_hint is not True,
             )
         )
@@ -129,20 +126,6 @@ def _free(name: str, used: set[str]) -> str:
     return free
 
 
-def _described(schema: Mapping[str, object]) -> str:
-    kind, said = schema.get("type"), schema.get("description")
-    words = [kind if isinstance(kind, str) else "text", said if isinstance(said, str) else ""]
-    return plain(" ".join(" ".join(words).split()))[:_MOST_DESCRIPTION]
-
-
-def _value(text: str, schema: Mapping[str, object]) -> object:
-    """A text as the schema's type. Raises ToolError."""
-    kind = schema.get("type", "string")
-    if kind == "string":
-        return text
-    try:
-        return cast("object", json.loads(text))
-    except (ValueError, RecursionError) as error:
-        if not isinstance(kind, str):  # one of several types, text perhaps among them
-            return text
-        raise ToolError(f"{text[:100]!r} is no {kind}; give it as JSON") from error
+def _described(schema: Mapping[str, JsonValue]) -> str:
+    said = schema.get("description") or schema.get("type") or "any value"
+    return plain(" ".join(as_text(said).split()))[:_MOST_DESCRIPTION]

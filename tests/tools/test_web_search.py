@@ -1,4 +1,4 @@
-"""`search`: results are counted, and being offline is an error, not an empty answer."""
+"""`web_search`: results are counted, and being offline is an error, not an empty answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.duckduckgo import MOST_UNPACKED, search
-from artoo.tools.builtin.search import MOST_RESULTS, Engine, Google, Hit, Search, duckduckgo, engine_for
+from artoo.tools.builtin.web_search import MOST_RESULTS, Engine, Google, Hit, Search, duckduckgo, engine_for
 from artoo.tools.gate import Gate
 from artoo.tools.registry import Registry
 from artoo.tools.standard import Machine, reaching_tools
@@ -28,7 +28,7 @@ from artoo.tools.standard import Machine, reaching_tools
 
 async def searched(engine: Engine, query: str = "what  is it") -> ToolCall:
     box = Registry([Search(engine)], StillClock()).toolbox("s", MustNot())
-    return await box.call("search", {"query": query})
+    return await box.call("web_search", {"query": query})
 
 
 async def test_results_are_listed_and_counted() -> None:
@@ -179,6 +179,6 @@ def test_tools_of_other_platforms_are_not_offered(roots: Roots) -> None:
         machine = Machine(platform, lambda name: f"/bin/{name}" if name in programs else None)
         return {tool.spec.name for tool in reaching_tools(Gate(), roots, {}, machine)}
 
-    assert names("linux", "osascript", "shortcuts") == {"search"}
-    assert names("darwin", "osascript", "shortcuts") == {"search", "applescript", "shortcuts"}
-    assert names("darwin", "osascript") == {"search", "applescript"}
+    assert names("linux", "osascript", "shortcuts") == {"web_search"}
+    assert names("darwin", "osascript", "shortcuts") == {"web_search", "applescript", "shortcuts"}
+    assert names("darwin", "osascript") == {"web_search", "applescript"}

@@ -1,4 +1,4 @@
-"""Patterns for project files, and the walk beneath them."""
+"""Patterns of paths, and the walk below a folder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_doubles import MakeToolbox, said
 
 from artoo.contracts.errors import ToolError
-from artoo.contracts.execution import CallStatus
-from artoo.ports.sandbox import Roots
-from artoo.tools.builtin.glob import Glob
 from artoo.tools.path_pattern import path_pattern
-from artoo.tools.registry import SubTaskToolbox
 from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
 from artoo.workspace.files.rooted import RealFiles
 
@@ -62,62 +57,6 @@ def test_any_pattern_can_be_read(pattern: str, path: str) -> None:
         path_pattern(pattern).matches(path)
     except ToolError as error:
         assert "alternatives" in str(error)
-
-
-async def test_files_are_listed_sorted_and_counted(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """The count is in the record and in the first line; hidden directories are left out, and named."""
-    make(roots.project, "b.py", "a.py", "src/c.py", "src/d.txt", ".venv/e.py")
-    call = await toolbox.call("glob", {"pattern": "**/*.py"})
-    assert (call.status, call.result_count) == (CallStatus.OK, 3)
-    assert call.output.splitlines() == [
-        "3 files match **/*.py",
-        "a.py",
-        "b.py",
-        "src/c.py",
-        "(hidden directories were not searched: .venv)",
-    ]
-    assert (await toolbox.call("glob", {"pattern": ".venv/*.py"})).result_count == 1
-
-
-async def test_nothing_found_is_an_answer(toolbox: SubTaskToolbox) -> None:
-    """An empty result is a result."""
-    call = await toolbox.call("glob", {"pattern": "*.zip"})
-    assert (call.status, call.result_count, call.output) == (CallStatus.OK, 0, "0 files match *.zip")
-
-
-async def test_patterns_stay_in_the_project(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """Absolute patterns work inside project and workspace; others are pointed to find_files."""
-    make(roots.project, "a.py", "src/a.py")
-    make(roots.workspace, "w.py")
-    assert (await toolbox.call("glob", {"pattern": f"{roots.project}/*.py"})).result_count == 1
-    inside = await toolbox.call("glob", {"pattern": "~/artoo_workspace/*.py"})
-    assert inside.output.splitlines()[1:] == [str(roots.workspace / "w.py")]
-    for pattern in ("/etc/*", "../*", "~/*.py", "src/../../x"):
-        call = await toolbox.call("glob", {"pattern": pattern})
-        assert call.status is CallStatus.ERROR
-        assert "find_files" in said(call)
-
-
-async def test_links_are_listed_and_never_followed(toolbox: SubTaskToolbox, roots: Roots, tmp_path: Path) -> None:
-    """A loop of directories ends, and a link out of the project is not entered."""
-    make(tmp_path / "outside", "secret.py")
-    make(roots.project, "d/a.py")
-    (roots.project / "d" / "loop").symlink_to("..")
-    (roots.project / "out").symlink_to(tmp_path / "outside")
-    (roots.project / "gone.py").symlink_to("nowhere")
-    call = await toolbox.call("glob", {"pattern": "**/*.py"})
-    assert call.output.splitlines()[1:] == ["d/a.py", "gone.py"]
-
-
-async def test_a_search_that_stops_early_says_so(make_toolbox: MakeToolbox, roots: Roots) -> None:
-    """A bound that was hit is truncation; with nothing found by then it is no answer at all."""
-    make(roots.project, *(f"{number:03}.txt" for number in range(40)))
-    box = make_toolbox(tools=(Glob(roots, limits=WalkLimits(entries=10)),))
-    some = await box.call("glob", {"pattern": "*.txt"})
-    assert (some.status, some.truncated, some.result_count) == (CallStatus.OK, True, 10)
-    none = await box.call("glob", {"pattern": "*.zip"})
-    assert none.status is CallStatus.TIMEOUT
-    assert "there may be more" in said(none)
 
 
 def test_a_walk_ends_at_its_time_limit(tmp_path: Path) -> None:

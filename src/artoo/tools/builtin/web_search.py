@@ -1,4 +1,4 @@
-"""`search`: the web, read-only. DuckDuckGo, or Google Custom Search where its key and engine are set."""
+"""`web_search`: the web, read-only. DuckDuckGo, or Google Custom Search where its key and engine are set."""
 
 from __future__ import annotations
 
@@ -43,10 +43,12 @@ def engine_for(environ: Mapping[str, str]) -> Engine:
 
 
 _SPEC = ToolSpec(
-    name="search",
-    description="search the web, not this computer",
+    name="web_search",
+    description="search the web",
     parameters=(Parameter("query", "what to look for"),),
     priority=90,
+    only_reads=True,
+    aliases=("search", "google"),
 )
 
 
@@ -62,7 +64,7 @@ class Search:
         return _SPEC
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("search",)
+        return ("web_search",)
 
     def target(self, arguments: Arguments) -> str:
         return " ".join(argument(arguments, "query").split())

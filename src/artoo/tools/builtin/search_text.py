@@ -1,0 +1,175 @@
+"""`search_text`: lines of text files that match a regular expression."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from artoo.contracts.errors import ToolError
+from artoo.contracts.execution import CallStatus
+from artoo.contracts.settling import is_gits
+from artoo.contracts.shortened import listed
+from artoo.ports.sandbox import Roots
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.workspace import Files
+from artoo.tools.nearby import explain_missing
+from artoo.tools.path_pattern import path_pattern
+from artoo.tools.paths import existing, found_at, is_directory, printable, shown
+from artoo.tools.seeing import Look, real_files
+from artoo.tools.text_file import NotPlainFile, decode, read_limited
+from artoo.tools.threads import in_thread
+from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.walk import Entry, Hidden, Kind, Walk, WalkLimits
+
+MAX_FILE_BYTES = 4 << 20
+MAX_MATCHES = 200
+_LINE_CHARACTERS = 160
+_MATCH_SECONDS = 2.0
+"""For one file: an expression that backtracks without end must not."""
+_NAMED = 5
+"""Of what was not searched, paths that are named."""
+_NO_TEXT = "not searched, as they are no text"
+_UNREADABLE = "not searched, as they cannot be read"
+_TOO_LONG = f"searched in their first {MAX_FILE_BYTES >> 20} MiB only"
+
+_SPEC = ToolSpec(
+    name="search_text",
+    description="search inside files; shows file, line number, line",
+    parameters=(
+        Parameter("pattern", "a regular expression, or the exact text", aliases=("phrase", "query", "regex")),
+        Parameter("path", "a file or folder (default: the project)", False, ("folder", "directory")),
+        Parameter("glob", "only files with such names, as in *.py", False, ("include",)),
+    ),
+    priority=22,
+    only_reads=True,
+    aliases=("find_text", "grep", "grep_search"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchText:
+    """Searches text files, case-sensitive. Links are not followed; hidden folders come last."""
+
+    roots: Roots
+    files: Look = real_files
+    limits: WalkLimits = field(default_factory=WalkLimits)
+    wall_seconds: float = 30.0
+
+    @property
+    def spec(self) -> ToolSpec:
+        return _SPEC
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return ("search_text",)
+
+    def target(self, arguments: Arguments) -> str:
+        pattern, path = argument(arguments, "pattern"), argument(arguments, "path").rstrip("/")
+        return f"{pattern} in {path}" if path else pattern
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """List the matching lines, at most 200; say how many files they are in, and what was not searched.
+
+        Raises ToolError for a path that is not there.
+        """
+        search = _Search(argument(arguments, "pattern"), argument(arguments, "glob"))
+        return await in_thread(self._run, search, argument(arguments, "path"))
+
+    def _run(self, search: _Search, path: str) -> Outcome:
+        files = self.files()
+        place = existing(path, self.roots, files) if path else self.roots.project
+        if found_at(files, place) is None:
+            raise ToolError(explain_missing(place, self.roots, files))
+        walk = Walk(place, self.limits, files, hidden=Hidden.LAST)
+        entries = walk if is_directory(files, place) else [_alone(place, files)]
+        prefix = "" if place == self.roots.project else f"{shown(place, self.roots)}/"
+        lines, holding = list[str](), set[str]()
+        for entry in entries:
+            name = shown(place, self.roots) if entry.path == "." else printable(f"{prefix}{entry.path}")
+            for number, line in _matches(search, entry, name, files):
+                holding.add(name)
+                lines.append(f"{name}:{number}: {line.strip()[:_LINE_CHARACTERS]}")
+                if len(lines) == MAX_MATCHES:
+                    break
+            if len(lines) == MAX_MATCHES:
+                break
+        early = len(lines) == MAX_MATCHES or not walk.complete
+        search.unsearched[_UNREADABLE] += [printable(f"{prefix}{folder}/") for folder in walk.unreadable]
+        found = "file contains" if len(holding) == 1 else "files contain"
+        rest = [_remark(why, paths) for why, paths in search.unsearched.items() if paths]
+        return Outcome(
+            output="\n".join([f"{len(holding)} {found} {search.pattern}", *lines, *search.remarks, *rest]),
+            status=CallStatus.TIMEOUT if early and not lines else CallStatus.OK,
+            truncated=early,
+            result_count=len(lines),
+            reason="the search stopped at its limit, there may be more; use a longer pattern, a path or a glob"
+            if early
+            else None,
+        )
+
+
+class _Search:
+    """One pattern, and what was not searched for it."""
+
+    def __init__(self, pattern: str, glob: str) -> None:
+        """Compile the pattern; text that is no regular expression is searched as it is."""
+        import regex
+
+        self.pattern = pattern
+        self.remarks: list[str] = []
+        self.unsearched = defaultdict[str, list[str]](list)
+        self._glob = path_pattern(glob) if glob else None
+        try:
+            self._expression = regex.compile(pattern)
+        except regex.error as error:
+            self._expression = regex.compile(regex.escape(pattern))
+            self.remarks.append(f"(searched as plain text: it is no regular expression, {error})")
+
+    def takes(self, entry: Entry) -> bool:
+        """True if the file's name is one of those that are wanted."""
+        return self._glob is None or entry.path == "." or self._glob.matches(entry.path)
+
+    def lines(self, text: str, name: str) -> Iterator[tuple[int, str]]:
+        """Yield the lines that hold the pattern as it is or match it."""
+        try:
+            for number, line in enumerate(text.splitlines(), 1):
+                if self.pattern in line or self._expression.search(line, timeout=_MATCH_SECONDS):
+                    yield number, line
+        except TimeoutError:
+            self.unsearched["not searched to the end, as the expression took too long"].append(name)
+
+
+def _matches(search: _Search, entry: Entry, name: str, files: Files) -> Iterator[tuple[int, str]]:
+    """Yield number and text of each line that matches. What was not searched goes to `unsearched`."""
+    if entry.kind is not Kind.FILE or not search.takes(entry):
+        return
+    text, why = _text(files, entry)
+    if why and not is_gits(f"/{entry.path}"):  # in a repository git's own are many, and nobody asks for them
+        search.unsearched[why].append(name)
+    if text is not None:
+        yield from search.lines(text, name)
+
+
+def _alone(place: Path, files: Files) -> Entry:
+    return Entry(".", Kind.FILE, place=files.resolve(place))
+
+
+def _text(files: Files, entry: Entry) -> tuple[str | None, str]:
+    """Return the text of a file, and why it is not all of it."""
+    if entry.place is None:
+        return None, _UNREADABLE
+    try:
+        data, size = read_limited(files, entry.place, MAX_FILE_BYTES)
+    except (NotPlainFile, OSError):
+        return None, _UNREADABLE
+    text = decode(data, whole=size <= len(data))
+    if text is None:
+        return None, _NO_TEXT
+    return text.text, _TOO_LONG if size > len(data) else ""
+
+
+def _remark(why: str, paths: Collection[str]) -> str:
+    """Name files that were passed over: a search has not shown that none of them holds the text."""
+    total = f"; {len(paths)} in all" if len(paths) > _NAMED else ""
+    return f"({why}: {listed(list(paths), _NAMED)}{total})"
