@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, KeysView, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from typing import Literal
 
 from pydantic import Field
@@ -27,6 +28,17 @@ _OWN_ABSENCE = "there is no "
 """How artoo's own file tools begin when a path is not there."""
 _NO_PROGRAM = 127
 """How a shell ends that has no program of that name, or none whose libraries are there."""
+_TRACEBACK = "Traceback (most recent call last)"
+"""How Python begins to report an error."""
+_SHOWS = "cat cmp command diff du echo egrep fgrep file find grep head id ls locate mdfind pgrep printf ps pwd rg"
+_LOOKS = frozenset(
+    (
+        *("read_file", "find_files", "search_text", "find_text", "glob", "search", "web_search", "web_fetch"),
+        *(f"shell:{program}" for program in (*_SHOWS.split(), "stat", "tail", "test", "[", "uname", "wc", "which")),
+    )
+)
+"""Identities of tools and programs that only show something: one that fails is one that found nothing."""
+_WRITES = frozenset((">", ">>", "&>", ">|"))
 
 WithheldBy = Literal["person", "nobody"]
 """Whose no kept an act back: a person's, or that of nobody being there to ask."""
@@ -62,7 +74,8 @@ class ToolCall(Contract):
     `dropped` are those changes that were withheld, `withheld_by` whose no it was, if somebody was asked.
     `self_contained`: what ran could see nothing but its own text. `process` is the id of the process that still ran
     when the call ended. `overlapped`: calls or processes of other subtasks ran at the same time, so that some of
-    `changes` may be theirs; their records name these paths too.
+    `changes` may be theirs; their records name these paths too. `masked`: the command goes on after an error of one
+    of its programs, so that its exit code need not tell of it.
     """
 
     tool: str
@@ -86,6 +99,7 @@ class ToolCall(Contract):
     self_contained: bool = False
     process: str = ""
     overlapped: bool = False
+    masked: bool = False
 
     @property
     def never_ran(self) -> bool:
@@ -106,10 +120,29 @@ class ToolCall(Contract):
 
     @property
     def says_no(self) -> bool:
-        """Whether it may be a search, a test or a comparison that says no: it ended with 1, and not with an error
-        alone."""
+        """True if it may be a search, a test or a comparison that says no: exit code 1, and nothing that the system
+        or Python reports as an error.
+        """
         told = bool(self.output.strip()) or not self.error_output.strip()
-        return self.status is CallStatus.ERROR and self.exit_code == 1 and told
+        error = _TRACEBACK in self.error_output or failure_class(self.error_output) is FailureClass.ENVIRONMENTAL
+        return self.status is CallStatus.ERROR and self.exit_code == 1 and told and not error
+
+    @property
+    def only_looked(self) -> bool:
+        """True if it is a reading tool, or consists of programs of the shell that only show or print."""
+        return frozenset(self.identity) <= _LOOKS and not _WRITES.intersection(self.target.split())
+
+    @property
+    def hidden_error(self) -> str:
+        """What it printed of an error that its exit code does not tell of; `-` if it printed nothing of its own."""
+        quiet = not (printed_words(self) or self.changed_something)
+        if self.status is not CallStatus.OK or not (self.masked or quiet):
+            return ""
+        shown = self.output if self.masked and not self.only_looked else ""
+        printed = "\n".join(filter(None, (self.error_output.strip(), shown.strip())))
+        if failure_class(printed) is FailureClass.ENVIRONMENTAL or _TRACEBACK in printed:
+            return printed
+        return printed or "-" if self.masked and quiet and not self.only_looked else ""
 
     @property
     def failure_class(self) -> FailureClass:
@@ -175,6 +208,53 @@ def _stayed_undone(call: ToolCall, later: Sequence[ToolCall]) -> bool:
     return withheld and not again and not (call.dropped and made.issuperset(call.dropped))
 
 
+def printed_words(call: ToolCall) -> frozenset[str]:
+    """Return the words that a call put out and that do not stand in its input."""
+    return frozenset(call.output.casefold().split()) - frozenset(call.input.casefold().split())
+
+
+def falls_short(call: ToolCall) -> bool:
+    """True if what a call was to do did not come about, or not all of it, as its own record says."""
+    ended_badly = call.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING)
+    withheld = call.withheld_by is not None or bool(call.dropped)
+    error = call.status is CallStatus.ERROR and not call.says_no
+    return ended_badly or withheld or error or bool(call.hidden_error)
+
+
+def standing_failure(calls: Sequence[ToolCall]) -> int:
+    """Return the number of the last call that fell short and was not made good later; 0 if there is none.
+
+    A call is made good by a later one of the same kind that ended well, or that changed something; a look by any
+    later call, a withheld change when it came about, a process when it was looked after. Where every call was
+    turned away it is the last one.
+    """
+    if calls and all(call.never_ran for call in calls):
+        return len(calls)
+    for number in range(len(calls), 0, -1):
+        call = calls[number - 1]
+        if falls_short(call) and not any(_makes_good(each, call) for each in calls[number:]):
+            return number
+    return 0
+
+
+def _makes_good(later: ToolCall, call: ToolCall) -> bool:
+    if later.status is not CallStatus.OK or falls_short(later):
+        return False
+    again = (later.tool, later.input) == (call.tool, call.input)
+    if call.withheld_by is not None or call.dropped:
+        return again or (bool(call.dropped) and frozenset(later.changes).issuperset(call.dropped))
+    if call.status is CallStatus.RUNNING:
+        return call.process in later.input
+    return again or call.only_looked or later.changed_something or _kinds(later) >= _kinds(call)
+
+
+def _kinds(call: ToolCall) -> frozenset[tuple[str, str]]:
+    """Its tools, and its programs with the bare word behind them: `git push` is no `git status`."""
+    behind = dict(pairwise((*call.target.split(), "")))
+    names = (name.partition(":")[2] or name for name in call.identity)
+    return frozenset((name, word if (word := behind.get(name, "")).isalpha() else "") for name in names)
+
+
 def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:
     """Each identity once, in the order of the calls."""
     return dict.fromkeys(identity for call in calls for identity in call.identity).keys()
@@ -226,9 +306,9 @@ class ExecutionResult(Contract):
     """What the executor says it has. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
 
     `tool_calls` are the calls of all attempts of the subtask, in order; a call's number is its index + 1, and
-    `attempt_from` the index of this attempt's first one. `sources` are the numbers of the calls that the answer
-    rests on, `failures` those that did not end well and of which the answer says so. `verbatim`: the output is what
-    the last of the sources put out, word for word (or what it made).
+    `attempt_from` the index of this attempt's first one. `verbatim`: the output is what the call that `sources`
+    names put out, word for word (or what it made). Else `sources`, and `failures`, are what a model said of its
+    answer; they decide nothing.
     `cannot`: it says that this cannot be done; `output` is why. `uncertain`: no step led to a result; `stuck`:
     nothing new was carried out either, so that another attempt would be the same.
     `infrastructure` says that the subtask's time ran out, which no retry in the fast loop can mend.
@@ -295,9 +375,10 @@ class CriterionVerdict(Contract):
 
     `open`: nothing decided it, and it counts as passed in D; `decided_by` is then `nobody`.
     `evidence` is for models and programs, in English where it is code's; `reason` is the same, typed, where code
-    found it. `identities` are the tool identities that a failing verdict cites, `accountable` the role that
-    answers for it (paper, Appendix C). `blameless`: what was found speaks against no tool (`BLAMES_NOBODY`, or
-    a check of R2's where every call ended well): none is blocked, and nothing is learnt against one for it.
+    found it. `check` is what was checked, where a check decided. `identities` are the tool identities that a
+    failing verdict cites, `accountable` the role that answers for it (paper, Appendix C). `blameless`: what was
+    found speaks against no tool (`BLAMES_NOBODY`, or a check of R2's where every call ended well): none is blocked,
+    and nothing is learnt against one for it.
     """
 
     criterion: str
@@ -306,6 +387,7 @@ class CriterionVerdict(Contract):
     failure_class: FailureClass | None = None
     evidence: str = ""
     reason: Reason | None = None
+    check: str = ""
     decided_by: DecidedBy = DecidedBy.FACT
     failed_attempts: int = Field(default=0, ge=0)
     attempts: int = Field(default=1, ge=1)
@@ -358,9 +440,10 @@ class SubTaskOutcome(Contract):
     """What leaves the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
 
     `assurance` is that of its weakest criterion, `open` are the criteria that nothing decided.
-    `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help. `failures` as in
-    ExecutionResult, of the output that stands here. `heads`: what was shown of files before the first call, where
-    no call has read one. `heard` as in ExecutionResult.
+    `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help. `heads`: what was
+    shown of files before the first call, where no call has read one. `heard` as in ExecutionResult. `absent`: files
+    that the task and the output name and that are not there; `empty`: files that the output names and that hold
+    nothing. `failures` is what logs of earlier versions hold.
     """
 
     subtask_id: str
@@ -379,6 +462,8 @@ class SubTaskOutcome(Contract):
     assurance: Assurance = Assurance.UNVERIFIED
     open: tuple[str, ...] = ()
     heard: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -394,11 +479,8 @@ class SubTaskOutcome(Contract):
 
     @property
     def done(self) -> bool:
-        """Whether what it was to do is done: not where all that stands is its own word that its last act failed.
-
-        Code cannot read an honest report; the call that it names is on record.
-        """
-        return self.status == "matched" and (self.confirmed or not broke_off(self.tool_calls, self.failures))
+        """Whether what it was to do is done: not where nothing confirms it, and a call fell short."""
+        return self.status == "matched" and (self.confirmed or not standing_failure(self.tool_calls))
 
     @property
     def refused(self) -> bool:
