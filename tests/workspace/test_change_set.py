@@ -12,7 +12,7 @@ from task_world import World, make_world, overlay
 from artoo.contracts.changes import ChangeKind, Node, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass
-from artoo.workspace.changes import scan
+from artoo.workspace.changes import tree
 from artoo.workspace.changes.change_set import GitPart, GitQuestion, read_change_set
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.path_class import Places
@@ -133,6 +133,23 @@ def test_the_target_of_a_start_up_link_is_a_start_up_file(world: World) -> None:
     assert world.classes() == {"project/shell": "persistence"}
 
 
+def test_what_a_program_would_load_in_place_of_something_else_asks(world: World) -> None:
+    """A module over an installed one, over a neighbour that stays, and code that runs before modules beside it."""
+    (world.project / ".venv/lib/python3.11/site-packages/yaml").mkdir(parents=True)
+    for name in ("app/tool.py", "names/x.py", "web/page.ts"):
+        (world.project / name).parent.mkdir()
+        (world.project / name).write_text("x")
+    found = world.does(
+        "mkdir yaml app/tool; echo x | tee yaml/__init__.py app/yaml.py app/tool/__init__.py app/tool/part.py",
+        "echo x | tee app/other.py names/__init__.py web/page.js web/page.test.ts web/page.css > /dev/null",
+    )
+    asked = {one.path for one in found.classes if one.change_class is ChangeClass.PERSISTENCE}
+    assert below(world, asked) == {
+        "yaml/__init__.py", "app/yaml.py", "app/tool/__init__.py", "names/__init__.py", "web/page.js",
+        "web/page.test.ts",
+    }  # fmt: skip
+
+
 # --- What counts as a change -------------------------------------------------------------------------------------
 
 
@@ -206,11 +223,11 @@ def test_what_a_command_closed_to_its_owner_is_read(world: World) -> None:
 def test_too_many_and_too_deep_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound that is met is an error, never a part of the truth."""
     world.does("for i in $(seq 30); do echo x > $i; done", "mkdir -p $(python3 -c 'print(\"d/\" * 12)')")
-    monkeypatch.setattr(scan, "MOST_PATHS", 20)
+    monkeypatch.setattr(tree, "MOST_PATHS", 20)
     with pytest.raises(SandboxError, match="more than 20 paths"):
         world.change_set()
-    monkeypatch.setattr(scan, "MOST_PATHS", 1_000)
-    monkeypatch.setattr(scan, "DEEPEST", 10)
+    monkeypatch.setattr(tree, "MOST_PATHS", 1_000)
+    monkeypatch.setattr(tree, "DEEPEST", 10)
     with pytest.raises(SandboxError, match="deeper than 10"):
         world.change_set()
 

@@ -18,10 +18,10 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import Files
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.files import beneath
+from artoo.workspace.files.beneath import write_beneath
 from artoo.workspace.files.layered import offline_files
 from artoo.workspace.files.rooted import RootedFiles, real_files
 from artoo.workspace.files.visible import VisibleFiles
-from artoo.workspace.files.write_file import write_beneath
 
 
 @pytest.fixture(params=["openat2", "steps"])

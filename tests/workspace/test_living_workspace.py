@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from task_world import World, until
 
-from artoo.contracts.changes import ChangeKind
+from artoo.contracts.changes import ChangeKind, Node
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import Command
-from artoo.workspace import state
+from artoo.workspace import commit, state
+from artoo.workspace.changes.base import rebase
 
 
 async def test_a_task_that_only_reads_leaves_nothing_on_disk(world: World) -> None:
@@ -54,6 +55,20 @@ async def test_what_a_command_does_stays_in_the_workspace(either: World) -> None
         "project/sub": "silent",
         "project/sub/x": "silent",
     }
+
+
+async def test_a_call_lists_what_a_directory_held_that_it_made_anew(either: World) -> None:
+    """Also in its subdirectories, and not what an earlier call deleted."""
+    for name in ("d/sub/c", "d/a", "d/gone"):
+        (either.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (either.project / name).write_text(name)
+    async with either.task() as task:
+        await task.says("rm d/gone")
+        mark = await task.workspace.mark()
+        await task.says("rm -r d; mkdir -p d/sub; echo new > d/a")
+        changes = await task.workspace.changes_since(mark)
+    kinds = {one.path.removeprefix(f"{either.project}/"): one.kind for one in changes if one.node is Node.FILE}
+    assert kinds == {"d/a": ChangeKind.OVERWRITTEN, "d/sub/c": ChangeKind.DELETED}
 
 
 async def test_a_file_that_artoo_writes_is_seen_by_commands(either: World) -> None:
@@ -145,7 +160,7 @@ async def test_a_fork_has_files_and_a_sandbox_of_its_own(either: World) -> None:
         assert {one.path.rpartition("/")[2] for one in await fork.changes()} == {"a", "b", "c"}
         await task.workspace.discard_fork("second")
         assert await task.says("ls") == "b\n"
-        assert task.workspace._directory.fork_names == ()  # pyright: ignore[reportPrivateUsage]
+        assert not any((either.directory().base / "forks").iterdir())
 
 
 async def test_a_task_continues_after_a_restart(either: World) -> None:
@@ -178,6 +193,26 @@ async def test_the_user_edits_files_while_the_task_works(either: World) -> None:
     found = either.change_set()
     assert [one.path for one in found.conflicts] == [str(either.project / "both")]
     assert not found.effects
+
+
+async def test_a_file_that_was_applied_follows_the_user(either: World) -> None:
+    """As after `--apply live`: the workspace shows the user's edit, nothing conflicts, and the task may go on."""
+    (either.project / "page.html").write_text("old")
+    async with either.task() as task:
+        await task.says("echo task > page.html; echo task > again.html")
+        found = either.change_set()
+        report = commit.apply(found.effects, (), task_id="t", undo_home=either.artoo_home / "undo")
+        rebase(either.directory(), [one.shown for one in found.effects])
+        await task.says("echo more >> again.html")
+        for name in ("page.html", "again.html"):
+            (either.project / name).write_text("user")
+        assert report.applied
+        assert await task.workspace.refresh() == (str(either.project / "again.html"),)
+        assert await task.says("cat page.html") == "user"
+        await task.says("echo task >> page.html")
+    found = either.change_set()
+    assert [one.shown for one in found.effects] == [str(either.project / "page.html")]
+    assert [one.path for one in found.conflicts] == [str(either.project / "again.html")]
 
 
 async def test_concurrent_calls_are_allowed(world: World) -> None:

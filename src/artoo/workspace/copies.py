@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.changes import Node, printable_path
 from artoo.ports.workspace import MIB
-from artoo.workspace.changes.manifest import Entry, Manifest, stamp_of
+from artoo.workspace.changes.manifest import Entry, Key, Manifest, stamp_of
 from artoo.workspace.commit.dirfd_ops import copy, set_metadata
 from artoo.workspace.directory import Covered
 from artoo.workspace.files.beneath import open_beneath
@@ -42,7 +42,7 @@ class Copier:
     """
 
     manifest: Manifest
-    hidden: Callable[[bytes], bool]
+    hidden: Callable[[str], bool]
     limits: CopyLimits = field(default_factory=CopyLimits)
     left_out: set[str] = field(default_factory=set[str])
     _paths: int = 0
@@ -52,15 +52,17 @@ class Copier:
         """Bring the copies up to the user's files as they are now."""
         self._paths = self._bytes = 0
         self.left_out.clear()
+        before = dict(self.manifest.entries)
         for one in covered:
             one.place.mkdir(mode=0o700, parents=True, exist_ok=True)
             root, place = os.open(one.root, DIRECTORY_FLAGS), os.open(one.place, DIRECTORY_FLAGS)
             try:
-                self._follow_tree(one.number, os.fsencode(one.root), root, place)
+                self._follow_tree(one, root, place)
             finally:
                 os.close(root)
                 os.close(place)
-        self.manifest.save()
+        if self.manifest.entries != before:
+            self.manifest.save()
 
     def notes(self) -> tuple[str, ...]:
         """Return what is missing in the copies, for model and user."""
@@ -73,116 +75,108 @@ class Copier:
             f"missing in it: {', '.join(listed[:_MOST_REPORTED])}{more}",
         )
 
-    def _follow_tree(self, number: int, name: bytes, root: int, place: int) -> None:
-        if self.manifest.get(number, b"") is None:
+    def _follow_tree(self, one: Covered, root: int, place: int) -> None:
+        if (one.number, "") not in self.manifest.entries:
             state = read_state(root, ".")
             assert state is not None
             os.fchmod(place, state.mode | 0o700)
-            made = read_state(place, ".")
-            assert made is not None
-            self.manifest.put(number, b"", Entry(stamp_of(state), stamp_of(made)))
-        waiting = deque([b""])  # breadth first: what the bounds leave out is deep
+            self._copied((one.number, ""), state, place, ".")
+        seen, listed = set[str](), set[str]()
+        waiting = deque([""])  # breadth first: what the bounds leave out is deep
         while waiting:
             relative = waiting.popleft()
             try:
-                source = open_beneath(root, os.fsdecode(relative), DIRECTORY_FLAGS)
+                source = open_beneath(root, relative, DIRECTORY_FLAGS)
             except OSError:  # unreadable for this user, or gone meanwhile
                 continue
             try:
-                target = open_beneath(place, os.fsdecode(relative), DIRECTORY_FLAGS)
+                target = open_beneath(place, relative, DIRECTORY_FLAGS)
             except OSError:  # the task removed it, replaced it, or took its rights away
                 os.close(source)
                 continue
             try:
-                waiting += self._follow_directory(number, name, relative, source, target)
+                listed.add(relative)
+                for name in sorted(os.listdir(source), key=os.fsencode):
+                    inner = f"{relative}/{name}".lstrip("/")
+                    seen.add(inner)
+                    if self._follow(one, inner, source, target, name):
+                        waiting.append(inner)
             finally:
                 os.close(source)
                 os.close(target)
+        self._remove(one.number, place, seen, listed)
 
-    def _follow_directory(self, number: int, root: bytes, relative: bytes, source: int, target: int) -> list[bytes]:
-        deeper: list[bytes] = []
-        names = set(os.listdir(source))
-        for name in sorted(names, key=os.fsencode):
-            inner = relative + b"/" + os.fsencode(name) if relative else os.fsencode(name)
-            if self.hidden(root + b"/" + inner):
-                continue
-            state = glance(source, name)
-            if state is None:
-                continue
-            if state.is_directory:
-                if self._follow_subdirectory(number, root, inner, target, name, state):
-                    deeper.append(inner)
-            elif state.node in _COPIED:
-                self._follow_leaf(number, root, inner, source, target, name, state)
-        for name in sorted(self.manifest.names_in(number, relative) - names):
-            self._remove(number, relative, target, name)
-        return deeper
-
-    def _follow_subdirectory(
-        self, number: int, root: bytes, relative: bytes, target: int, name: str, state: NodeState
-    ) -> bool:
-        """Make a directory of the copy if it is new. Return True if its entries are to be followed."""
-        if not self._has_room(root, relative, 0):
+    def _follow(self, one: Covered, relative: str, source: int, target: int, name: str) -> bool:
+        """Copy what is new or changed. Return True for a directory whose entries are to be followed."""
+        path = f"{one.root}/{relative}"
+        state = None if self.hidden(path) else glance(source, name)
+        if state is None or not (state.is_directory or state.node in _COPIED):
             return False
-        entry, have = self.manifest.get(number, relative), glance(target, name)
-        if have is not None:
-            return have.is_directory
-        if entry is not None:  # the task deleted it
-            return False
-        os.mkdir(name, 0o700, dir_fd=target)
-        set_metadata((target, name), _as_ours(state)._replace(mode=state.mode | 0o700), times=False)
-        made = glance(target, name)
-        assert made is not None
-        self.manifest.put(number, relative, Entry(stamp_of(state), stamp_of(made)))
-        return True
-
-    def _follow_leaf(
-        self, number: int, root: bytes, relative: bytes, source: int, target: int, name: str, state: NodeState
-    ) -> None:
-        if not self._has_room(root, relative, state.size):
-            return
-        entry, have = self.manifest.get(number, relative), glance(target, name)
-        if entry is not None and entry.source == stamp_of(state):
-            return
-        if (entry is None) != (have is None) or (entry and have and entry.copy != stamp_of(have)):
-            return  # the task made, changed or deleted it: its version stays, and settlement compares
-        with suppress(FileNotFoundError):
-            os.unlink(_TEMPORARY, dir_fd=target)
-        full = read_state(source, name) or state
-        try:
-            copy((source, name), _as_ours(full), (target, _TEMPORARY))
-        except PermissionError:  # this user may not read it, so a command may not either
-            with suppress(FileNotFoundError):
-                os.unlink(_TEMPORARY, dir_fd=target)
-            return
-        os.rename(_TEMPORARY, name, src_dir_fd=target, dst_dir_fd=target)
-        made = glance(target, name)
-        assert made is not None
-        self.manifest.put(number, relative, Entry(stamp_of(state), stamp_of(made)))
-
-    def _remove(self, number: int, directory: bytes, target: int, name: str) -> None:
-        """Delete from the copy what the user deleted, where the task has not changed it."""
-        relative = directory + b"/" + os.fsencode(name) if directory else os.fsencode(name)
-        for path in (*self.manifest.below(number, relative), relative):
-            inner = os.fsdecode(path[len(directory) :].lstrip(b"/"))
-            with suppress(OSError):  # the task changed what is around it
-                state = glance(target, inner)
-                assert state is not None
-                if self.manifest.is_changed(number, path, state):
-                    continue
-                if state.is_directory:
-                    os.rmdir(inner, dir_fd=target)
-                else:
-                    os.unlink(inner, dir_fd=target)
-                self.manifest.drop(number, path)
-
-    def _has_room(self, root: bytes, relative: bytes, size: int) -> bool:
-        if self._paths + 1 > self.limits.paths or self._bytes + size > self.limits.bytes:
-            self.left_out.add(printable_path(root + b"/" + relative))
+        if self._paths + 1 > self.limits.paths or self._bytes + state.size > self.limits.bytes:
+            self.left_out.add(printable_path(os.fsencode(path)))
             return False
         self._paths += 1
-        self._bytes += size
-        return True
+        self._bytes += state.size
+        key = (one.number, relative)
+        entry, have = self.manifest.entries.get(key), glance(target, name)
+        if state.is_directory and have is not None:
+            return have.is_directory
+        if entry is not None and entry.source == stamp_of(state):
+            return False
+        if (entry is None) != (have is None) or (entry and have and entry.copy != stamp_of(have)):
+            return False  # the task made, changed or deleted it: its version stays, and settlement compares
+        if state.is_directory:
+            os.mkdir(name, 0o700, dir_fd=target)
+            set_metadata((target, name), _as_ours(state)._replace(mode=state.mode | 0o700), times=False)
+        elif not _copy_whole(source, target, name, state):
+            return False
+        self._copied(key, state, target, name)
+        return state.is_directory
+
+    def _copied(self, key: Key, source: NodeState, target: int, name: str) -> None:
+        made = glance(target, name)
+        assert made is not None
+        self.manifest.entries[key] = Entry(stamp_of(source), stamp_of(made))
+
+    def _remove(self, number: int, place: int, seen: set[str], listed: set[str]) -> None:
+        """Delete from the copy what the user deleted, where the task has not changed it.
+
+        `seen`: the user's paths; `listed`: the directories that were looked into.
+        """
+        gone: dict[str, None] = {}
+        for path in sorted(path for at, path in self.manifest.entries if at == number and path):
+            above = path.rpartition("/")[0]
+            if above in gone or (above in listed and path not in seen):
+                gone[path] = None
+        for path in reversed(gone):
+            above, _, name = path.rpartition("/")
+            with suppress(OSError):  # the task changed what is around it
+                target = open_beneath(place, above, DIRECTORY_FLAGS)
+                try:
+                    state = glance(target, name)
+                    if state is None or self.manifest.is_changed((number, path), state):
+                        continue
+                    if state.is_directory:
+                        os.rmdir(name, dir_fd=target)
+                    else:
+                        os.unlink(name, dir_fd=target)
+                    del self.manifest.entries[number, path]
+                finally:
+                    os.close(target)
+
+
+def _copy_whole(source: int, target: int, name: str, state: NodeState) -> bool:
+    """Copy a file or link; False if this user may not read it, so a command may not either."""
+    with suppress(FileNotFoundError):
+        os.unlink(_TEMPORARY, dir_fd=target)
+    try:
+        copy((source, name), _as_ours(read_state(source, name) or state), (target, _TEMPORARY))
+    except PermissionError:
+        with suppress(FileNotFoundError):
+            os.unlink(_TEMPORARY, dir_fd=target)
+        return False
+    os.rename(_TEMPORARY, name, src_dir_fd=target, dst_dir_fd=target)
+    return True
 
 
 def _as_ours(state: NodeState) -> NodeState:

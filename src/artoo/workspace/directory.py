@@ -1,18 +1,7 @@
 """Where a task's workspace lies on disk, and its record. Nothing is made before the task's first command or write.
 
-WORKSPACES/TASK/workspace.json    the record: task, the user's directories, overlay or copy, format
-WORKSPACES/TASK/lock              held by the process that works in the workspace, or settles it
-WORKSPACES/TASK/upper/N/up        the upper directory of the overlay over root N
-WORKSPACES/TASK/upper/N/work      the overlay's work directory
-WORKSPACES/TASK/copy/N            the copy of root N, where no overlay can be mounted
-WORKSPACES/TASK/manifest.jsonl    what the copies held when they were made
-WORKSPACES/TASK/base.jsonl        what the user's files were when the task first changed them
-WORKSPACES/TASK/tmp               what commands see as /tmp
-WORKSPACES/TASK/output/ID         what a process printed
-WORKSPACES/TASK/forks/NAME/...    the same layout for a second solution, without a lock
-WORKSPACES/TASK/trials/ID/...     the same for a check that is under way: only upper directories
-WORKSPACES/TASK/pending.json      the change set waits for the user (settlement)
-WORKSPACES/TASK/settling.json     the change set is being applied or discarded (settlement)
+docs/design/workspace.md draws the layout. `upper/N` is the overlay over root N, `copy/N` the copy of it. A fork and
+a check under way have directories of the same layout inside.
 """
 
 from __future__ import annotations
@@ -74,7 +63,7 @@ class WorkspaceRecord(BaseModel):
     lies, by number.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     format: int = FORMAT
     task_id: str
@@ -84,14 +73,12 @@ class WorkspaceRecord(BaseModel):
     home: str
     workspace: str
     project: str
-    layer: str | None = None
     covered: tuple[str, ...]
 
     @property
     def roots(self) -> Roots:
         """The user's directories, without what a policy opens."""
-        layer = None if self.layer is None else _path(self.layer)
-        return Roots(_path(self.home), _path(self.workspace), _path(self.project), layer=layer)
+        return Roots(_path(self.home), _path(self.workspace), _path(self.project))
 
     @property
     def covered_roots(self) -> tuple[Path, ...]:
@@ -138,7 +125,7 @@ class WorkspaceDirectory:
 
     @property
     def manifest(self) -> Path:
-        return self.base / "manifest.jsonl"
+        return self.base / "manifest.json"
 
     @property
     def pending(self) -> Path:
@@ -151,11 +138,6 @@ class WorkspaceDirectory:
     @property
     def output(self) -> Path:
         return self.base / "output"
-
-    @property
-    def process_count(self) -> Path:
-        """How many processes the task has started: their ids are not used twice."""
-        return self.base / "processes"
 
     def upper(self, number: int) -> Path:
         return self.base / "upper" / str(number) / "up"
@@ -176,16 +158,9 @@ class WorkspaceDirectory:
         """Return the directory of a throw-away layer: its upper directories lie over those of this workspace."""
         return WorkspaceDirectory(self.base / "trials" / _directory_name(name))
 
-    def trials(self) -> tuple[WorkspaceDirectory, ...]:
-        """Return the throw-away layers that there are; of a workspace that was just opened a crash left them."""
-        home = self.base / "trials"
-        return tuple(map(WorkspaceDirectory, home.iterdir())) if home.is_dir() else ()
-
-    @property
-    def fork_names(self) -> tuple[str, ...]:
-        """The forks that there are, also those that a crash left."""
-        home = self.base / "forks"
-        return tuple(sorted(unquote(child.name) for child in home.iterdir())) if home.is_dir() else ()
+    def remove_trials(self) -> None:
+        """Delete all throw-away layers: in a workspace that was just opened a crash left them."""
+        remove_tree(self.base / "trials")
 
     def record(self) -> WorkspaceRecord:
         """Read the record. Raises OtherFormat, and SandboxError when it is missing or damaged."""
@@ -231,7 +206,6 @@ class WorkspaceDirectory:
             home=_printable(roots.home),
             workspace=_printable(roots.workspace),
             project=_printable(roots.project),
-            layer=None if roots.layer is None else _printable(roots.layer),
             covered=tuple(map(_printable, covered)),
         )
         self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -385,8 +359,8 @@ class OutdatedWorkspace:
 def make_upper(upper: Path, model: Path) -> None:
     """Make an empty upper directory that looks like the real one: owner, mode and attributes decide who may write.
 
-    An owner that this user may not give, and attributes that the file system cannot hold, are left out; `scan` does
-    not take that for a change. Raises OSError (full disk).
+    An owner that this user may not give, and attributes that the file system cannot hold, are left out. The change
+    set does not take that for a change. Raises OSError (full disk).
     """
     upper.mkdir(mode=0o700, parents=True, exist_ok=True)
     seen = model.stat()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -53,7 +54,7 @@ def _copy(source: WorkspaceDirectory, target: WorkspaceDirectory) -> None:
             target.work(one.number).mkdir(mode=0o700)
     _copy_tree(source.scratch, target.scratch)
     if source.base_file.exists():
-        target.base_file.write_bytes(source.base_file.read_bytes())
+        shutil.copy2(source.base_file, target.base_file)  # its time says when the user's files were looked at
     if source.manifest.exists():
         _copy_manifest(covered, source, target)
     target.write_record(source.record().model_copy(update={"task_id": target.task_id}))
@@ -72,15 +73,15 @@ def _copy_manifest(covered: tuple[Covered, ...], source: WorkspaceDirectory, tar
     """Write the new copies' manifest: paths that the task has not changed have the stamps of the new copies."""
     old, new = Manifest.read(source.manifest), Manifest(target.manifest)
     places = {one.number: (one.place, target.copy(one.number)) for one in covered}
-    for number, path, entry in old.items():
-        was, now = (_state(place, path) for place in places[number])
-        same = was is not None and now is not None and not old.is_changed(number, path, was)
-        new.put(number, path, Entry(entry.source, stamp_of(now)) if same and now is not None else _CHANGED)
+    for key, entry in old.entries.items():
+        was, now = (_state(place, key[1]) for place in places[key[0]])
+        same = was is not None and now is not None and not old.is_changed(key, was)
+        new.entries[key] = Entry(entry.source, stamp_of(now)) if same and now is not None else _CHANGED
     new.save()
 
 
-def _state(place: Path, path: bytes) -> NodeState | None:
+def _state(place: Path, path: str) -> NodeState | None:
     try:
-        return state_of(os.lstat(os.path.join(os.fsencode(place), path)))
+        return state_of(os.lstat(place / path))
     except OSError:  # the task deleted it, or replaced a directory above it
         return None

@@ -21,8 +21,7 @@ class OpenWorkspaces:
     services: Services
 
     def __call__(self, task_id: str, roots: Roots) -> LiveWorkspace:
-        directory = Workspaces(self.services.artoo_home).directory(task_id)
-        return LiveWorkspace(self.services, directory, roots)
+        return LiveWorkspace(self.services, Workspaces(self.services.artoo_home).directory(task_id), roots)
 
 
 def workspaces_in(

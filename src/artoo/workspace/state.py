@@ -1,35 +1,46 @@
-"""One task's workspace on disk as this process holds it: lock, index, base and copies. Everything here blocks.
+"""One task's workspace on disk as this process holds it: lock, tree, bases and copies. Everything here blocks.
 
 `LiveWorkspace` runs it in threads, one call at a time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from artoo.contracts.changes import Change
+from artoo.contracts.changes import Change, Node, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
-from artoo.ports.workspace import Files, SandboxLimits
-from artoo.sandbox.protocols import Backend, Layout
+from artoo.ports.workspace import MIB, Files, SandboxLimits
+from artoo.sandbox.protocols import Backend, Layer, Layout
 from artoo.sandbox.reading.hidden_paths import hidden_paths
 from artoo.sandbox.reading.path_set import PathSet, outermost
-from artoo.workspace.changes.base import BaseBook, user_changes
-from artoo.workspace.changes.describe import describe
+from artoo.workspace.changes.base import Base, BaseBook, after_tick_ns, now_ns, replace_bases, user_changes
+from artoo.workspace.changes.describe import describe, split_caches
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.manifest import Manifest
+from artoo.workspace.changes.manifest import Key, Manifest
 from artoo.workspace.changes.path_class import Places
-from artoo.workspace.changes.pycache import split_caches
-from artoo.workspace.changes.time_window import Moment
-from artoo.workspace.changes.upper_index import Difference, Index, look, read_index
+from artoo.workspace.changes.tree import Difference, Tree, differs, is_deletion, note_bases, opened, read_tree
 from artoo.workspace.copies import Copier, CopyLimits
-from artoo.workspace.directory import PATIENCE_SECONDS, Covered, WorkspaceDirectory, WorkspaceKind, Workspaces
-from artoo.workspace.files.rooted import real_files
+from artoo.workspace.directory import (
+    PATIENCE_SECONDS,
+    Covered,
+    WorkspaceDirectory,
+    WorkspaceKind,
+    Workspaces,
+    make_upper,
+)
+from artoo.workspace.files.beneath import open_parent, write_beneath
+from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, UserFiles, real_files, real_path
+from artoo.workspace.forks import copy_workspace
+from artoo.workspace.fs.stat import NodeState
+
+_MOST_FOLLOWED = 64 * MIB
+"""A larger file that was applied while the task goes on does not follow the user's edits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,79 +60,74 @@ class WorkspaceState:
     def __init__(self, services: Services, directory: WorkspaceDirectory, roots: Roots, *, locks: bool) -> None:
         self.directory = directory
         self.roots = roots
+        self.covered: tuple[Covered, ...] = ()
+        self.held = False
         self._services = services
         self._locks = locks
         self._lock: int | None = None
-        self._covered: tuple[Covered, ...] | None = None
-        self._book: BaseBook | None = None
+        self._book = BaseBook(directory.base_file, 0)
         self._copier: Copier | None = None
         self._places: Places | None = None
-        self._first = Index()
-        self._last = Index()
+        self._first = Tree()
+        self._last = Tree()
         self._reported: dict[str, tuple[int, int]] = {}
-
-    @property
-    def held(self) -> bool:
-        """True if this process works in the workspace."""
-        return self._covered is not None
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is missing in the copies."""
         return () if self._copier is None else self._copier.notes()
 
+    @property
+    def places(self) -> Places:
+        if self._places is None:
+            self._places = Places.of(self.roots, self._services.artoo_home)
+        return self._places
+
     def hold(self) -> None:
         """Take the lock, and make what is not there yet. Idempotent. Raises SandboxError; then nothing is left."""
-        if self._covered is not None:
+        if self.held:
             return
-        fresh = not self.directory.exists
+        fresh = False
         try:
             if self._locks:
                 Workspaces(self._services.artoo_home).require_readable(self.directory.task_id)
                 self._lock = self.directory.lock(PATIENCE_SECONDS)
-                fresh = not self.directory.exists
+            fresh = not self.directory.exists
             self._open(fresh)
+            self.held = True
         except OSError as error:
-            self._undo(fresh)
             raise SandboxError(
                 f"the workspace {self.directory.base} cannot be made: {error.strerror}; free space or check its "
                 "permissions"
             ) from error
-        except BaseException:
-            self._undo(fresh)
-            raise
+        finally:
+            if not self.held:
+                if fresh:
+                    self.directory.remove()
+                self._release()
 
     def _open(self, fresh: bool) -> None:
-        backend = self._services.backend
-        began = _settled_moment()
+        backend, began_ns = self._services.backend, after_tick_ns()
         if fresh:
             self._require_readable_project()
-            if self._lock is not None:
+            if self._locks:
                 self.directory.remove_rest()
             self.directory.make(backend.name, self.roots, self._roots_to_cover())
         record = self.directory.record()
         if (record.kind is WorkspaceKind.OVERLAY) is not backend.has_overlay:
+            kind = "a copy" if record.kind is WorkspaceKind.COPY else "an overlay"
             raise SandboxError(
-                f"the workspace of task {self.directory.task_id} is {_KINDS[record.kind]}, and this machine's "
-                f"sandbox ({backend.name}) cannot continue in it; settle it, or start the request anew"
+                f"the workspace of task {self.directory.task_id} is {kind}, and this machine's sandbox "
+                f"({backend.name}) cannot continue in it; settle it, or start the request anew"
             )
-        for trial in self.directory.trials():
-            trial.remove()  # a crash left it
-        self._book = BaseBook(self.directory.base_file, began)
-        covered = record.covered_roots
+        self.directory.remove_trials()
         if record.kind is WorkspaceKind.COPY:
-            self._copier = self._follow(covered)
-        self._book.load()
-        self._covered = self.directory.covered()
+            self._copier = self._follow(record.covered_roots)
+        self._book = BaseBook(self.directory.base_file, began_ns)
+        self.covered = self.directory.covered()
         first = self.look()
         if self._copier is not None:  # an overlay begins empty
             self._first = first
-
-    def _undo(self, fresh: bool) -> None:
-        self._covered = self._book = self._copier = None
-        if fresh and (self._lock is not None or not self._locks):
-            self.directory.remove()
-        self._release()
 
     def _require_readable_project(self) -> None:
         project = self.roots.project
@@ -141,91 +147,152 @@ class WorkspaceState:
     def _follow(self, roots: Iterable[Path]) -> Copier:
         """Make the copies, or bring them up to the user's files."""
         hidden = PathSet(hidden_paths(self.roots, self._services.artoo_home, self._services.hide))
-        copier = Copier(
-            Manifest.read(self.directory.manifest),
-            lambda path: hidden.cover(os.fsdecode(path)),
-            self._services.copy_limits,
-        )
+        copier = Copier(Manifest.read(self.directory.manifest), hidden.cover, self._services.copy_limits)
         copier.follow(Covered(number, root, self.directory.copy(number)) for number, root in enumerate(roots))
         return copier
 
     def layout(self) -> Layout:
         """Return what a sandbox is made of. Raises SandboxError."""
+        copied = () if self._copier is None else tuple((one.root, one.place) for one in self.covered)
         return Layout(
             task_id=self.directory.task_id,
             roots=self.roots,
             artoo_home=self._services.artoo_home,
             scratch=self.directory.scratch,
             layers=self.directory.layers(),
-            copies=self.copies(),
+            copies=copied,
             hide=self._services.hide,
             limits=self._services.limits,
         )
 
-    def copies(self) -> tuple[tuple[Path, Path], ...]:
-        """Return the real directories with their copies."""
-        return () if self._copier is None else tuple((one.root, one.place) for one in self.covered)
+    def trial_layout(self, trial: WorkspaceDirectory) -> tuple[Layout, tuple[Covered, ...]]:
+        """Lay throw-away upper directories over the workspace's; without an overlay, copy the workspace."""
+        layout = self.layout()
+        if self._copier is not None:
+            copy_workspace(self.directory, trial)
+            covered = tuple(replace(one, place=trial.copy(one.number)) for one in self.covered)
+            copies = tuple((one.root, one.place) for one in covered)
+            return replace(layout, copies=copies, scratch=trial.scratch), covered
+        trial.output.mkdir(mode=0o700, parents=True)
+        layers: list[Layer] = []
+        for one in self.covered:
+            make_upper(trial.upper(one.number), one.place)
+            trial.work(one.number).mkdir(mode=0o700)
+            layers.append(Layer(one.root, trial.upper(one.number), trial.work(one.number), (one.place,)))
+        covered = tuple(replace(one, place=trial.upper(one.number)) for one in self.covered)
+        return replace(layout, layers=tuple(layers), scratch_is_shared=True), covered
 
-    @property
-    def covered(self) -> tuple[Covered, ...]:
-        return self._covered or ()
-
-    @property
-    def places(self) -> Places:
-        if self._places is None:
-            self._places = Places.of(self.roots, self._services.artoo_home)
-        return self._places
-
-    def index(self) -> Index:
-        """Read the index as it is now."""
-        found = read_index(self.covered, self._last)
-        self._last = found
-        return found
-
-    def look(self) -> Index:
-        """Read the index, and record the user's versions of what newly changed. Raises SandboxError (full disk)."""
-        if self._book is None:
-            return Index()
-        manifest = None if self._copier is None else self._copier.manifest
-        self._last = look(self._book, self.covered, manifest, self._last)
+    def tree(self) -> Tree:
+        """Read the tree as it is now."""
+        self._last = read_tree(self.covered, self._last, overlay=self._copier is None)
         return self._last
 
-    def record_before_write(self, paths: Iterable[str]) -> None:
-        """Record the user's versions of printable paths that are about to be written. Raises OSError."""
-        assert self._book is not None
-        self._book.record(paths)
+    def look(self, since: Tree | None = None) -> Tree:
+        """Read the tree, and record the user's versions of what newly changed. Raises SandboxError (full disk).
 
-    def changes_since(self, old: Index | None, files: Files) -> tuple[Change, ...]:
-        """Return what changed since an index was read; None: since the workspace was made."""
-        new = self.look()
-        lower = None if self._copier is not None else real_files()
-        effects = Difference(self.covered, self._first if old is None else old, new, lower).effects()
-        return self.described(effects, files)
+        `since`: read details of what differs from this tree.
+        """
+        read_ns, before, overlay = now_ns(), self._last, self._copier is None
 
-    def described(self, effects: Iterable[Effect], files: Files) -> tuple[Change, ...]:
-        """Return the changes that count."""
-        counted, _ = split_caches(list(effects))
-        return describe(counted, self.places, files)
+        def wanted(key: Key, seen: os.stat_result) -> bool:
+            return since is not None and differs(since.seen.get(key), seen)
 
-    def refresh(self) -> tuple[str, ...]:
-        """Bring copies up to date, and return the printable paths that both sides have newly changed."""
-        assert self._book is not None
+        self._last = read_tree(self.covered, before, wanted, overlay=overlay)
+        manifest = None if self._copier is None else self._copier.manifest
+        try:
+            note_bases(self._book, self.covered, manifest, before, self._last, read_ns)
+        except SandboxError:
+            self._last = before
+            raise
+        return self._last
+
+    def changes_since(self, old: Tree | None, files: Files) -> tuple[Change, ...]:
+        """Return what changed since a tree was read; None: since the workspace was made."""
+        since = self._first if old is None else old
+        with UserFiles() as users:
+            return self._difference(self.covered, since, self.look(since), users, files)
+
+    def tried(self, covered: tuple[Covered, ...], before: Tree, files: LocatedFiles) -> tuple[Change, ...]:
+        """Return what a check changed in its throw-away layer, over the files of the workspace."""
+        overlay = self._copier is None
+        after = read_tree(covered, before, lambda key, seen: differs(before.seen.get(key), seen), overlay=overlay)
+        with UserFiles(files.locate) as lower:
+            return self._difference(covered, before, after, lower, files)
+
+    def _difference(
+        self, covered: tuple[Covered, ...], old: Tree, new: Tree, lower: UserFiles, files: Files
+    ) -> tuple[Change, ...]:
+        overlay = self._copier is None
+        gone = [key for key, was in old.seen.items() if key not in new.seen and not (overlay and is_deletion(was))]
+        try:
+            effects = Difference(covered, old, new, lower if overlay else None, overlay).effects(gone)
+        except OSError as error:
+            raise SandboxError(f"what was changed cannot be read: {error}") from error
+        return describe(split_caches(effects)[0], self.places, files)
+
+    def write(self, files: LocatedFiles, path: Path, content: bytes) -> tuple[Change, ...]:
+        """Write one file, and return the changes. Raises SandboxError, OSError."""
+        real = files.resolve(self.roots.project / path)
+        holding = [one for one in self.covered if _is_below(real, one.root)]
+        if not holding:
+            self._write_private(real, content)
+            return ()
+        root = max((one.root for one in holding), key=lambda one: len(one.parts))
+        inside = [*(above for above in reversed(real.parents) if _is_below(above, root)), real]
+        with UserFiles(files.locate) as reader:
+            before = {one: reader.read(str(one)) for one in inside}
+        if _holds(files, real, before[real], content):  # to write it again would change its times alone
+            return ()
+        touched = [one for one in inside if before[one] is None or one == real]
+        self._book.record(_printable(one) for one in touched)
+        write_beneath(*files.locate(str(real)), content)
+        with UserFiles(files.locate) as reader:
+            effects = [
+                Effect(os.fsencode(root), os.fsencode(one), _printable(one), before[one], reader.read(str(one)))
+                for one in touched
+            ]
+        return describe([one for one in effects if one.after is not None], self.places, files)
+
+    def _write_private(self, real: Path, content: bytes) -> None:
+        """Write to the task's own /tmp, which is not among the changes."""
+        for place in map(Path, PRIVATE):
+            if _is_below(real, place):
+                with opened(self.directory.scratch) as scratch:
+                    write_beneath(scratch, str(real.relative_to(place)), content)
+                return
+        raise SandboxError(
+            f"{_printable(real)} is outside home, workspace and project: nothing may be written there"
+        )
+
+    def refresh(self, files: LocatedFiles) -> tuple[str, ...]:
+        """Bring copies up to date, and return the printable paths that both sides have newly changed.
+
+        `files`: the workspace's. What was applied while the task goes on, and then changed by the user, follows the
+        user.
+        """
         if self._copier is not None:
             self._copier.follow(self.covered)
-        _settled_moment()
+        after_tick_ns()
         self.look()
         found: list[str] = []
-        for path, version in user_changes(self._book.bases.values()):
-            if self._reported.get(path) != version:
-                self._reported[path] = version
-                found.append(path)
+        followed: dict[str, Base | None] = {}
+        for base, state in user_changes(base for base in self._book.bases.values() if base is not None):
+            if base.applied and state is not None and (new := _follow_applied(files, base, state)) is not None:
+                followed[base.path] = new
+                continue
+            version = (0, 0) if state is None else (state.inode, state.ctime_ns)
+            if self._reported.get(base.path) != version:
+                self._reported[base.path] = version
+                found.append(base.path)
+        if followed:
+            replace_bases(self.directory.base_file, followed)
         return tuple(found)
 
     def close(self) -> None:
         """Look a last time, and release the lock."""
         with suppress(SandboxError):  # on a full disk the next look does it, and finds more conflicts
             self.look()
-        self._covered = self._book = self._copier = None
+        self.held = False
         self._release()
 
     def _release(self) -> None:
@@ -234,16 +301,46 @@ class WorkspaceState:
             os.close(lock)
 
 
-_KINDS = {WorkspaceKind.OVERLAY: "an overlay", WorkspaceKind.COPY: "a copy"}
+def _follow_applied(files: LocatedFiles, base: Base, state: NodeState) -> Base | None:
+    """Write the user's new version of an applied file into the workspace, and return it as the new base.
 
-
-def _settled_moment() -> Moment:
-    """Wait until the clock of change times has passed now, and return its time.
-
-    That clock stands still between ticks of up to 4 ms. Otherwise a file that the user wrote just before would seem
-    to be written after.
+    None where the task has changed the file again, or more than its content differs.
     """
-    until = time.time_ns()
-    while (now := Moment.now()).wall_ns < until and until - now.wall_ns < 50_000_000:
-        time.sleep(0.001)
-    return now
+    path = real_path(base.path)
+    with UserFiles(files.locate) as tasks:
+        ours = tasks.read(path)
+        if ours is None or not ours.same_metadata(state) or tasks.digest(path, ours) != base.sha256:
+            return None
+    if state.node is not Node.FILE or state.size > _MOST_FOLLOWED:
+        return None
+    with real_files().open(Path(path)) as file:
+        content = file.read(_MOST_FOLLOWED)
+    with UserFiles() as users:
+        if users.read(path) != state:  # it is being written: the next turn follows
+            return None
+    root, below = files.locate(path)
+    write_beneath(root, below, content)
+    parent, name = open_parent(root, below)
+    try:
+        os.utime(name, ns=(state.mtime_ns, state.mtime_ns), dir_fd=parent, follow_symlinks=False)
+    finally:
+        os.close(parent)
+    return base.model_copy(update={"was": state, "sha256": hashlib.sha256(content).hexdigest()})
+
+
+def _holds(files: LocatedFiles, path: Path, state: NodeState | None, content: bytes) -> bool:
+    """True if exactly this content is in the file already."""
+    if state is None or state.node is not Node.FILE or state.size != len(content):
+        return False
+    with suppress(OSError), files.open(path) as file:
+        return file.read(len(content) + 1) == content
+    return False
+
+
+def _is_below(path: Path, directory: Path) -> bool:
+    """True if a path lies in a directory, and is not the directory itself."""
+    return directory in path.parents
+
+
+def _printable(path: Path) -> str:
+    return printable_path(os.fsencode(path))

@@ -7,12 +7,12 @@ sandbox dies, the next command reports it once, and the one after it starts a ne
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
-import stat
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -22,20 +22,15 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassifiedChange
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import BackendName, Command, Ended, Files, Mark, Process, Trial
-from artoo.sandbox.protocols import Layer, Layout, Sandbox
+from artoo.sandbox.protocols import Sandbox
 from artoo.workspace import git
 from artoo.workspace.changes.change_set import GitPart, GitQuestion, read_change_set, read_changes
-from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.upper_index import Difference, Index, opened, read_index, state_below
-from artoo.workspace.directory import Covered, WorkspaceDirectory, make_upper
-from artoo.workspace.files.copied import CopyFiles
-from artoo.workspace.files.layered import offline_files
-from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, RootedFiles, real_files
-from artoo.workspace.files.write_file import write_beneath
+from artoo.workspace.changes.tree import Tree, read_tree
+from artoo.workspace.directory import WorkspaceDirectory
+from artoo.workspace.files.layered import CopyFiles, offline_files
+from artoo.workspace.files.rooted import LocatedFiles, RootedFiles, real_files
 from artoo.workspace.forks import copy_workspace
 from artoo.workspace.fs.remove_tree import remove_tree
-from artoo.workspace.fs.stat import NodeState
-from artoo.workspace.fs.to_thread import in_thread
 from artoo.workspace.settlement.inside import run_inside
 from artoo.workspace.state import Services, WorkspaceState
 
@@ -43,21 +38,17 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class StatMark:
-    """Implements `ports.workspace.Mark`. `index` None: there was no workspace yet."""
+class TreeMark:
+    """Implements `ports.workspace.Mark`. `tree` None: there was no workspace yet."""
 
-    index: Index | None
+    tree: Tree | None
 
 
 class LiveWorkspace:
     """Implements `ports.workspace.Workspace`. `parent` holds the lock of a fork."""
 
     def __init__(
-        self,
-        services: Services,
-        directory: WorkspaceDirectory,
-        roots: Roots,
-        parent: LiveWorkspace | None = None,
+        self, services: Services, directory: WorkspaceDirectory, roots: Roots, parent: LiveWorkspace | None = None
     ) -> None:
         self._services = services
         self._directory = directory
@@ -112,28 +103,22 @@ class LiveWorkspace:
         lost, self._lost = self._lost, ""
         if lost:
             raise SandboxError(lost)
-        name = self._next_id()
-        process = await sandbox.start(command, name, self._directory.output / name)
+        output = self._next_output()
+        process = await sandbox.start(command, output.name, output)
         self._processes.append(process)
         return process
 
-    def _next_id(self) -> str:
-        """Return an id that no process of this task has had, also before a restart."""
-        if not self._started:
-            with suppress(OSError, ValueError):
-                self._started = int(self._directory.process_count.read_text())
-        self._started += 1
-        return f"p{self._started}"
-
-    def _save_count(self) -> None:
-        """Remember how many processes were started: after a call, because writing takes longer than a start."""
-        if self._started:
-            with suppress(OSError):  # a full disk must not keep a command from making room
-                self._directory.process_count.write_text(str(self._started))
+    def _next_output(self) -> Path:
+        """Return the file for the output of the next process. No other process of this task has had its name."""
+        home = self._directory.output
+        self._started = (self._started or len(os.listdir(home))) + 1
+        output = home / f"p{self._started}"
+        with suppress(OSError):  # a full disk must not keep a command from making room
+            output.touch(mode=0o600)
+        return output
 
     async def run(self, command: Command, seconds: float) -> Ended:
-        process = await self.start(command)
-        return await _to_its_end(process, seconds)
+        return await _to_its_end(await self.start(command), seconds)
 
     async def _living(self) -> Sandbox:
         """Return the sandbox, started or started again if need be."""
@@ -145,20 +130,15 @@ class LiveWorkspace:
                 return sandbox
             if sandbox is not None:
                 await self._bury(sandbox)
-            async with self._looking:
-                await in_thread(self._state.hold)
+            await self._blocking(self._state.hold)
             opened = await self._services.backend.open(self._state.layout())
+            self._hide()
             self._sandbox = opened
-            self._show(opened)
+            if opened.root is not None:
+                self._files = RootedFiles(opened.root)
+            else:
+                self._files = CopyFiles(self._state.covered, self._directory.scratch)
             return opened
-
-    def _show(self, sandbox: Sandbox) -> None:
-        """Read files from now on as the sandbox shows them."""
-        self._hide()
-        if sandbox.root is not None:
-            self._files = RootedFiles(sandbox.root)
-        else:
-            self._files = CopyFiles(self._state.covered, self._directory.scratch)
 
     def _hide(self) -> None:
         files, self._files = self._files, None
@@ -181,22 +161,23 @@ class LiveWorkspace:
         async with self._looking:
             return await in_thread(work)
 
+    async def _resumed(self) -> bool:
+        """Hold a workspace that an earlier process left; False when there is none."""
+        if self._state.held:
+            return True
+        if not self._directory.exists:
+            return False
+        await self._blocking(self._state.hold)
+        return True
+
     async def mark(self) -> Mark:
-        if not self._state.held:
-            if not self._directory.exists:
-                return StatMark(None)
-            await self._blocking(self._state.hold)
-        return StatMark(await self._blocking(self._state.index))
+        return TreeMark(await self._blocking(self._state.tree) if await self._resumed() else None)
 
     async def changes_since(self, mark: Mark) -> tuple[Change, ...]:
-        assert isinstance(mark, StatMark)
+        assert isinstance(mark, TreeMark)
         if not self._state.held:
             return ()
-        return await self._blocking(lambda: self._changes_since(mark.index))
-
-    def _changes_since(self, old: Index | None) -> tuple[Change, ...]:
-        self._save_count()
-        return self._state.changes_since(old, self._located())
+        return await self._blocking(lambda: self._state.changes_since(mark.tree, self._located()))
 
     async def refresh(self) -> tuple[str, ...]:
         if not self._state.held:
@@ -204,123 +185,59 @@ class LiveWorkspace:
         sandbox = self._sandbox
         if sandbox is not None and sandbox.alive:
             await sandbox.refresh()
-        return await self._blocking(self._state.refresh)
+        return await self._blocking(lambda: self._state.refresh(self._located()))
 
     async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
         await self._living()
-        if len(content) > self._services.limits.disk_bytes:
-            raise SandboxError(f"{printable_path(os.fsencode(path))} is larger than the workspace may be")
-        return await self._blocking(lambda: self._write(path, content))
-
-    def _write(self, path: Path, content: bytes) -> tuple[Change, ...]:
-        files = self._located()
-        if not isinstance(files, (RootedFiles, CopyFiles)):  # other files lead to the user's own
-            raise SandboxError("the sandbox of this task ended unexpectedly; nothing was written: try again")
         shown = printable_path(os.fsencode(path))
+        if len(content) > self._services.limits.disk_bytes:
+            raise SandboxError(f"{shown} is larger than the workspace may be")
         try:
-            real = files.resolve(self.roots.project / path)
-            one = self._covering(real)
-            if one is None:
-                self._write_private(real, content)
-                return ()
-            if _holds(files, real, content):
-                return ()
-            new = _missing(files, one, real)
-            self._state.record_before_write(printable_path(os.fsencode(above)) for above in (*new, real))
-            before = {above: _state(files, one, above) for above in (*new, real)}
-            root, below = files.locate(str(real))
-            write_beneath(root, below, content)
-            effects = (_effect(one, above, before[above], _state(files, one, above)) for above in (*new, real))
-            return self._state.described([effect for effect in effects if effect is not None], files)
+            return await self._blocking(lambda: self._state.write(self._writable(), path, content))
         except OSError as error:
             raise SandboxError(f"{shown} cannot be written: {error.strerror}; nothing was changed") from error
 
-    def _covering(self, path: Path) -> Covered | None:
-        holding = [one for one in self._state.covered if path != one.root and path.is_relative_to(one.root)]
-        return max(holding, key=lambda one: len(one.root.parts), default=None)
-
-    def _write_private(self, real: Path, content: bytes) -> None:
-        """Write to the task's own /tmp, which is not among the changes."""
-        for place in PRIVATE:
-            if real.is_relative_to(place) and str(real) != place:
-                with opened(self._directory.scratch) as scratch:
-                    write_beneath(scratch, str(real.relative_to(place)), content)
-                return
-        shown = printable_path(os.fsencode(real))
-        raise SandboxError(f"{shown} is outside home, workspace and project: nothing may be written there")
+    def _writable(self) -> LocatedFiles:
+        files = self._located()
+        if not isinstance(files, (RootedFiles, CopyFiles)):  # other files lead to the user's own
+            raise SandboxError("the sandbox of this task ended unexpectedly; nothing was written: try again")
+        return files
 
     async def try_out(self, command: Command, seconds: float) -> Trial:
         await self._living()
         trial = self._directory.trial(uuid.uuid4().hex)
         try:
-            layout, covered = await in_thread(lambda: self._trial_layout(trial))
-            before = await in_thread(lambda: read_index(covered))
+            layout, covered = await in_thread(lambda: self._state.trial_layout(trial))
+            before = await in_thread(lambda: read_tree(covered, Tree(), overlay=not layout.copies))
             sandbox = await self._services.backend.open(layout)
             try:
-                process = await sandbox.start(command, "trial", trial.output / "trial")
-                ended = await _to_its_end(process, seconds)
+                ended = await _to_its_end(await sandbox.start(command, "trial", trial.output / "trial"), seconds)
             finally:
                 await sandbox.close()
-            return Trial(ended, await in_thread(lambda: self._tried(covered, before)))
+            return Trial(ended, await in_thread(lambda: self._state.tried(covered, before, self._located())))
         except OSError as error:
             raise SandboxError(f"the check cannot be run: {error.strerror}; free space") from error
         finally:
             await in_thread(lambda: remove_tree(trial.base))
 
-    def _trial_layout(self, trial: WorkspaceDirectory) -> tuple[Layout, tuple[Covered, ...]]:
-        """Lay throw-away upper directories over the workspace's; without an overlay, copy the workspace."""
-        layout = self._state.layout()
-        if layout.copies:
-            copy_workspace(self._directory, trial)
-            covered = tuple(replace(one, place=trial.copy(one.number)) for one in self._state.covered)
-            copies = tuple((one.root, one.place) for one in covered)
-            return replace(layout, copies=copies, scratch=trial.scratch), covered
-        trial.output.mkdir(mode=0o700, parents=True)
-        layers: list[Layer] = []
-        for one in self._state.covered:
-            make_upper(trial.upper(one.number), one.place)
-            trial.work(one.number).mkdir(mode=0o700)
-            layers.append(Layer(one.root, trial.upper(one.number), trial.work(one.number), (one.place,)))
-        covered = tuple(replace(one, place=trial.upper(one.number)) for one in self._state.covered)
-        return replace(layout, layers=tuple(layers), scratch_is_shared=True), covered
-
-    def _tried(self, covered: tuple[Covered, ...], before: Index) -> tuple[Change, ...]:
-        files = self._located()
-        lower = None if self._state.copies() else files
-        effects = Difference(covered, before, read_index(covered, before), lower).effects()
-        return self._state.described(effects, files)
-
     async def changes(self) -> tuple[Change, ...]:
-        if not await self._resumed():
-            return ()
-        return await self._blocking(self._changes)
+        return await self._blocking(self._changes) if await self._resumed() else ()
 
     def _changes(self) -> tuple[Change, ...]:
         self._state.look()
         return read_changes(self._directory, self._services.artoo_home, self._located())
 
     async def classes(self) -> tuple[ClassifiedChange, ...]:
-        if not await self._resumed():
-            return ()
-        return await self._blocking(self._classes)
+        return await self._blocking(self._classes) if await self._resumed() else ()
 
     def _classes(self) -> tuple[ClassifiedChange, ...]:
         self._state.look()
-        found = read_change_set(
-            self._directory, self._services.artoo_home, judge_git=self._judge_git, after=self._located()
-        )
-        return found.all_classes
+        home, after = self._services.artoo_home, self._located()
+        return read_change_set(self._directory, home, judge_git=self._judge_git, after=after).all_classes
 
     def _judge_git(self, question: GitQuestion) -> GitPart:
         services = self._services
         return git.judge(question, partial(run_inside, self._directory, services.artoo_home, services.backend))
-
-    async def _resumed(self) -> bool:
-        """Hold a workspace that an earlier process left; False when there is none."""
-        if not self._directory.exists:
-            return False
-        await self._blocking(self._state.hold)
-        return True
 
     async def fork(self, name: str) -> LiveWorkspace:
         await self.discard_fork(name)
@@ -354,11 +271,18 @@ class LiveWorkspace:
                     await sandbox.close()
             finally:
                 if self._state.held:
-                    await self._blocking(self._close_state)
+                    await self._blocking(self._state.close)
 
-    def _close_state(self) -> None:
-        self._save_count()
-        self._state.close()
+
+async def in_thread(work: Callable[[], _T]) -> _T:
+    """Return what blocking `work` returns. A cancelled caller waits for its end, so that nothing goes on unseen."""
+    # No task: a loop that ends cancels every task that it knows, and nobody would own what the thread makes.
+    running = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        raise
 
 
 async def _to_its_end(process: Process, seconds: float) -> Ended:
@@ -369,30 +293,3 @@ async def _to_its_end(process: Process, seconds: float) -> Ended:
     except asyncio.CancelledError:
         await asyncio.shield(process.stop())
         raise
-
-
-def _holds(files: Files, path: Path, content: bytes) -> bool:
-    """True if exactly this content is in the file already: to write it again would change its times alone."""
-    try:
-        seen = files.stat(path)
-        if seen is None or not stat.S_ISREG(seen.mode) or seen.size != len(content):
-            return False
-        with files.open(path) as file:
-            return file.read(len(content) + 1) == content
-    except OSError:
-        return False
-
-
-def _missing(files: LocatedFiles, one: Covered, path: Path) -> tuple[Path, ...]:
-    """Return the directories above a path that are not there, outermost first."""
-    inside = [above for above in path.parents if above != one.root and above.is_relative_to(one.root)]
-    return tuple(above for above in reversed(inside) if files.stat(above) is None)
-
-
-def _state(files: LocatedFiles, one: Covered, path: Path) -> NodeState | None:
-    return state_below(files, one, str(path.relative_to(one.root)))
-
-
-def _effect(one: Covered, path: Path, before: NodeState | None, after: NodeState | None) -> Effect | None:
-    raw = os.fsencode(path)
-    return None if after is None else Effect(os.fsencode(one.root), raw, printable_path(raw), before, after)

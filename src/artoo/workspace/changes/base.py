@@ -1,36 +1,40 @@
 """What the user's files were when a task first changed them: the base against which conflicts are found.
 
 `base.jsonl` has one JSON object a line. A line of a path is the user's version as the task found it; the first line
-of a path counts. `absent` lists paths that were not there; such a path has no base. `looked_ns` says when the
-user's files were last compared: what the user changed after that, in a path that the task had changed by the next
-look, may be the version that the task saw or not (`overtaken`). A last line that a crash cut is ignored.
+of a path counts. `absent` lists paths that were not there. The file's time of modification says when the user's
+files were last compared: what the user changed after that, in a path that the task had changed by the next look,
+may be the version that the task saw or not (`overtaken`). A last line that a crash cut is ignored.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from artoo.contracts.changes import Node, path_bytes
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_whole
 from artoo.workspace.changes.manifest import Entry, stamp_of
-from artoo.workspace.changes.time_window import Moment, TimeWindow
 from artoo.workspace.directory import WorkspaceDirectory
-from artoo.workspace.files.beneath import open_beneath
-from artoo.workspace.files.rooted import locate_real
-from artoo.workspace.fs.stat import PASS_FLAGS, NodeState, digest_file, read_state
+from artoo.workspace.files.layered import offline_files
+from artoo.workspace.files.rooted import UserFiles, real_path
+from artoo.workspace.fs.stat import NodeState
+
+_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
+"""The clock of change times: it stands still between two ticks of up to 4 ms."""
 
 
 class Base(BaseModel):
     """One path of the user's, absolute and printable, as the task found it.
 
-    `sha256` (hex) of a file's content; None for what is no file, or could not be read. `overtaken`: the user
-    changed it while the task did, and nobody knows which version the task saw.
+    `sha256` (hex) of a file's content; None for other things, and for a file that could not be read. `overtaken`:
+    the user changed it while the task did, so nobody knows which version the task saw. `applied`: it is the task's
+    own version, which was applied while the task went on.
     """
 
     model_config = ConfigDict(
@@ -41,165 +45,110 @@ class Base(BaseModel):
     was: NodeState
     sha256: str | None = None
     overtaken: bool = False
+    applied: bool = False
 
 
-class _Look(BaseModel):
-    """What one look noted besides bases."""
+class _Absent(BaseModel):
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
-    model_config = ConfigDict(extra="forbid", defer_build=True)
-
-    looked_ns: int = 0
     absent: tuple[str, ...] = ()
 
 
 class BaseBook:
-    """The bases of one workspace, and the time of the last look. Blocking; used by one thread at a time."""
+    """The bases of one workspace, and the time of the last look. Blocking; used by one thread at a time.
 
-    def __init__(self, file: Path, began: Moment) -> None:
+    `bases`: by printable path; None for a path that was not there.
+    """
+
+    def __init__(self, file: Path, began_ns: int) -> None:
         self._file = file
         self._inode = 0
-        self._looked = began
-        self._absent: set[str] = set()
-        self.bases: dict[str, Base] = {}
+        self._looked_ns = began_ns
+        self.bases: dict[str, Base | None] = {}
 
     def load(self) -> None:
         """Read the file if it was not read yet, or was replaced meanwhile (`rebase`). Raises SandboxError."""
         try:
-            inode = self._file.stat().st_ino
+            seen = self._file.stat()
         except FileNotFoundError:
             return
-        if inode != self._inode:
-            self.bases, look = _read(self._file)
-            self._absent = set(look.absent)
-            if not self._inode and look.looked_ns:  # after a restart
-                self._looked = Moment(look.looked_ns, None)
-            self._inode = inode
+        if seen.st_ino != self._inode:
+            self.bases = _read(self._file)
+            if not self._inode:  # after a restart
+                self._looked_ns = seen.st_mtime_ns
+            self._inode = seen.st_ino
 
-    def look(self, paths: Iterable[tuple[str, Entry | None]], now: Moment | None) -> None:
+    def look(self, paths: Iterable[tuple[str, Entry | None]], now_ns: int | None) -> None:
         """Record the user's version of each path that the task changed, and that was not recorded before.
 
-        `paths` are printable; of copies each comes with its manifest entry: the version that was copied. `now`: the
-        time before the paths were listed; None: the look is not at its end. Raises OSError (full disk); then
-        nothing is recorded.
+        `paths` are printable; of copies each comes with its manifest entry: the version that was copied. `now_ns`:
+        the time before the paths were listed; None: more of them follow. Raises OSError (full disk); then nothing
+        is recorded.
         """
-        self.load()
-        self._record(paths, self._looked.until(Moment.now()), now)
-        self._looked = now or self._looked
+        self._record(paths, self._looked_ns, now_ns or self._looked_ns)
 
     def record(self, paths: Iterable[str]) -> None:
         """Record the user's versions of printable paths that artoo is about to write itself: nothing overtakes it.
 
         Raises OSError (full disk); then nothing is recorded.
         """
-        self.load()
-        self._record(((path, None) for path in paths), TimeWindow(0, 0), None)
+        self._record(((path, None) for path in paths), None, self._looked_ns)
 
-    def _record(self, paths: Iterable[tuple[str, Entry | None]], window: TimeWindow, now: Moment | None) -> None:
-        bases: list[Base] = []
-        absent: list[str] = []
+    def _record(self, paths: Iterable[tuple[str, Entry | None]], since_ns: int | None, looked_ns: int) -> None:
+        self.load()
+        found: dict[str, Base | None] = {}
         with UserFiles() as files:
             for path, copied in paths:
-                if path not in self.bases and path not in self._absent:
-                    base = _base_of(files, path, copied, window)
-                    absent.append(path) if base is None else bases.append(base)
-        told = [base.model_dump_json().encode() for base in bases]
-        if absent or now is not None:
-            told.append(json.dumps({"looked_ns": now.wall_ns if now is not None else 0, "absent": absent}).encode())
-        if told:
-            append_lines(self._file, told)
-        self.bases.update((base.path, base) for base in bases)
-        self._absent.update(absent)
-        self._inode = self._file.stat().st_ino
+                if path not in self.bases:
+                    found[path] = _base_of(files, path, copied, since_ns)
+        append_lines(self._file, _lines(found))
+        os.utime(self._file, ns=(looked_ns, looked_ns))
+        self.bases |= found
+        self._looked_ns, self._inode = looked_ns, self._file.stat().st_ino
 
 
-class UserFiles:
-    """Reads the user's files one after the other, and keeps the last one's directory open for the next."""
-
-    def __init__(self) -> None:
-        self._at: str | None = None
-        self._descriptor = -1
-
-    def read(self, path: str) -> NodeState | None:
-        """Return the state of a printable path; None where nothing is."""
-        name = self._go(path)
-        return None if name is None else read_state(self._descriptor, name)
-
-    def digest(self, path: str, state: NodeState) -> str | None:
-        """Return the sha256 of a file; None for what is none, or cannot be read: then inode and times must do."""
-        name = self._go(path)
-        if name is None or state.node is not Node.FILE:
-            return None
-        try:
-            return digest_file(self._descriptor, name, state.size)
-        except OSError:
-            return None
-
-    def _go(self, path: str) -> str | None:
-        """Open the directory that holds a path; return the path's name, or None if there is no such directory."""
-        above, _, name = os.fsdecode(path_bytes(path)).rpartition("/")
-        if above != self._at:
-            self.close()
-            self._at = above
-            try:
-                self._descriptor = open_beneath(*locate_real(above or "/"), PASS_FLAGS)
-            except OSError:
-                self._descriptor = -1
-        return name if self._descriptor >= 0 else None
-
-    def close(self) -> None:
-        """Close the directory."""
-        descriptor, self._descriptor, self._at = self._descriptor, -1, None
-        if descriptor >= 0:
-            os.close(descriptor)
-
-    def __enter__(self) -> UserFiles:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _base_of(files: UserFiles, path: str, copied: Entry | None, window: TimeWindow) -> Base | None:
-    state = files.read(path)
+def _base_of(files: UserFiles, path: str, copied: Entry | None, since_ns: int | None) -> Base | None:
+    real = real_path(path)
+    state = files.read(real)
     if state is None:
         return None
     if copied is not None:
-        same = copied.source == stamp_of(state)
-        return Base(path=path, was=state, sha256=files.digest(path, state) if same else None, overtaken=not same)
-    overtaken = not state.is_directory and state.ctime_ns in window
-    return Base(path=path, was=state, sha256=files.digest(path, state), overtaken=overtaken)
+        overtaken = copied.source != stamp_of(state)
+    else:
+        overtaken = since_ns is not None and not state.is_directory and state.ctime_ns > since_ns
+    return Base(path=path, was=state, sha256=files.digest(real, state), overtaken=overtaken)
+
+
+def _lines(bases: dict[str, Base | None]) -> list[bytes]:
+    absent = [path for path, base in bases.items() if base is None]
+    lines = [base.model_dump_json().encode() for base in bases.values() if base is not None]
+    return [*lines, json.dumps({"absent": absent}).encode()] if absent else lines
 
 
 def read_base(file: Path) -> dict[str, Base]:
     """Return the bases by path. Raises SandboxError when a line in the middle is damaged."""
-    return _read(file)[0]
+    return {path: base for path, base in _read(file).items() if base is not None}
 
 
-def _read(file: Path) -> tuple[dict[str, Base], _Look]:
+def _read(file: Path) -> dict[str, Base | None]:
     try:
         lines = file.read_bytes().split(b"\n")
     except FileNotFoundError:
-        return {}, _Look()
+        return {}
     except OSError as error:
         raise SandboxError(f"{file} cannot be read: {error.strerror}") from error
-    found: dict[str, Base] = {}
-    looked, absent = 0, list[str]()
+    found: dict[str, Base | None] = {}
     for number, line in enumerate(lines[:-1]):  # a crash cut what comes after the last line end
         try:
             if line.startswith(b'{"path"'):
                 base = Base.model_validate_json(line)
                 found.setdefault(base.path, base)
             else:
-                look = _Look.model_validate_json(line)
-                looked, absent = max(looked, look.looked_ns), [*absent, *look.absent]
+                for path in _Absent.model_validate_json(line).absent:
+                    found.setdefault(path, None)
         except ValidationError as error:
             raise SandboxError(f"{file}, line {number + 1} is damaged: {error}; keep it and report this") from error
-    return found, _Look(looked_ns=looked, absent=tuple(absent))
-
-
-def append_base(file: Path, bases: Iterable[Base]) -> None:
-    """Add bases in one write. Raises OSError (full disk); then nothing was added."""
-    append_lines(file, [base.model_dump_json().encode() for base in bases])
+    return found
 
 
 def append_lines(file: Path, lines: Collection[bytes]) -> None:
@@ -221,24 +170,33 @@ def append_lines(file: Path, lines: Collection[bytes]) -> None:
         os.close(descriptor)
 
 
-def rebase(directory: WorkspaceDirectory, paths: Collection[str]) -> None:
-    """Make the user's files as they are now the base of these printable paths, after they were applied.
+def rebase(directory: WorkspaceDirectory, paths: Iterable[str]) -> None:
+    """Make the applied versions of these printable paths their base.
 
-    The task's version, which may stay in the workspace, is then no change. Raises OSError, SandboxError.
+    The task's version, which may stay in the workspace, is then no change, whatever the user did to the path since.
+    Raises OSError, SandboxError.
     """
-    bases, look = _read(directory.base_file)
-    absent = set(look.absent).difference(paths)
-    with UserFiles() as files:
+    found: dict[str, Base | None] = {}
+    with closing(offline_files(directory)) as left, UserFiles() as users, UserFiles(left.locate) as tasks:
         for path in paths:
-            state = files.read(path)
-            if state is None:
-                bases.pop(path, None)
-                absent.add(path)
-            else:
-                bases[path] = Base(path=path, was=state, sha256=files.digest(path, state))
-    lines = [base.model_dump_json().encode() for base in bases.values()]
-    lines.append(json.dumps({"looked_ns": look.looked_ns, "absent": sorted(absent)}).encode())
-    write_whole(directory.base_file, b"\n".join(lines) + b"\n")
+            version, now = _version(tasks, path), _version(users, path)
+            same = version is not None and now is not None and version.sha256 == now.sha256
+            found[path] = now if same else version
+    replace_bases(directory.base_file, found)
+
+
+def _version(files: UserFiles, path: str) -> Base | None:
+    real = real_path(path)
+    state = files.read(real)
+    return None if state is None else Base(path=path, was=state, sha256=files.digest(real, state), applied=True)
+
+
+def replace_bases(file: Path, new: Mapping[str, Base | None]) -> None:
+    """Write other bases for some printable paths. Raises OSError, SandboxError."""
+    bases = {**_read(file), **new}
+    looked_ns = file.stat().st_mtime_ns if file.exists() else now_ns()
+    write_whole(file, b"".join(line + b"\n" for line in _lines(bases)))
+    os.utime(file, ns=(looked_ns, looked_ns))
 
 
 def same_version(was: NodeState, now: NodeState) -> bool:
@@ -252,18 +210,32 @@ def same_version(was: NodeState, now: NodeState) -> bool:
     )
 
 
-def user_changes(bases: Iterable[Base]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield printable paths of files whose user's version is not the base, with its inode and time of change."""
+def user_changes(bases: Iterable[Base]) -> Iterator[tuple[Base, NodeState | None]]:
+    """Yield files whose user's version is not the base, with that version."""
     with UserFiles() as files:
         for base in bases:
             if base.was.is_directory:
                 continue
-            state = files.read(base.path)
-            if state is None:
-                yield base.path, (0, 0)
-            elif base.overtaken or not (same_version(base.was, state) or _is_equal(files, base, state)):
-                yield base.path, (state.inode, state.ctime_ns)
+            path = real_path(base.path)
+            state = files.read(path)
+            if state is not None and not base.overtaken and same_version(base.was, state):
+                continue
+            equal = state is not None and state.same_metadata(base.was) and not base.overtaken
+            if state is None or not equal or files.digest(path, state) != base.sha256:
+                yield base, state
 
 
-def _is_equal(files: UserFiles, base: Base, state: NodeState) -> bool:
-    return state.same_metadata(base.was) and files.digest(base.path, state) == base.sha256
+def now_ns() -> int:
+    """Return the time by the clock of change times."""
+    return time.clock_gettime_ns(_CLOCK)
+
+
+def after_tick_ns() -> int:
+    """Wait until the clock of change times has passed now, and return its time.
+
+    Otherwise a file that the user wrote just before would seem to be written after.
+    """
+    until = time.time_ns()
+    while (now := now_ns()) < until and until - now < 50_000_000:
+        time.sleep(0.001)
+    return now

@@ -1,6 +1,6 @@
 """Everything that a task changes, read from its workspace: classified, and bound to a digest.
 
-workspace next to the user's files ─► scan ─► three_way ─► git ─► describe ─► risk_table ─► ChangeSet
+workspace next to the user's files ─► tree ─► three_way ─► git ─► describe ─► risk_table ─► ChangeSet
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,24 +18,20 @@ from artoo.contracts.changes import Change, Conflict, Node, PathClass, Trait, di
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.workspace import MIB, Files
-from artoo.workspace.changes.base import Base, BaseBook, read_base
-from artoo.workspace.changes.describe import describe
+from artoo.workspace.changes.base import BaseBook, now_ns
+from artoo.workspace.changes.describe import describe, split_caches
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.manifest import Manifest
-from artoo.workspace.changes.moves import moves
+from artoo.workspace.changes.manifest import Key, Manifest
 from artoo.workspace.changes.path_class import Places
-from artoo.workspace.changes.pycache import split_caches
-from artoo.workspace.changes.risk_table import BOUNDS, classified
-from artoo.workspace.changes.scan import scan
+from artoo.workspace.changes.risk_table import BOUNDS, classified, moves
 from artoo.workspace.changes.silent_rule import SilentRule
 from artoo.workspace.changes.three_way import Compared, compare, with_dependents
-from artoo.workspace.changes.time_window import Moment
-from artoo.workspace.changes.upper_index import Index, look
+from artoo.workspace.changes.tree import Difference, Tree, note_bases, read_tree
 from artoo.workspace.changes.verdict import Verdict
-from artoo.workspace.directory import Covered, WorkspaceDirectory, WorkspaceKind, WorkspaceRecord
+from artoo.workspace.directory import WorkspaceDirectory, WorkspaceKind, WorkspaceRecord
 from artoo.workspace.files.layered import offline_files
-from artoo.workspace.files.rooted import real_files
-from artoo.workspace.fs.stat import NodeState
+from artoo.workspace.files.rooted import UserFiles, real_files
+from artoo.workspace.fs.stat import NodeState, state_of
 
 FLOOD_BYTES = 256 * MIB
 FLOOD_PATHS = 5_000
@@ -137,21 +134,16 @@ def read_change_set(
     `after`: its files if a sandbox lives; None: they are read from the disk (`files.layered`). Raises SandboxError
     when they cannot be read completely.
     """
-    covered = directory.covered()
-    if not covered:
+    if not directory.covered():
         return ChangeSet()
-    try:
-        if after is not None:
-            return _read(directory, covered, artoo_home, judge_git, after)
-        offline = offline_files(directory)
-        try:
-            return _read(directory, covered, artoo_home, judge_git, offline)
-        finally:
-            offline.close()
-    except OSError as error:
-        raise SandboxError(
-            f"the changes of task {directory.task_id} cannot be read: {error}; nothing was applied"
-        ) from error
+    with _readable(directory):
+        compared, counted, left_out = _compared(directory)
+        notes = (f"{len(left_out):,} compiled files and tool caches stay in the workspace",) if left_out else ()
+        if not counted:
+            return ChangeSet(notes=notes)
+        with closing(offline_files(directory)) as offline:
+            found = _judged(directory, compared, counted, artoo_home, judge_git, after or offline)
+    return replace(found, digest=_digest(found), flood=flood_of(found.changes), notes=notes)
 
 
 def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) -> tuple[Change, ...]:
@@ -159,86 +151,88 @@ def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) 
 
     For a report while the task works. Raises SandboxError.
     """
-    record = directory.record()
-    bases = read_base(directory.base_file)
-    manifest = Manifest.read(directory.manifest) if record.kind is WorkspaceKind.COPY else None
-    try:
-        scanned, _ = split_caches(scan(directory.covered(), manifest))
-        compared = compare(scanned, bases)
-    except OSError as error:
-        raise SandboxError(f"the changes of task {directory.task_id} cannot be read: {error}") from error
-    both = frozenset(effect.shown for effect, _ in compared.conflicts if not _is_directory(effect))
-    effects = sorted((*compared.effects, *(effect for effect, _ in compared.conflicts)), key=lambda one: one.path)
+    with _readable(directory):
+        compared, _, _ = _compared(directory)
+    both = frozenset(one.shown for one in compared.conflicts if not (one.makes_directory or one.removes_directory))
+    effects = sorted((*compared.effects, *compared.conflicts), key=lambda one: one.path)
     return tuple(
         one.model_copy(update={"traits": (*one.traits, Trait.CHANGED_MEANWHILE)}) if one.path in both else one
-        for one in describe(effects, Places.of(record.roots, artoo_home), after)
+        for one in describe(effects, Places.of(directory.record().roots, artoo_home), after)
     )
 
 
-def _is_directory(effect: Effect) -> bool:
-    return any(state is not None and state.is_directory for state in (effect.before, effect.after))
+@contextmanager
+def _readable(directory: WorkspaceDirectory) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SandboxError(
+            f"the changes of task {directory.task_id} cannot be read: {error}; nothing was applied"
+        ) from error
 
 
-def _read(
-    directory: WorkspaceDirectory, covered: tuple[Covered, ...], artoo_home: Path, judge_git: JudgeGit, after: Files
+def _compared(directory: WorkspaceDirectory) -> tuple[Compared, list[Effect], list[Effect]]:
+    """Return what differs and counts, all effects that count, and those that stay in the workspace.
+
+    The bases of what a call changed that a crash interrupted are recorded now.
+    """
+    covered, overlay = directory.covered(), directory.record().kind is WorkspaceKind.OVERLAY
+    manifest = None if overlay else Manifest.read(directory.manifest)
+    read_ns = now_ns()
+
+    def counts(key: Key, seen: os.stat_result) -> bool:
+        return manifest is None or manifest.is_changed(key, state_of(seen))
+
+    tree = read_tree(covered, Tree(), counts, overlay=overlay, all_of_it=True)
+    book = BaseBook(directory.base_file, read_ns)
+    note_bases(book, covered, manifest, Tree(), tree, read_ns)
+    gone = () if manifest is None else [key for key in manifest.entries if key not in tree.seen]
+    with UserFiles() as users:
+        effects = Difference(covered, Tree(), tree, users, overlay).effects(gone)
+        if not effects:
+            return Compared(), [], []
+        counted, left_out = split_caches(effects)
+        return compare(counted, book.bases, users), counted, left_out
+
+
+def _judged(
+    directory: WorkspaceDirectory,
+    compared: Compared,
+    counted: list[Effect],
+    artoo_home: Path,
+    judge_git: JudgeGit,
+    after: Files,
 ) -> ChangeSet:
     record = directory.record()
-    places = Places.of(record.roots, artoo_home)
-    manifest = Manifest.read(directory.manifest) if record.kind is WorkspaceKind.COPY else None
-    bases = _bases(directory, covered, manifest)
-    scanned, left_out = split_caches(scan(covered, manifest))
-    compared = compare(scanned, bases)
+    rule = SilentRule(Places.of(record.roots, artoo_home))
     git = judge_git(
         GitQuestion(
             directory=directory,
             record=record,
             effects=compared.effects,
-            conflicting=tuple(effect for effect, _ in compared.conflicts),
+            conflicting=tuple(compared.conflicts),
             before=real_files(),
             after=after,
-            judge_path=partial(_judge_path, places, after),
+            judge_path=partial(_judge_path, rule, after),
         )
     )
-    compared = with_dependents(_without(compared, git.taken), scanned, bases)
-    found = _meant(compared, places, bases, git, after)
-    notes = (f"{len(left_out):,} compiled files and tool caches stay in the workspace",) if left_out else ()
-    return replace(found, digest=_digest(found), flood=flood_of(found.changes), notes=notes)
+    compared = with_dependents(compared.without(git.taken), counted)
+    return _meant(compared, rule, git, after)
 
 
-def _bases(
-    directory: WorkspaceDirectory, covered: tuple[Covered, ...], manifest: Manifest | None
-) -> dict[str, Base]:
-    """Return the bases, also of what a call changed that a crash interrupted."""
-    book = BaseBook(directory.base_file, Moment.now())
-    book.load()
-    look(book, covered, manifest, Index())
-    return book.bases
-
-
-def _without(compared: Compared, taken: frozenset[bytes]) -> Compared:
-    """Remove what git brings over itself."""
-    if not taken:
-        return compared
-    return Compared(
-        tuple(effect for effect in compared.effects if effect.path not in taken),
-        tuple(one for one in compared.conflicts if one[0].path not in taken),
-    )
-
-
-def _meant(compared: Compared, places: Places, bases: Mapping[str, Base], git: GitPart, after: Files) -> ChangeSet:
+def _meant(compared: Compared, rule: SilentRule, git: GitPart, after: Files) -> ChangeSet:
     """Describe and classify. Paths in artoo's own files are conflicts: a task may never change them."""
+    places = rule.places
     described = list(zip(compared.effects, describe(compared.effects, places, after), strict=True))
     kept = [one for one in described if one[1].path_class is not PathClass.ARTOO]
     own = (
         Conflict(path=change.path, reason=_OWN) for _, change in described if change.path_class is PathClass.ARTOO
     )
-    conflicts = (*(conflict for _, conflict in compared.conflicts), *own)
-    changes = tuple(change for _, change in kept)
-    moved = moves(changes, bases)
-    rule = SilentRule(places)
+    effects = tuple(effect for effect, _ in kept)
+    moved = moves(effects)
     return ChangeSet(
-        effects=tuple(effect for effect, _ in kept),
-        changes=changes,
+        effects=effects,
+        changes=tuple(change for _, change in kept),
         classes=tuple(
             classified(
                 change,
@@ -249,24 +243,24 @@ def _meant(compared: Compared, places: Places, bases: Mapping[str, Base], git: G
             )
             for effect, change in kept
         ),
-        conflicts=tuple(sorted(conflicts, key=lambda one: one.path)),
+        conflicts=tuple(sorted((*compared.described(), *own), key=lambda one: one.path)),
         git=git,
     )
 
 
 def _judge_path(
-    places: Places, after: Files, path: bytes, mode: int, existed: bool, target: bytes
+    rule: SilentRule, after: Files, path: bytes, mode: int, existed: bool, target: bytes
 ) -> tuple[ChangeClass, str]:
     """See JudgePath."""
     node = Node.LINK if stat.S_ISLNK(mode) else Node.DIRECTORY if stat.S_ISDIR(mode) else Node.FILE
     new = NodeState(node, stat.S_IMODE(mode) or 0o644, os.geteuid(), os.getegid(), target=target)
     old = new._replace(node=Node.FILE if node is Node.LINK else node) if existed else None
     effect = Effect(b"/", path, printable_path(path), old, new)
-    (change,) = describe((effect,), places, after)
+    (change,) = describe((effect,), rule.places, after)
     found = classified(
         change,
-        within=change.path_class in BOUNDS or places.within_bounds(path),
-        unusual=SilentRule(places).unusual(effect),
+        within=change.path_class in BOUNDS or rule.places.within_bounds(path),
+        unusual=rule.unusual(effect),
     )
     return found.change_class, found.reason
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
-from artoo.contracts.changes import Change, ChangeKind, Node, Trait, printable_path
+from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, printable_path
 from artoo.ports.workspace import Files
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.links import leads_out
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.fs.stat import NodeState
 
@@ -17,20 +17,45 @@ _BOOKKEEPING = re.compile(rb"/\.git/(?!(hooks|config|config\.worktree|info|modul
 """What git writes by itself in a repository: no reader wants a line for each object."""
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
 
+_CACHES = frozenset(
+    b"__pycache__ .eslintcache .hypothesis .import_linter_cache .ipynb_checkpoints .mypy_cache .parcel-cache .pyre"
+    b" .pytest_cache .pytype .ruff_cache .sass-cache .stylelintcache .turbo".split()
+)
+_COMPILED = (b".pyc", b".pyo")
+
+
+def split_caches(effects: Sequence[Effect]) -> tuple[list[Effect], list[Effect]]:
+    """Return the effects that count, and compiled Python and caches of known tools, which stay in the workspace.
+
+    A program that needs such a cache makes it again, and a cache that a task filled is code that nobody reviewed.
+    Only the deletion of a whole cache directory, or of a compiled file by name, is a change like any other.
+    """
+    deleted = {effect.path for effect in effects if effect.after is None}
+    counted: list[Effect] = []
+    left_out: list[Effect] = []
+    for effect in effects:
+        cache = _cache_of(effect)
+        compiled = effect.after is not None and effect.path.endswith(_COMPILED)
+        out = compiled if cache is None else cache not in deleted
+        (left_out if out else counted).append(effect)
+    return counted, left_out
+
+
+def _cache_of(effect: Effect) -> bytes | None:
+    """Return the path of the outermost cache directory that holds an effect."""
+    parts = effect.relative.split(b"/")
+    for number, part in enumerate(parts):
+        if part in _CACHES and (number < len(parts) - 1 or effect.is_directory):
+            return effect.root.rstrip(b"/") + b"/" + b"/".join(parts[: number + 1])
+    return None
+
 
 def describe(effects: Iterable[Effect], places: Places, files: Files) -> tuple[Change, ...]:
     """Return one change for each effect, in the same order. `files`: where links are followed."""
-    listed = list(effects)
-    going = Counter(_identity(effect) for effect in listed if not effect.in_place)
-    return tuple(_change(effect, places, files, going) for effect in listed)
+    return tuple(_change(effect, places, files) for effect in effects)
 
 
-def _identity(effect: Effect) -> tuple[int, int] | None:
-    """Return what identifies the user's file, by whichever of its names."""
-    return None if effect.before is None else (effect.before.device, effect.before.inode)
-
-
-def _change(effect: Effect, places: Places, files: Files, going: Mapping[tuple[int, int] | None, int]) -> Change:
+def _change(effect: Effect, places: Places, files: Files) -> Change:
     before, after = effect.before, effect.after
     here = after or before
     assert here is not None
@@ -43,7 +68,7 @@ def _change(effect: Effect, places: Places, files: Files, going: Mapping[tuple[i
         size_before=before.size if before is not None and before.node is Node.FILE else None,
         size_after=after.size if after is not None and after.node is Node.FILE else None,
         content_sha256=effect.digest,
-        detail=_detail(effect, going[_identity(effect)]),
+        detail="; ".join(_detail(effect)),
         traits=tuple(sorted(_traits(effect, places, files))),
     )
 
@@ -60,7 +85,7 @@ def _kind(effect: Effect) -> ChangeKind:
     return ChangeKind.CREATED if effect.before is None else ChangeKind.OVERWRITTEN
 
 
-def _traits(effect: Effect, places: Places, files: Files) -> Iterable[Trait]:
+def _traits(effect: Effect, places: Places, files: Files) -> Iterator[Trait]:
     before, after = effect.before, effect.after
     if _BOOKKEEPING.search(effect.path):
         yield Trait.GIT_BOOKKEEPING
@@ -74,7 +99,7 @@ def _traits(effect: Effect, places: Places, files: Files) -> Iterable[Trait]:
         yield Trait.PRIVILEGED
     if before is not None and before.node is after.node is Node.FILE and _is_widened(before, after):
         yield Trait.WIDENED
-    if after.node is Node.LINK and leads_out(effect.path, after.target, places, files):
+    if after.node is Node.LINK and _leads_out(effect, after, places, files):
         yield Trait.POINTS_OUTSIDE
 
 
@@ -94,35 +119,41 @@ def _is_widened(before: NodeState, after: NodeState) -> bool:
     return bool(after.mode & ~before.mode) or (before.uid, before.gid) != (after.uid, after.gid)
 
 
-def _detail(effect: Effect, going: int) -> str:
-    """`going`: how many names of the user's file are deleted or replaced."""
+def _leads_out(effect: Effect, link: NodeState, places: Places, files: Files) -> bool:
+    """True if a link leads out of project and output folder, to a sensitive path in them, or in a circle.
+
+    For the reader: any link is asked about.
+    """
+    try:
+        end = files.resolve(Path(os.path.dirname(os.fsdecode(effect.path)), os.fsdecode(link.target)))
+    except OSError:
+        return True
+    return places.classify(os.fsencode(end)) not in (PathClass.PROJECT, PathClass.WORKSPACE)
+
+
+def _detail(effect: Effect) -> Iterator[str]:
     before, after = effect.before, effect.after
-    parts: list[str] = []
     if before is not None and after is not None:
-        parts += _differences(before, after)
+        yield from _differences(before, after)
     for state, words in ((before, "was a link to"), (after, "link to")):
         if state is not None and state.node is Node.LINK:
-            parts.append(f"{words} {printable_path(state.target)}")
+            yield f"{words} {printable_path(state.target)}"
     if after is not None and before is None and after.mode & 0o7000:
-        parts.append(f"mode {after.mode:04o}")
+        yield f"mode {after.mode:04o}"
     if before is not None and before.links > 1 and before.node is Node.FILE:
-        others = before.links - (1 if effect.in_place else going)
-        share = "change with it" if effect.in_place else "keep the old content"
-        parts += [f"has {others} other hard link(s), which {share}"] if others > 0 else []
-    return "; ".join(parts)
+        yield f"has {before.links - 1} other hard link(s){', which change with it' if effect.in_place else ''}"
 
 
-def _differences(before: NodeState, after: NodeState) -> list[str]:
-    parts: list[str] = []
+def _differences(before: NodeState, after: NodeState) -> Iterator[str]:
     if before.node is not after.node:
-        parts.append(f"{before.node} becomes {after.node}")
+        yield f"{before.node} becomes {after.node}"
     if before.mode != after.mode and after.node is not Node.LINK:
-        parts.append(f"mode {before.mode:04o} -> {after.mode:04o}")
+        yield f"mode {before.mode:04o} -> {after.mode:04o}"
     if (before.uid, before.gid) != (after.uid, after.gid):
-        parts.append(f"owner {before.uid}:{before.gid} -> {after.uid}:{after.gid}")
+        yield f"owner {before.uid}:{before.gid} -> {after.uid}:{after.gid}"
     if before.xattrs != after.xattrs:
         names = sorted({name for name, _ in set(before.xattrs) ^ set(after.xattrs)})
-        parts.append(f"attributes {', '.join(names)}")
-    if not parts and before.node is after.node is Node.FILE and before.mtime_ns != after.mtime_ns:
-        parts.append("time" if before.size == after.size else "")
-    return [part for part in parts if part]
+        yield f"attributes {', '.join(names)}"
+    is_file = before.node is after.node is Node.FILE and before.size == after.size
+    if is_file and before.same_metadata(after) and before.mtime_ns != after.mtime_ns:
+        yield "time"

@@ -30,3 +30,22 @@ class Effect(NamedTuple):
     def relative(self) -> bytes:
         """The path below the root; empty for the root itself."""
         return self.path[len(self.root) :].lstrip(b"/")
+
+    @property
+    def is_directory(self) -> bool:
+        """True if there are only directories at the path, before and after."""
+        return all(state is None or state.is_directory for state in (self.before, self.after))
+
+    @property
+    def makes_directory(self) -> bool:
+        """True if the user has no directory at the path, and the task has."""
+        return _is_directory(self.after) and not _is_directory(self.before)
+
+    @property
+    def removes_directory(self) -> bool:
+        """True if the user has a directory at the path, and the task has none."""
+        return _is_directory(self.before) and not _is_directory(self.after)
+
+
+def _is_directory(state: NodeState | None) -> bool:
+    return state is not None and state.is_directory

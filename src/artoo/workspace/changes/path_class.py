@@ -1,20 +1,28 @@
 """Classifies where a path lies: functions over real, absolute byte paths, after one look at the user's links.
 
-What may take effect unasked is decided elsewhere, by a positive rule (`silent_rule`).
+What may take effect unasked is decided elsewhere, by a positive rule (`silent_rule`). A written file may run even
+if its path looks ordinary. A start-up file, a hook or the settings of an editor may be a link into the project, a
+file in a directory of PATH may be the next `git` of the user, and a file among artoo's modules is part of artoo.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from artoo.contracts.changes import PathClass
 from artoo.ports.sandbox import Roots
 from artoo.sandbox.reading.hidden_paths import Closed
-from artoo.sandbox.reading.path_set import PathSet, upwards
+from artoo.sandbox.reading.path_set import PathSet, inside, upwards
 from artoo.workspace.changes.start_names import why_not_ordinary
-from artoo.workspace.changes.start_places import link_targets, program_places
+
+_OF_A_HOME = ("", ".config", ".local", ".local/share", ".ssh", ".gnupg")
+_OF_A_PROJECT = ("", ".git", ".git/hooks", ".git/info")
+_MOST_HOPS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class Places:
         places = cls(home, workspace, project, artoo, Closed.of(roots))
         own = (os.fsdecode(project), os.fsdecode(workspace))
         at_home = os.fsdecode(home)
-        found = {*link_targets(at_home, own), *program_places(at_home, own[0], os.fsdecode(artoo))}
+        found = {*_link_targets(at_home, own), *_program_places(at_home, own[0], os.fsdecode(artoo))}
         # A link to the whole home or project says nothing about what lies there.
         whole = {above for one in (at_home, *own) for above in upwards(one)}
         return replace(places, started=PathSet(found - whole))
@@ -74,8 +82,7 @@ class Places:
     def is_hidden(self, path: bytes) -> bool:
         """True if commands and tools may not read a real absolute path (`sandbox.reading.hidden_paths`)."""
         names = self.hidden.names(os.fsdecode(path))
-        own = any(_below(os.fsencode(one), self.artoo) is not None for one in names)
-        return own or self.hidden.covers(names[0])
+        return any(inside(one, os.fsdecode(self.artoo)) for one in names) or self.hidden.covers(names[0])
 
     def within_bounds(self, path: bytes) -> bool:
         """True if a path lies in project or output folder, whatever its class."""
@@ -83,10 +90,13 @@ class Places:
 
     def below_bounds(self, path: bytes) -> bytes | None:
         """Return the part of a path below project or output folder; None when it is outside of both."""
-        found = self._bounds(path)
-        if found is None:
-            return None
-        return _below(path, self.workspace if found is PathClass.WORKSPACE else self.project)
+        match self._bounds(path):
+            case PathClass.WORKSPACE:
+                return _below(path, self.workspace)
+            case PathClass.PROJECT:
+                return _below(path, self.project)
+            case _:
+                return None
 
     def _bounds(self, path: bytes) -> PathClass | None:
         """Return workspace, project or None.
@@ -110,3 +120,63 @@ def _below(path: bytes, directory: bytes) -> bytes | None:
         return b""
     start = directory.rstrip(b"/") + b"/"
     return path[len(start) :] if path.startswith(start) else None
+
+
+def _link_targets(home: str, own: Iterable[str]) -> Iterator[str]:
+    """Yield what links with names of start-up files lead to, from the home and from project and output folder.
+
+    Only the directories that hold such names are read, and hidden ones in them, not the trees below.
+    """
+    roots = ((home, _OF_A_HOME), *((one, _OF_A_PROJECT) for one in own))
+    for root, inner in roots:
+        known = [f"{root}/{one}".rstrip("/") for one in inner]
+        for place in dict.fromkeys((*known, *(one for above in known for one in _configured(above)))):
+            with suppress(OSError):
+                links = [one.path for one in os.scandir(place) if one.is_symlink() and one.name != ".git"]
+                for link in links:
+                    if why_not_ordinary(os.fsencode(link[len(root) :].strip("/")).split(b"/")):
+                        yield from _targets(link)
+
+
+def _configured(place: str) -> list[str]:
+    """Return hidden subdirectories, and all of a hidden directory, without repositories."""
+    hidden = "/." in place
+    with suppress(OSError):
+        entries = [one for one in os.scandir(place) if one.is_dir(follow_symlinks=False) and one.name != ".git"]
+        return [one.path for one in entries if hidden or one.name.startswith(".")]
+    return []
+
+
+def _targets(link: str) -> Iterator[str]:
+    """Yield every path that means what the link names: the real one at the end, and further links on the way."""
+    for _ in range(_MOST_HOPS):
+        try:
+            target = os.path.join(os.path.dirname(link), os.readlink(link))
+        except OSError:  # no link: this is the end
+            return
+        parent, name = os.path.split(target.rstrip("/"))
+        link = os.path.realpath(target) if name in ("", ".", "..") else os.path.join(os.path.realpath(parent), name)
+        yield link
+
+
+def _program_places(home: str, project: str, artoo_home: str) -> Iterator[str]:
+    """Yield the directories of PATH (relative ones count from the project), where npx looks, and artoo's modules.
+
+    `~/bin` counts even if PATH lacks it now, because the profiles of common distributions add it at the next login.
+    A directory that is missing is named by its first missing step, which could be made a link.
+    """
+    named = [os.path.join(project, one) for one in os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    packages = [f"{above}/node_modules/.bin" for above in upwards(artoo_home) if above != "/"]
+    environment = [sys.prefix] if sys.prefix != sys.base_prefix else []
+    modules = [one for one in sys.path if os.path.isabs(one) and one != _script_directory()]
+    for path in (*named, f"{home}/bin", *packages, *environment, *modules, str(Path(__file__).parents[2])):
+        for one in dict.fromkeys((os.path.normpath(path), os.path.realpath(path))):
+            while not os.path.lexists(one) and not os.path.lexists(os.path.dirname(one)):
+                one = os.path.dirname(one)
+            yield one
+
+
+def _script_directory() -> str | None:
+    """Return where the program lies that uses artoo as a library: often that is the project."""
+    started = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.dirname(os.path.abspath(started)) if started else None

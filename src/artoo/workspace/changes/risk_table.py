@@ -15,8 +15,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
+
 from artoo.contracts.changes import Change, ChangeKind, PathClass, Trait
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
+from artoo.sandbox.reading.path_set import upwards
+from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.verdict import Verdict
 
 Meaning = tuple[ChangeClass, str]
@@ -71,54 +76,48 @@ def _meaning(change: Change, unusual: Verdict | None, moved_to: str | None, says
         return says.change_class, says.reason
     if change.sensitive:
         return ChangeClass.PERSISTENCE, _SENSITIVE[change.path_class]
-    if change.path_class not in BOUNDS:
-        return _outside(change)
-    meaning = _within(change, moved_to)
+    meaning = _by_kind(change, moved_to, outside=change.path_class not in BOUNDS)
     if unusual is not None and unusual.change_class.danger < meaning[0].danger:
         return unusual.change_class, _MOVED if meaning[1] == _MOVED else unusual.reason
     return meaning
 
 
-def _within(change: Change, moved_to: str | None) -> Meaning:
-    """Classify a change of project or output folder, as if its file were ordinary."""
+def _by_kind(change: Change, moved_to: str | None, *, outside: bool) -> Meaning:
+    """Classify a change as if its file were ordinary."""
     match change.kind:
-        case ChangeKind.DELETED if moved_to is not None:
+        case ChangeKind.DELETED if moved_to is not None and not outside:
             return ChangeClass.EDIT, _MOVED
         case ChangeKind.DELETED:
             return ChangeClass.DELETION, "is deleted"
+        case ChangeKind.METADATA:
+            return _metadata(change, outside=outside)
+        case ChangeKind.LINK:
+            return ChangeClass.LINK, _ELSEWHERE if outside else _link(change)
+        case _ if outside:
+            return ChangeClass.ELSEWHERE, _ELSEWHERE
         case ChangeKind.CREATED:
             return ChangeClass.SILENT, ""
-        case ChangeKind.LINK if change.has(Trait.POINTS_OUTSIDE):
-            return ChangeClass.LINK, "a link out of project and workspace"
-        case ChangeKind.LINK if change.before is None:
-            return ChangeClass.LINK, "a new link"
-        case ChangeKind.LINK:
-            return ChangeClass.LINK, "what is there now is replaced by a link"
-        case ChangeKind.METADATA:
-            return _metadata(change, ChangeClass.EDIT, "only its time changes")
         case _:
             return _overwritten(change)
 
 
-def _outside(change: Change) -> Meaning:
-    match change.kind:
-        case ChangeKind.DELETED:
-            return ChangeClass.DELETION, "is deleted"
-        case ChangeKind.METADATA:
-            return _metadata(change, ChangeClass.MODE, f"times change, {_ELSEWHERE}")
-        case ChangeKind.LINK:
-            return ChangeClass.LINK, _ELSEWHERE
-        case _:
-            return ChangeClass.ELSEWHERE, _ELSEWHERE
+def _link(change: Change) -> str:
+    if change.has(Trait.POINTS_OUTSIDE):
+        return "a link out of project and workspace"
+    return "a new link" if change.before is None else "what is there now is replaced by a link"
 
 
-def _metadata(change: Change, times: ChangeClass, reason: str) -> Meaning:
+def _metadata(change: Change, *, outside: bool) -> Meaning:
     """Mode, owner and times belong to all names of a file, and one of them may lie elsewhere."""
     if not change.has(Trait.TIMES_ONLY):
         return ChangeClass.MODE, "mode, owner or attributes change"
     if change.has(Trait.HARD_LINKED):
         return ChangeClass.MODE, "times change under all its hard links"
-    return times, reason
+    return (
+        (ChangeClass.MODE, f"times change, {_ELSEWHERE}")
+        if outside
+        else (ChangeClass.EDIT, "only its time changes")
+    )
 
 
 def _overwritten(change: Change) -> Meaning:
@@ -127,3 +126,41 @@ def _overwritten(change: Change) -> Meaning:
     if change.has(Trait.WIDENED):
         return ChangeClass.MODE, "what is there now is overwritten, and its mode or owner changes"
     return ChangeClass.EDIT, "what is there now is overwritten"
+
+
+def moves(effects: Sequence[Effect]) -> dict[str, str]:
+    """Return where the contents of deleted files and directories are now, by printable path.
+
+    Only a new path counts: where something was overwritten, a file is lost. A directory is moved when everything in
+    it is, and there was something in it. An empty file is moved only to one of the same name, because it equals
+    every empty file. Of equal files each goes to a path of its own while there are any.
+    """
+    arrived: dict[tuple[str, str], list[str]] = {}
+    for effect in effects:
+        if effect.before is None and effect.digest is not None:
+            arrived.setdefault((effect.digest, os.path.basename(effect.shown)), []).append(effect.shown)
+            arrived.setdefault((effect.digest, ""), []).append(effect.shown)
+    found: dict[str, str] = {}
+    gone = [effect for effect in effects if effect.after is None]
+    for effect in gone:
+        if effect.before_digest is None or effect.before is None:
+            continue
+        same_name = arrived.get((effect.before_digest, os.path.basename(effect.shown)))
+        targets = same_name or (arrived.get((effect.before_digest, "")) if effect.before.size else None)
+        if targets:
+            found[effect.shown] = targets.pop(0) if len(targets) > 1 else targets[0]
+    return found | _moved_directories(gone, found)
+
+
+def _moved_directories(gone: Sequence[Effect], moved: Mapping[str, str]) -> dict[str, str]:
+    emptied: dict[str, str] = {}
+    lossy: set[str] = set()
+    for file in (one for one in gone if one.before is not None and not one.before.is_directory):
+        target = moved.get(file.shown)
+        for above in upwards(os.path.dirname(file.shown)):
+            if target is None:
+                lossy.add(above)
+            else:
+                emptied.setdefault(above, os.path.dirname(target))
+    directories = (one.shown for one in gone if one.before is not None and one.before.is_directory)
+    return {path: emptied[path] for path in directories if path in emptied and path not in lossy}

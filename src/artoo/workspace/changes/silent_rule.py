@@ -2,45 +2,52 @@
 
 Ordinary is a regular file, or a new directory, whose path has no hidden name, no character that cannot be seen and
 no name that a tool starts by itself, with no execute bit, access list, extended attribute or second hard link, and
-with this user as its owner. What holds it is a directory: the walk that found the file follows no link.
+with this user as its owner. No program loads it in place of another file or module. What holds it is a directory:
+the walk that found the file follows no link.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
+from glob import escape, glob
 
 from artoo.contracts.changes import Node
 from artoo.contracts.settling import ChangeClass
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.path_class import Places
-from artoo.workspace.changes.shadowing import Shadowing
 from artoo.workspace.changes.start_names import why_not_ordinary
 from artoo.workspace.changes.verdict import Verdict
 from artoo.workspace.fs.stat import NodeState
 
+_MODULES = frozenset({"py", "so", "pyd"})
+_SCRIPTS = frozenset({"js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "json", "node", "wasm"})
+_ENVIRONMENTS = (".venv", "venv", "env")
+_INSTALLED = "lib/python3*/*-packages"
+
 
 @dataclass(slots=True)
 class SilentRule:
-    """The rule over one change set."""
+    """The rule over one change set. The user's directories are looked at once."""
 
     places: Places
-    _shadowing: Shadowing = field(default_factory=Shadowing)
     _given_groups: dict[bytes, int | None] = field(default_factory=dict[bytes, int | None])
+    _named: dict[str, dict[str, set[str]]] = field(default_factory=dict[str, dict[str, set[str]]])
+    _modules: set[str] = field(default_factory=set[str])
 
     def unusual(self, effect: Effect) -> Verdict | None:
         """Return why a path of project or output folder is not ordinary; None if it is, or lies elsewhere."""
         below = self.places.below_bounds(effect.path)
         if below is None:
             return None
-        if below and (reason := why_not_ordinary(below.split(b"/"), is_directory=_is_directory(effect))):
+        if below and (reason := why_not_ordinary(below.split(b"/"), is_directory=effect.is_directory)):
             return Verdict(ChangeClass.PERSISTENCE, reason)
         if effect.after is None or effect.in_place:
             return None
-        if effect.after.node is Node.FILE:
-            shadows = self._shadowing.reason(effect.path, is_new=effect.before is None)
-            if shadows is not None:
-                return Verdict(ChangeClass.PERSISTENCE, shadows)
+        if effect.after.node is Node.FILE and (reason := self._shadows(effect)) is not None:
+            return Verdict(ChangeClass.PERSISTENCE, reason)
         reason = self._metadata(effect, effect.after)
         return None if reason is None else Verdict(ChangeClass.MODE, reason)
 
@@ -72,6 +79,65 @@ class SilentRule:
                 self._given_groups[directory] = self._given_group(directory)
         return self._given_groups[directory]
 
+    def _shadows(self, effect: Effect) -> str | None:
+        """Return why a file may be loaded in place of another that stays, or of an installed module; None if not.
 
-def _is_directory(effect: Effect) -> bool:
-    return all(state is None or state.is_directory for state in (effect.before, effect.after))
+        Each language, and each bundler of JavaScript, has an order of its own in which it tries `x.py`, `x.so` and
+        `x/`, or `x`, `x.ts`, `x.json` and `x/index.js`. Any such neighbour counts, whichever comes first.
+        """
+        directory, name = os.path.split(os.fsdecode(effect.path))
+        stem, kinds = _kind_of(name)
+        is_new = effect.before is None
+        if kinds is None:
+            return None
+        if kinds is _MODULES:
+            if stem == "__init__":
+                if is_new and self._holds(directory, kinds):
+                    return "Python runs it before the modules beside it"
+                directory, stem = os.path.split(directory)
+            if self._is_module(stem) and not os.path.isfile(f"{directory}/__init__.py"):
+                return "Python imports it in place of an installed module of this name"
+        for other in sorted(self._names(directory).get(stem, ())) if is_new else ():
+            is_kind = "." in other and _kind_of(other)[1] is kinds
+            if is_kind or (other != name and self._holds(f"{directory}/{other}", kinds)):
+                return f"programs may load it in place of {other}"
+        return None
+
+    def _holds(self, directory: str, kinds: frozenset[str]) -> bool:
+        """True if the user's directory can be loaded as a package: it has modules, or a script named index."""
+        names = self._names(directory)
+        found = names.values() if kinds is _MODULES else [names.get("index", set[str]())]
+        return any(_kind_of(one)[1] is kinds for group in found for one in group)
+
+    def _names(self, directory: str) -> dict[str, set[str]]:
+        """Return the names in a directory of the user's, by what a program calls them."""
+        if directory not in self._named:
+            found: dict[str, set[str]] = {}
+            with suppress(OSError):  # there is none
+                for name in os.listdir(directory):
+                    found.setdefault(_kind_of(name)[0], set()).add(name)
+            self._named[directory] = found
+        return self._named[directory]
+
+    def _is_module(self, name: str) -> bool:
+        """True for Python's own modules, and those installed for the user, the system or the project."""
+        if not self._modules:
+            project, home = os.fsdecode(self.places.project), os.fsdecode(self.places.home)
+            bases = [f"{project}/{one}" for one in _ENVIRONMENTS]
+            bases += ["/usr", "/usr/local", f"{home}/.local", os.environ.get("VIRTUAL_ENV") or f"{project}/.venv"]
+            packages = (one for base in bases for one in glob(f"{escape(base)}/{_INSTALLED}"))
+            self._modules = set(sys.stdlib_module_names).union(*map(self._names, packages))
+        return name in self._modules or name.startswith("_sysconfigdata")
+
+
+def _kind_of(name: str) -> tuple[str, frozenset[str] | None]:
+    """Return what a program calls a file, and with which endings it may look for it; None: it is not loaded.
+
+    `x.abi3.so` is a library of the name x, and a file without an ending may be a script.
+    """
+    stem, dot, ending = name.rpartition(".")
+    if ending in _MODULES:
+        return name.partition(".")[0], _MODULES
+    if ending in _SCRIPTS or not dot:
+        return stem or name, _SCRIPTS
+    return name, None

@@ -12,17 +12,19 @@
 
 The base is what the task found when it first changed a path; a path without one was not there. Contents are
 compared by their sha256: a clock may be set, and its ticks are long. Only a file with the base's inode, size and
-both of its times is not read again (`base.unchanged_since`).
+both of its times is not read again (`base.same_version`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from artoo.contracts.changes import Conflict, Node
-from artoo.workspace.changes.base import Base, UserFiles, same_version
+from artoo.sandbox.reading.path_set import upwards
+from artoo.workspace.changes.base import Base, same_version
 from artoo.workspace.changes.effect import Effect
+from artoo.workspace.files.rooted import UserFiles, real_path
 from artoo.workspace.fs.stat import NodeState
 
 _APPEARED = "it appeared since the task began"
@@ -34,103 +36,75 @@ _HOMELESS = "the directory that it belongs in is not there"
 _HOLDS = "it holds a path that is in conflict"
 _CHANGED_METADATA = "its mode, owner or attributes were changed since the task began"
 
-Clashes = tuple[tuple[Effect, Conflict], ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What can be applied, in path order, and what conflicts."""
+    """What can be applied, in path order, and why other effects conflict."""
 
     effects: tuple[Effect, ...] = ()
-    conflicts: Clashes = ()
+    conflicts: Mapping[Effect, str] = field(default_factory=dict[Effect, str])
+
+    def described(self) -> list[Conflict]:
+        """Return the conflicts for the user."""
+        return [Conflict(path=effect.shown, reason=reason) for effect, reason in self.conflicts.items()]
+
+    def without(self, taken: Collection[bytes]) -> Compared:
+        """Return it without these paths."""
+        conflicts = {effect: reason for effect, reason in self.conflicts.items() if effect.path not in taken}
+        return Compared(tuple(one for one in self.effects if one.path not in taken), conflicts)
 
 
-def compare(effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
-    """Compare path by path. Reads the user's files where neither metadata nor the effect decides. Blocking.
+def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: UserFiles) -> Compared:
+    """Compare path by path. Reads the user's `files` where metadata do not decide. Blocking.
 
     What changes after a file was read is found by the commit, which compares states.
     """
     kept: list[Effect] = []
-    conflicts: list[tuple[Effect, Conflict]] = []
+    conflicts: dict[Effect, str] = {}
     going = set[bytes]()
     for effect in effects:
         base = bases.get(effect.shown)
-        if effect.after is None or _removes_directory(effect):
+        if effect.after is None or effect.removes_directory:
             going.add(effect.path)
         homeless = effect.path.rpartition(b"/")[0] in going
         if _unchanged_by_task(effect, base, homeless):
             continue
-        reason = _conflict(effect, base)
-        if reason is None:
-            kept.append(_bound_to(effect, base))
+        reason = _conflict(effect, base, files)
+        if reason is None:  # an approval is for replacing exactly this content
+            digest = None if base is None or effect.before is None else base.sha256
+            kept.append(effect._replace(before_digest=digest))
         elif not (_already_done(effect) or _only_times(effect, base)):
-            conflicts.append((effect, Conflict(path=effect.shown, reason=reason)))
-    return Compared(tuple(kept), tuple(conflicts))
+            conflicts[effect] = reason
+    return Compared(tuple(kept), conflicts)
 
 
-def with_dependents(found: Compared, all_effects: Iterable[Effect], bases: Mapping[str, Base]) -> Compared:
+def with_dependents(found: Compared, all_effects: Iterable[Effect]) -> Compared:
     """Add conflicts for everything that cannot be applied without a path in conflict; the rest can be applied."""
-    missing = _missing_directories(all_effects)
-    if not found.conflicts and not missing:
-        return found
-    while (more := _one_step(found, bases, missing)) != found:
-        found = more
+    made = {effect.path for effect in all_effects if effect.makes_directory}
+    while more := _stuck(found, made):
+        kept = tuple(effect for effect in found.effects if effect not in more)
+        found = replace(found, effects=kept, conflicts={**found.conflicts, **more})
     return found
 
 
-def _one_step(found: Compared, bases: Mapping[str, Base], missing: frozenset[bytes]) -> Compared:
-    absent = missing - {effect.path for effect in found.effects}
-    stuck = _stuck(found)
-    holding = {above for effect, _ in found.conflicts for above in _above(effect.path)}
-    kept: list[Effect] = []
-    conflicts = list(found.conflicts)
+def _stuck(found: Compared, made: set[bytes]) -> dict[Effect, str]:
+    """Return effects that need what is in conflict. `made`: directories that the user has not."""
+    absent = made - {effect.path for effect in found.effects}
+    if not found.conflicts and not absent:
+        return {}
+    # Contents that arrive only at paths in conflict: removing them elsewhere would lose them.
+    arriving = {one.digest for one in found.conflicts if one.after is not None and one.after.size}
+    arriving -= {None, *(one.digest for one in found.effects)}
+    holding = {above for one in found.conflicts for above in upwards(real_path(one.shown))}
+    more: dict[Effect, str] = {}
     for effect in found.effects:
-        reason = None
         if effect.after is not None and effect.path.rpartition(b"/")[0] in absent:
-            reason = _HOMELESS
-        elif effect.after is None and (base := bases.get(effect.shown)) is not None and base.sha256 in stuck:
-            reason = _MOVED
-        elif effect.path in holding and _removes_directory(effect):
-            reason = _HOLDS
-        if reason is None:
-            kept.append(effect)
-        else:
-            conflicts.append((effect, Conflict(path=effect.shown, reason=reason)))
-    return Compared(tuple(kept), tuple(conflicts))
-
-
-def _stuck(found: Compared) -> set[str]:
-    """Return contents that arrive only at paths in conflict: removing them elsewhere would lose them."""
-    arriving = {effect.digest for effect, _ in found.conflicts if effect.after is not None and effect.after.size}
-    arriving.difference_update(effect.digest for effect in found.effects)
-    return {digest for digest in arriving if digest is not None}
-
-
-def _missing_directories(effects: Iterable[Effect]) -> frozenset[bytes]:
-    """Return directories of the workspace of which the user has none."""
-    return frozenset(
-        effect.path
-        for effect in effects
-        if effect.after is not None
-        and effect.after.is_directory
-        and (effect.before is None or not effect.before.is_directory)
-    )
-
-
-def _removes_directory(effect: Effect) -> bool:
-    before, after = effect.before, effect.after
-    return before is not None and before.is_directory and (after is None or not after.is_directory)
-
-
-def _above(path: bytes) -> Iterator[bytes]:
-    while path := path.rpartition(b"/")[0]:
-        yield path
-
-
-def _bound_to(effect: Effect, base: Base | None) -> Effect:
-    """Return the effect with the sha256 of what it replaces: an approval is for replacing exactly that."""
-    digest = None if base is None or effect.before is None else base.sha256
-    return effect._replace(before_digest=digest)
+            more[effect] = _HOMELESS
+        elif effect.after is None and effect.before_digest in arriving:
+            more[effect] = _MOVED
+        elif effect.removes_directory and real_path(effect.shown) in holding:
+            more[effect] = _HOLDS
+    return more
 
 
 def _unchanged_by_task(effect: Effect, base: Base | None, homeless: bool) -> bool:
@@ -141,21 +115,19 @@ def _unchanged_by_task(effect: Effect, base: Base | None, homeless: bool) -> boo
         if wanted is None or real is None:
             return wanted is real or (wanted is None and not homeless)
         return effect.in_place or (wanted.is_directory and real.is_directory)
-    if wanted is None or not wanted.same_metadata(base.was) or wanted.node is not base.was.node:
-        return False
-    if wanted.node is Node.FILE:
-        return effect.digest == base.sha256 and wanted.mtime_ns == base.was.mtime_ns
-    return wanted.is_directory or (_same_thing(wanted, base.was) and wanted.mtime_ns == base.was.mtime_ns)
+    return _only_times(effect, base) and (
+        wanted is not None and (wanted.is_directory or wanted.mtime_ns == base.was.mtime_ns)
+    )
 
 
 def _only_times(effect: Effect, base: Base | None) -> bool:
-    """True if the task changed only times: then the user's version stays, and there is nothing to choose."""
+    """True if the task changed at most times: then the user's version stays, and there is nothing to choose."""
     wanted = effect.after
     if base is None or wanted is None or wanted.node is not base.was.node or not wanted.same_metadata(base.was):
         return False
     if wanted.node is Node.FILE:
         return base.sha256 is not None and effect.digest == base.sha256
-    return not wanted.is_directory and _same_thing(wanted, base.was)
+    return wanted.is_directory or _same_thing(wanted, base.was)
 
 
 def _already_done(effect: Effect) -> bool:
@@ -168,7 +140,7 @@ def _already_done(effect: Effect) -> bool:
     )
 
 
-def _conflict(effect: Effect, base: Base | None) -> str | None:
+def _conflict(effect: Effect, base: Base | None, files: UserFiles) -> str | None:
     real = effect.before
     if base is None:
         return None if real is None else _APPEARED
@@ -180,18 +152,17 @@ def _conflict(effect: Effect, base: Base | None) -> str | None:
         return _CHANGED_METADATA
     if base.overtaken:
         return _OVERTAKEN
-    return None if real.is_directory or _same_content(effect, real, base) else _CHANGED
+    return None if real.is_directory or _same_content(effect, real, base, files) else _CHANGED
 
 
-def _same_content(effect: Effect, real: NodeState, base: Base) -> bool:
+def _same_content(effect: Effect, real: NodeState, base: Base, files: UserFiles) -> bool:
     if real.node is not Node.FILE:
         return _same_thing(real, base.was)
     if same_version(base.was, real):
         return True
     if base.sha256 is None or real.size != base.was.size:  # None: it can be read neither then nor now
         return False
-    with UserFiles() as files:
-        return (effect.before_digest or files.digest(effect.shown, real)) == base.sha256
+    return files.digest(real_path(effect.shown), real) == base.sha256
 
 
 def _same_thing(state: NodeState, was: NodeState) -> bool:

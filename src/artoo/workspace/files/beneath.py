@@ -1,9 +1,9 @@
-"""Opens paths below a directory descriptor so that nothing outside of it can be reached.
+"""Opens and writes paths below a directory descriptor so that nothing outside of it can be reached.
 
 On Linux `openat2` does it in one call: the descriptor is the root of the path (`RESOLVE_IN_ROOT`), and neither a
 link nor a magic link of /proc is followed. Elsewhere, and on kernels before 5.6, the path is walked one step at a
 time with O_NOFOLLOW. Both refuse a link in the path, so a process that swaps a directory for a link while artoo
-reads gets an error, and never a file outside.
+works gets an error, and never a file outside.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import errno
 import os
 import stat
 import sys
+import uuid
+from contextlib import suppress
 from functools import cache
 
-from artoo.workspace.fs.stat import PASS_FLAGS, digest_file
-
-O_PATH = getattr(os, "O_PATH", 0)
-"""0 where there is none (macOS): then a link cannot be opened, only looked at from its directory."""
+from artoo.contracts.changes import printable_path
+from artoo.contracts.errors import SandboxError
+from artoo.workspace.fs.stat import FILE_FLAGS, O_PATH, PASS_FLAGS, read_xattrs
 
 _OPENAT2 = 437
 """The number of the system call, equal on every architecture of Linux."""
@@ -28,21 +29,18 @@ _MISSING = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
 """What a kernel without the call, or a container that filters unknown calls, answers to a harmless one."""
 _RETRY = (errno.EAGAIN, errno.EINTR)
 """EAGAIN: something was renamed while the kernel walked the path."""
+_NEW_MODE, _NEW_DIRECTORY_MODE = 0o666, 0o777
+"""As programs make them: the umask takes the rest."""
 
 
 class _How(ctypes.Structure):
     _fields_ = [("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64)]
 
 
-def open_beneath(root: int, path: str, flags: int, mode: int = 0) -> int:
-    """Open `path` (relative to the root, or absolute in it). Raises OSError; ELOOP for a link in the path.
-
-    With `O_PATH | O_NOFOLLOW` a link at the end is opened itself.
-    """
+def open_beneath(root: int, path: str, flags: int) -> int:
+    """Open `path` (relative to the root, or absolute in it). Raises OSError; ELOOP for a link in the path."""
     relative = path.strip("/") or "."
-    if not _has_openat2():
-        return _walk(root, relative, flags, mode)
-    return _openat2(root, relative, flags, mode)
+    return _openat2(root, relative, flags) if _has_openat2() else _walk(root, relative, flags)
 
 
 def open_parent(root: int, path: str) -> tuple[int, str]:
@@ -53,12 +51,6 @@ def open_parent(root: int, path: str) -> tuple[int, str]:
 
 def stat_beneath(root: int, path: str) -> os.stat_result:
     """Return what is at `path`, a link at the end not followed. Raises OSError."""
-    if O_PATH and _has_openat2():
-        descriptor = _openat2(root, path.strip("/") or ".", O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, 0)
-        try:
-            return os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
     parent, name = open_parent(root, path)
     try:
         return os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -75,50 +67,100 @@ def readlink_beneath(root: int, path: str) -> str:
         os.close(parent)
 
 
-def digest_beneath(root: int, path: str, size: int) -> str:
-    """Return the sha256 (hex) of the regular file at `path`, of about `size` bytes. Raises OSError."""
-    parent, name = open_parent(root, path)
-    try:
-        return digest_file(parent, name, size)
-    finally:
-        os.close(parent)
-
-
 def open_file_beneath(root: int, path: str) -> int:
     """Open the regular file at `path` for reading. Raises OSError; EINVAL for what is no regular file.
 
     A pipe or a device is not opened: that alone may have effects.
     """
-    seen = stat_beneath(root, path)
-    if not stat.S_ISREG(seen.st_mode):
-        raise OSError(errno.EISDIR if stat.S_ISDIR(seen.st_mode) else errno.EINVAL, "not a regular file", path)
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    descriptor = open_beneath(root, path, flags)
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):  # it may have been replaced meanwhile
-        return descriptor
-    os.close(descriptor)
-    raise OSError(errno.EINVAL, "not a regular file", path)
+    mode = stat_beneath(root, path).st_mode
+    if stat.S_ISREG(mode):
+        descriptor = open_beneath(root, path, FILE_FLAGS)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):  # it may have been replaced meanwhile
+            return descriptor
+        os.close(descriptor)
+    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "not a regular file", path)
 
 
-def _walk(root: int, relative: str, flags: int, mode: int) -> int:
-    *above, name = relative.split("/")
+def write_beneath(root: int, path: str, content: bytes) -> None:
+    """Write the file at a resolved path, whole or not at all, and make the directories above it as needed.
+
+    The new content gets a temporary name in the same directory and then the file's name; mode, owner and attributes
+    stay. Blocking. Raises SandboxError when the path cannot hold a file, OSError (full disk, no permission).
+    """
+    parts = path.strip("/").split("/")
+    shown = printable_path(os.fsencode(f"/{path.strip('/')}"))
+    for end in range(1, len(parts)):
+        try:
+            _make_directory(root, "/".join(parts[:end]))
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            raise SandboxError(f"{shown} cannot be written: {parts[end - 1]} is not a directory") from error
+    parent, name = open_parent(root, path)
+    try:
+        _replace(parent, name, shown, content)
+    finally:
+        os.close(parent)
+
+
+def _make_directory(root: int, path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.close(open_beneath(root, path, PASS_FLAGS))
+        return
+    parent, name = open_parent(root, path)
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(name, _NEW_DIRECTORY_MODE, dir_fd=parent)
+    finally:
+        os.close(parent)
+
+
+def _replace(parent: int, name: str, shown: str, content: bytes) -> None:
+    try:
+        old = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        old = None
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        raise SandboxError(f"{shown} is not a regular file: choose another path")
+    temporary = f".artoo-new-{uuid.uuid4().hex}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, _NEW_MODE if old is None else 0o600, dir_fd=parent)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            if old is not None:
+                _dress(parent, name, descriptor, old)
+        os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=parent)
+        raise
+
+
+def _dress(parent: int, name: str, descriptor: int, old: os.stat_result) -> None:
+    """Give the new file the old one's owner, attributes and mode."""
+    with suppress(PermissionError):  # another user's file that this user may replace
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    for key, value in read_xattrs(parent, name):
+        with suppress(OSError):
+            os.setxattr(f"/proc/self/fd/{descriptor}", key, value)
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))  # last: the others may change it
+
+
+def _walk(root: int, relative: str, flags: int) -> int:
     here = os.dup(root)
     try:
+        *above, name = relative.split("/") if relative != "." else ("",)
+        if ".." in (*above, name):
+            raise OSError(errno.EINVAL, "the path is not resolved", relative)
         for part in above:
-            _require_name(part, relative)
-            inner = os.open(part, PASS_FLAGS, dir_fd=here)
+            inner = os.open(part or ".", PASS_FLAGS, dir_fd=here)
             os.close(here)
             here = inner
-        if relative != ".":
-            _require_name(name, relative)
-        return os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=here)
+        return os.open(name or ".", flags | os.O_NOFOLLOW, dir_fd=here)
     finally:
         os.close(here)
-
-
-def _require_name(part: str, path: str) -> None:
-    if part in ("", ".", ".."):
-        raise OSError(errno.EINVAL, "the path is not resolved", path)
 
 
 @cache
@@ -126,7 +168,7 @@ def _has_openat2() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        os.close(_openat2(-100, "/", O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, 0, _NO_MAGICLINKS))
+        os.close(_openat2(-100, "/", O_PATH | os.O_DIRECTORY, _NO_MAGICLINKS))
     except OSError as error:
         if error.errno in _MISSING:
             return False
@@ -139,8 +181,8 @@ def _library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _openat2(root: int, path: str, flags: int, mode: int, resolve: int = _RESOLVE) -> int:
-    how = _How(flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, resolve)
+def _openat2(root: int, path: str, flags: int, resolve: int = _RESOLVE) -> int:
+    how = _How(flags | os.O_CLOEXEC, 0, resolve)
     raw = os.fsencode(path)
     if b"\0" in raw:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)

@@ -1,75 +1,98 @@
-"""Files of an overlay workspace while no sandbox lives: upper directories over the real ones, read without a mount.
+"""Files of a workspace outside of a sandbox's root: upper directories over the real ones, and plain copies.
 
-A review may come days after the task. Only settlement reads so, when no process of the task runs.
+A review may come days after the task, and then no overlay is mounted. Only settlement, and a task before its first
+command, read upper directories so; no process of the task runs. Copies are always read so.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import stat
 from pathlib import Path
 
+from artoo.sandbox.reading.path_set import inside
 from artoo.workspace.directory import Covered, WorkspaceDirectory, WorkspaceKind
 from artoo.workspace.files.beneath import open_beneath
-from artoo.workspace.files.copied import CopyFiles
-from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, locate_real, real_files
-from artoo.workspace.fs.stat import PASS_FLAGS, glance, is_opaque, is_whiteout
+from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, locate_real, names_at, real_files
+from artoo.workspace.fs.stat import DIRECTORY_FLAGS, PASS_FLAGS, glance, is_opaque, is_whiteout
+
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
-class LayeredFiles(LocatedFiles):
-    """The files as commands saw them: a whiteout hides a name, an opaque directory everything of the real one."""
+class _CoveringFiles(LocatedFiles):
+    """The user's files with covered directories read elsewhere, and the workspace's own /tmp."""
 
     def __init__(self, covered: tuple[Covered, ...], scratch: Path) -> None:
         deepest_first = sorted(covered, key=lambda one: len(one.root.parts), reverse=True)
-        self._uppers = [(str(one.root), os.open(one.place, PASS_FLAGS)) for one in deepest_first]
-        self._scratch = os.open(scratch, PASS_FLAGS) if scratch.is_dir() else None
+        self._places = [(str(one.root), str(one.place), os.open(one.place, PASS_FLAGS)) for one in deepest_first]
+        self._scratch = os.open(scratch, PASS_FLAGS) if scratch.is_dir() else -1
+
+    def close(self) -> None:
+        """Close the descriptors. To be called once."""
+        for descriptor in (*(one for _, _, one in self._places), self._scratch):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+
+class CopyFiles(_CoveringFiles):
+    """The files with copies in the place of covered directories; a copy's own path means the same file.
+
+    Commands see a copy under the copy's path, so a link that they make may name that path. Their /tmp is the
+    workspace's own, but for what is in the machine's /tmp and not in it.
+    """
 
     def locate(self, path: str) -> tuple[int, str]:
         """See LocatedFiles."""
-        for root, upper in self._uppers:
-            if _inside(path, root):
+        for root, place, descriptor in self._places:
+            for start in (root, place):
+                if inside(path, start):
+                    return descriptor, path[len(start) :]
+        for private in PRIVATE:
+            if inside(path, private) and path != private:
+                below = path[len(private) + 1 :]
+                name = below.partition("/")[0]
+                if glance(self._scratch, name) is not None or not os.path.lexists(f"{private}/{name}"):
+                    return self._scratch, below
+        return locate_real(path)
+
+    def resolve(self, path: Path) -> Path:
+        """See Files. The result names real directories, never a copy."""
+        text = str(super().resolve(path))
+        for root, place, _ in self._places:
+            if inside(text, place):
+                return Path(root + text[len(place) :])
+        return Path(text)
+
+
+class LayeredFiles(_CoveringFiles):
+    """The files as commands saw them: a whiteout hides a name, an opaque directory everything of the real one."""
+
+    def locate(self, path: str) -> tuple[int, str]:
+        """See LocatedFiles."""
+        for root, _, upper in self._places:
+            if inside(path, root):
                 below = path[len(root) :].strip("/")
                 in_upper, hidden = _look(upper, below)
-                if in_upper:
-                    return upper, below
-                if hidden:
+                if hidden and not in_upper:
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-                return locate_real(path)
-        for private in PRIVATE if self._scratch is not None else ():
-            if _inside(path, private):
-                assert self._scratch is not None
+                return (upper, below) if in_upper else locate_real(path)
+        for private in PRIVATE if self._scratch >= 0 else ():
+            if inside(path, private):
                 return self._scratch, path[len(private) :]
         return locate_real(path)
 
     def _names(self, directory: str) -> list[str]:
-        for root, upper in self._uppers:
-            if _inside(directory, root):
-                return self._merged(upper, directory, directory[len(root) :].strip("/"))
-        return super()._names(directory)
-
-    def _merged(self, upper: int, directory: str, below: str) -> list[str]:
-        in_upper, hidden = _look(upper, below)
-        if not in_upper:
-            return super()._names(directory)
-        here = open_beneath(upper, below, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        at, below = self.locate(directory)
+        names = names_at(at, below)
+        if all(upper != at for _, _, upper in self._places):
+            return names
+        here = open_beneath(at, below, DIRECTORY_FLAGS)
         try:
-            marked = dict[str, bool]()
-            for name in os.listdir(here):
-                state = glance(here, name)
-                marked[name] = state is not None and is_whiteout(state)
-            lower = [] if hidden or is_opaque(here, ".") else _real_names(directory)
+            deleted = {name for name in names if (state := glance(here, name)) is not None and is_whiteout(state)}
         finally:
             os.close(here)
-        shown = {name for name, deleted in marked.items() if not deleted}
-        return [*shown, *(name for name in lower if name not in marked)]
-
-    def close(self) -> None:
-        """Close the descriptors. To be called once."""
-        for _, upper in self._uppers:
-            os.close(upper)
-        if self._scratch is not None:
-            os.close(self._scratch)
+        lower = set[str]() if _look(at, below)[1] else _real_names(directory)
+        return [*(name for name in names if name not in deleted), *(lower - set(names))]
 
 
 def offline_files(directory: WorkspaceDirectory) -> LocatedFiles:
@@ -83,49 +106,32 @@ def offline_files(directory: WorkspaceDirectory) -> LocatedFiles:
 
 
 def _look(upper: int, below: str) -> tuple[bool, bool]:
-    """Return whether the upper directory holds a path, and whether it hides the real one (and what is below it)."""
-    if not below:
-        return True, False
+    """Return whether an upper directory holds a path, and whether it hides the real one (and what is below it)."""
     here, hidden = os.dup(upper), False
     try:
-        *above, last = below.split("/")
-        for name in above:
+        names = below.split("/") if below else []
+        for number, name in enumerate(names):
             state = glance(here, name)
-            if state is None:
-                return False, hidden
-            if not stat.S_ISDIR(_mode(here, name)):
-                return False, True  # a whiteout or a file: nothing is below it
+            if state is None or is_whiteout(state):
+                return False, hidden or state is not None
+            last = number == len(names) - 1
+            if not state.is_directory:
+                return last, True  # nothing is below a file
             hidden = hidden or is_opaque(here, name)
-            inner = os.open(name, PASS_FLAGS, dir_fd=here)
-            os.close(here)
-            here = inner
-        state = glance(here, last)
-        if state is None:
-            return False, hidden
-        if is_whiteout(state):
-            return False, True
-        return True, hidden or not state.is_directory
+            if not last:
+                inner = os.open(name, PASS_FLAGS, dir_fd=here)
+                os.close(here)
+                here = inner
+        return True, hidden
     finally:
         os.close(here)
 
 
-def _mode(directory: int, name: str) -> int:
-    return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-
-
-def _real_names(directory: str) -> list[str]:
+def _real_names(directory: str) -> set[str]:
     """Return the names of the real directory; none where it is missing, or is no directory."""
     try:
-        here = open_beneath(*locate_real(directory), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        return set(names_at(*locate_real(directory)))
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return []
+        if error.errno in _NOT_THERE:
+            return set()
         raise
-    try:
-        return os.listdir(here)
-    finally:
-        os.close(here)
-
-
-def _inside(path: str, root: str) -> bool:
-    return path == root or path.startswith(f"{root.rstrip('/')}/")

@@ -20,9 +20,10 @@ _KNOWN = ("security.capability", "system.posix_acl_access", "system.posix_acl_de
 _HAS_XATTRS = hasattr(os, "listxattr")
 _CHUNK = 1 << 20
 
-_O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
+O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
+"""Where there is none (macOS), a directory is opened for reading instead."""
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-PASS_FLAGS = _O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+PASS_FLAGS = O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
 
@@ -148,7 +149,7 @@ def chmod_at(directory: int, name: str, mode: int) -> None:
     if not hasattr(os, "O_PATH"):
         os.chmod(name, mode, dir_fd=directory, follow_symlinks=False)
         return
-    descriptor = os.open(name, _O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    descriptor = os.open(name, O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     try:
         if not stat.S_ISLNK(os.fstat(descriptor).st_mode):
             Path(f"/proc/self/fd/{descriptor}").chmod(mode)

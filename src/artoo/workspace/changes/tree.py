@@ -1,0 +1,346 @@
+"""What a workspace holds, and what that changes: for one call, or against the user's files.
+
+    before a call:   read_tree ──────────────────────────► Tree
+    after the call:  read_tree, compared with that Tree ─► Difference ─► effects of the call
+    at settlement:   read_tree, compared with nothing ───► Difference ─► effects against the user's files
+
+In an upper directory a whiteout deletes and an opaque directory replaces; everything else is a new or a copied-up
+version of what the user has. In a copy everything that is not as the manifest says was changed by the task. No link
+is followed. Processes may go on writing meanwhile: what disappears is not there.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from artoo.contracts.changes import Node, printable_path
+from artoo.contracts.errors import SandboxError
+from artoo.workspace.changes.base import BaseBook
+from artoo.workspace.changes.effect import Effect
+from artoo.workspace.changes.manifest import Key, Manifest
+from artoo.workspace.directory import Covered
+from artoo.workspace.files.rooted import UserFiles
+from artoo.workspace.fs.stat import (
+    DIRECTORY_FLAGS,
+    NodeState,
+    digest_file,
+    is_opaque,
+    opened_directory,
+    read_xattrs,
+    state_of,
+    with_rights,
+)
+
+DEEPEST = 200
+"""Directories in each other, below a root. Deeper trees are refused: the walk holds a descriptor for each level."""
+
+MOST_PATHS = 500_000
+"""More changed paths than this are refused: a review of them would be meaningless, and takes minutes."""
+
+_DIGESTED_BYTES, _DIGESTED_FILES = 64 << 20, 1_000
+"""How much content is read for the digests of one call's changes; further files have none."""
+
+
+class Detail(NamedTuple):
+    """What is read of a path that counts: its whole state, and the sha256 of a file."""
+
+    state: NodeState
+    digest: str | None
+
+
+@dataclass(slots=True)
+class Tree:
+    """What a workspace holds. `opaque`: directories that hide what the user has below them.
+
+    `details` are of the paths that the reader wanted to know more of.
+    """
+
+    seen: dict[Key, os.stat_result] = field(default_factory=dict[Key, os.stat_result])
+    opaque: set[Key] = field(default_factory=set[Key])
+    details: dict[Key, Detail] = field(default_factory=dict[Key, Detail])
+
+
+Wanted = Callable[[Key, os.stat_result], bool]
+
+
+def read_tree(
+    covered: Iterable[Covered],
+    known: Tree,
+    wanted: Wanted | None = None,
+    *,
+    overlay: bool = True,
+    all_of_it: bool = False,
+) -> Tree:
+    """Read what covered directories hold. `known`: an earlier tree, which saves looking at attributes.
+
+    `wanted`: of which paths details are read. `all_of_it`: what cannot be read is an error (SandboxError, OSError),
+    and contents are read without bound; else it is left out, because a process may be at work.
+    """
+    reader = _Reader(known, wanted, overlay=overlay, strict=all_of_it)
+    for one in covered:
+        reader.read(one)
+    return reader.found
+
+
+class _Reader:
+    """One walk over the covered directories."""
+
+    def __init__(self, known: Tree, wanted: Wanted | None, *, overlay: bool, strict: bool) -> None:
+        self.found = Tree()
+        self._known = known
+        self._wanted = wanted
+        self._overlay = overlay
+        self._strict = strict
+        self._bytes, self._files = _DIGESTED_BYTES, _DIGESTED_FILES
+
+    def read(self, one: Covered) -> None:
+        """Read one covered directory."""
+        with self._passable(), opened(one.place) as here:
+            self._see((one.number, ""), here, ".", os.fstat(here))
+            self._directory(one.number, here, "", opaque=False)
+
+    def _directory(self, number: int, here: int, prefix: str, *, opaque: bool) -> None:
+        inner: list[tuple[str, os.stat_result]] = []
+        with os.scandir(here) as entries:
+            for entry in entries:
+                try:
+                    seen = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                self._see((number, prefix + entry.name), here, entry.name, seen)
+                if stat.S_ISDIR(seen.st_mode):
+                    inner.append((entry.name, seen))
+        if prefix.count("/") >= DEEPEST:
+            if self._strict and inner:
+                raise SandboxError(f"{prefix[:80]}… nests deeper than {DEEPEST} directories: refused")
+            return
+        for name, seen in inner:
+            key = (number, prefix + name)
+            hides = opaque or (self._overlay and self._is_opaque(key, here, name, seen))
+            if hides:
+                self.found.opaque.add(key)
+            # It may be gone, replaced, or closed to its owner.
+            with self._passable(), opened_directory(here, name, stat.S_IMODE(seen.st_mode)) as below:
+                self._directory(number, below, f"{key[1]}/", opaque=hides)
+
+    def _is_opaque(self, key: Key, here: int, name: str, seen: os.stat_result) -> bool:
+        if differs(self._known.seen.get(key), seen):
+            return is_opaque(here, name)
+        return key in self._known.opaque
+
+    def _see(self, key: Key, here: int, name: str, seen: os.stat_result) -> None:
+        self.found.seen[key] = seen
+        if self._wanted is None or not self._wanted(key, seen):
+            return
+        with self._passable():
+            target = os.fsencode(os.readlink(name, dir_fd=here)) if stat.S_ISLNK(seen.st_mode) else b""
+            state = state_of(seen, target)._replace(xattrs=read_xattrs(here, name))
+            self.found.details[key] = Detail(state, self._digest(here, name, state))
+
+    def _digest(self, here: int, name: str, state: NodeState) -> str | None:
+        if state.node is not Node.FILE:
+            return None
+        if not self._strict:
+            self._bytes, self._files = self._bytes - state.size, self._files - 1
+            if self._bytes < 0 or self._files < 0:
+                return None
+        with self._passable(), with_rights(here, name, state.mode, stat.S_IRUSR):
+            return digest_file(here, name, state.size)
+        return None
+
+    @contextmanager
+    def _passable(self) -> Generator[None]:
+        """Leave out what cannot be read, unless all of it is to be read."""
+        try:
+            yield
+        except OSError:
+            if self._strict:
+                raise
+
+
+def differs(was: os.stat_result | None, seen: os.stat_result) -> bool:
+    """True if something was changed: any write, also of a mode or an attribute, sets the time of change."""
+    return (
+        was is None
+        or was.st_ctime_ns != seen.st_ctime_ns
+        or was.st_ino != seen.st_ino
+        or was.st_size != seen.st_size  # twice in one tick of the clock
+    )
+
+
+def is_deletion(seen: os.stat_result) -> bool:
+    """True for a whiteout: the entry of an upper directory that says that this name is deleted."""
+    return stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0
+
+
+def note_bases(
+    book: BaseBook, covered: Iterable[Covered], manifest: Manifest | None, old: Tree, new: Tree, read_ns: int
+) -> None:
+    """Record the user's version of each path that the task has changed from one tree to the next.
+
+    `read_ns`: when the new tree began to be read. Raises SandboxError (full disk).
+    """
+    roots = {one.number: f"{one.root}/" for one in covered}
+    book.load()
+    changed = [key for key, seen in new.seen.items() if differs(old.seen.get(key), seen)]
+    try:
+        if manifest is not None:
+            changed = [key for key in changed if manifest.is_changed(key, state_of(new.seen[key]))]
+            changed += [key for key in old.seen or manifest.entries if key not in new.seen]
+            book.look(((_printable(roots, key), manifest.entries.get(key)) for key in changed), read_ns)
+        else:
+            book.look(((_printable(roots, key), None) for key in changed), None)
+            book.look(((path, None) for path in _hidden_paths(book, new, roots, changed)), read_ns)
+    except OSError as error:
+        raise SandboxError(f"the workspace cannot be written: {error.strerror}; free space") from error
+
+
+def _hidden_paths(book: BaseBook, tree: Tree, roots: Mapping[int, str], changed: Iterable[Key]) -> Iterator[str]:
+    """Yield what the user has below directories that were deleted, replaced or made anew."""
+    for key in changed:
+        if stat.S_ISDIR(tree.seen[key].st_mode) and key not in tree.opaque:
+            continue
+        base = book.bases.get(_printable(roots, key))
+        if base is not None and base.was.is_directory:
+            for directory, directories, files in os.walk(f"{roots[key[0]]}{key[1]}"):
+                yield from (printable_path(os.fsencode(f"{directory}/{name}")) for name in (*directories, *files))
+
+
+def _printable(roots: Mapping[int, str], key: Key) -> str:
+    return printable_path(os.fsencode(f"{roots[key[0]]}{key[1]}".rstrip("/")))
+
+
+@dataclass(slots=True)
+class Difference:
+    """The difference of two trees as effects, each against the state at the first one. Blocking; raises OSError.
+
+    `lower`: the user's files, which show where the first tree has nothing; None for copies of which the first tree
+    has everything. `overlay`: whiteouts and opaque directories mean something.
+    """
+
+    covered: Iterable[Covered]
+    old: Tree
+    new: Tree
+    lower: UserFiles | None
+    overlay: bool = True
+    _found: dict[bytes, Effect] = field(default_factory=dict[bytes, Effect])
+    _at: dict[int, Covered] = field(default_factory=dict[int, Covered])
+
+    def effects(self, gone: Iterable[Key]) -> list[Effect]:
+        """Return the effects in path order. `gone`: paths of the first tree that are not in the second."""
+        self._at = {one.number: one for one in self.covered}
+        for key, detail in self.new.details.items():
+            self._changed(key, detail)
+        for key in gone:
+            before = self._before(key)
+            if before is not None:
+                self._gone(key, before)
+        return [self._found[path] for path in sorted(self._found)]
+
+    def _changed(self, key: Key, detail: Detail) -> None:
+        before, after = self._before(key), detail.state
+        if self.overlay and is_deletion(self.new.seen[key]):
+            if before is not None:
+                self._gone(key, before)
+            return
+        was_directory = before is not None and before.is_directory
+        hides = key in self.new.opaque and key not in self.old.opaque
+        if was_directory and (hides or not after.is_directory):
+            self._children_gone(key)
+        if before is None or not self._is_same(key, before, detail):
+            self._add(key, before, detail)
+            return
+        # Its content is the same: it was copied up for its metadata, or for nothing.
+        if not key[1]:
+            # Owner and attributes of a root are what artoo could give its upper directory: only the mode tells.
+            after = after._replace(uid=before.uid, gid=before.gid, xattrs=before.xattrs)
+        elif key in self.old.seen:
+            after = after._replace(xattrs=before.xattrs)  # they were not read before
+        times_differ = not after.is_directory and (before.mtime_ns != after.mtime_ns or key in self.old.seen)
+        if times_differ or not before.same_metadata(after):
+            self._add(key, before, detail._replace(state=after), in_place=True)
+
+    def _is_same(self, key: Key, before: NodeState, detail: Detail) -> bool:
+        """True if only metadata can differ."""
+        after = detail.state
+        if before.node is not after.node or after.is_directory:
+            return before.node is after.node
+        if key in self.old.seen:  # what was there cannot be read any more
+            return (before.inode, before.mtime_ns, before.size) == (after.inode, after.mtime_ns, after.size)
+        if after.node is Node.FILE:
+            if self.lower is None or detail.digest is None or before.size != after.size:
+                return False
+            return self.lower.digest(self._path(key), before) == detail.digest
+        return (before.target, before.rdev) == (after.target, after.rdev)
+
+    def _before(self, key: Key) -> NodeState | None:
+        """Return what was there: the first tree's version, else the user's if nothing hid it."""
+        was = self.old.seen.get(key)
+        if was is not None:
+            return None if self.overlay and is_deletion(was) else state_of(was)
+        if self.lower is None or self._was_hidden(key):
+            return None
+        return self.lower.read(self._path(key))
+
+    def _was_hidden(self, key: Key) -> bool:
+        """True if in the first tree a directory above was opaque, deleted, or no directory."""
+        number, path = key
+        while path:
+            path = path.rpartition("/")[0]
+            above = self.old.seen.get((number, path))
+            if above is not None:
+                return (number, path) in self.old.opaque or not stat.S_ISDIR(above.st_mode)
+        return False
+
+    def _gone(self, key: Key, before: NodeState) -> None:
+        self._add(key, before, None)
+        if before.is_directory:
+            self._children_gone(key)
+
+    def _children_gone(self, key: Key) -> None:
+        """Add what the user has below a directory that is deleted or hidden now and was not before."""
+        number, path = key
+        if self.lower is None or self._was_hidden((number, f"{path}/any")):
+            return
+        for name in self.lower.names(self._path(key)):
+            child = (number, f"{path}/{name}".lstrip("/"))
+            if child not in self.old.seen and child not in self.new.seen:
+                state = self.lower.read(self._path(child))
+                if state is not None:
+                    self._gone(child, state)
+
+    def _path(self, key: Key) -> str:
+        return f"{self._at[key[0]].root}/{key[1]}".rstrip("/")
+
+    def _add(self, key: Key, before: NodeState | None, after: Detail | None, *, in_place: bool = False) -> None:
+        if len(self._found) >= MOST_PATHS:
+            raise SandboxError(
+                f"the task changes more than {MOST_PATHS:,} paths: refused; delete what is not needed"
+            )
+        one, path = self._at[key[0]], os.fsencode(self._path(key))
+        self._found[path] = Effect(
+            os.fsencode(one.root),
+            path,
+            printable_path(path),
+            before,
+            None if after is None else after.state,
+            b"" if after is None else os.fsencode(f"{one.place}/{key[1]}".rstrip("/")),
+            in_place=in_place,
+            digest=None if after is None else after.digest,
+        )
+
+
+@contextmanager
+def opened(place: Path) -> Generator[int]:
+    """Open a directory while the context lasts. Raises OSError."""
+    descriptor = os.open(place, DIRECTORY_FLAGS)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
