@@ -87,6 +87,21 @@ async def test_outside_the_copy_everything_is_refused(landlock: Backend, home: H
     assert outside.read_text() == "same"
 
 
+async def test_attributes_outside_the_copy_stay(landlock: Backend, home: Home) -> None:
+    """Flags of a file need no more than an open file that can be read."""
+    outside = home.path / "outside"
+    outside.write_text("x")
+    script = (
+        "import fcntl, os, struct, sys\n"
+        "for request in (0x40086602, 0x401C5820):\n"
+        "    try: fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), request, bytes(32))\n"
+        "    except OSError as error: print(error.errno)\n"
+    )
+    async with opened(landlock, home) as commands:
+        ended = await commands.run(Command(("python3", "-c", script, str(outside))))
+    assert ended.stdout.text == "1\n1\n", ended
+
+
 async def test_secrets_and_artoos_own_files_are_out_of_reach(landlock: Backend, home: Home) -> None:
     """Keys in the hidden part of the home cannot be read, documents can."""
     (home.path / ".ssh").mkdir()

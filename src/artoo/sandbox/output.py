@@ -78,11 +78,17 @@ class Output:
         self._all_ended.clear()
         asyncio.get_running_loop().add_reader(descriptor, self._read_some, descriptor)
 
-    async def drain(self) -> None:
-        """Take in what the command printed before it ended; what it left in the background may print later."""
+    def take_rest(self) -> bool:
+        """Take in what lies ready; return whether no process can print any more."""
         for descriptor in list(self._followed):
             self._read_some(descriptor)
-        if self._followed:
+            if descriptor in self._followed:  # its end is seen after its last piece
+                self._read_some(descriptor)
+        return not self._followed
+
+    async def drain(self) -> None:
+        """Take in what the command printed before it ended; what it left in the background may print later."""
+        if not self.take_rest():
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS_SECONDS):
                     await self._all_ended.wait()

@@ -103,6 +103,14 @@ class TranslatedOutput(Output):
         if shown := self._real[stream].feed(data):
             super().add(shown, stream)
 
+    def take_rest(self) -> bool:
+        """Take in what lies ready. What may be the beginning of a path is held back until nothing can follow."""
+        at_end = super().take_rest()
+        for stream in self._real if at_end else ():
+            if rest := self._real[stream].end():
+                super().add(rest, stream)
+        return at_end
+
     async def drain(self) -> None:
         """Take in what the command printed before it ended."""
         await super().drain()

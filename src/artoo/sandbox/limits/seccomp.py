@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
-_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_ALLOW, _ERRNO, _ASK = 0x7FFF0000, 0x00050000, 0x7FC00000
 _NUMBER, _ARCHITECTURE, _ARGUMENT_0, _ARGUMENT_1, _ARGUMENT_1_HIGH = 0, 4, 16, 24, 28
 
 _FAMILIES = (2, 10, 16)
@@ -29,6 +29,12 @@ _OF_ITSELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaff
 """Calls whose first argument names a process; without a process namespace only the caller may be named, as 0."""
 _PRIORITIES = ("setpriority", "ioprio_set")
 """Calls whose second argument names a process."""
+_REFUSED_REQUESTS = {
+    "fcntl": (8, 10, 15),
+    "ioctl": (0x8901, 0x8902, 0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602),
+}
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP: a file sends any signal to any process of the user.
+FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION: attributes of every file that can be read would change."""
 _LARGEST = {"shmget": 64 * 1024, "semget": 32}
 """System V memory and semaphores stay without a process that holds them: 4,096 of the first (256 MiB), 32,000 of
 the second (130 MiB) are what the kernel's own bounds then leave. Databases ask for 56 bytes, and 17 semaphores."""
@@ -72,24 +78,19 @@ def supported(machine: str | None = None) -> bool:
     return (machine or platform.machine()) in _ARCHITECTURES
 
 
-def numbers(names: Iterable[str]) -> dict[int, str]:
-    """Return the numbers of calls on this processor, for those that it has."""
-    calls = _calls(platform.machine())
-    return {number: name for name in names if (number := calls[name].number) is not None}
-
-
-def architecture() -> int:
-    """Return this processor's number as a filter sees it."""
-    return _ARCHITECTURES[platform.machine()][1]
+def judged() -> dict[int, str]:
+    """Return the calls that a filter without namespaces passes to the supervisor, by their numbers here."""
+    calls = _calls(platform.machine()).values()
+    return {call.number: call.name for call in calls if call.rule == "judged" and call.number is not None}
 
 
 @lru_cache(maxsize=4)
 def filter_program(*, machine: str | None = None, without_namespaces: bool = False) -> bytes:
     """Return the filter, as an array of `struct sock_filter`.
 
-    `without_namespaces` is for backends that have no namespaces of their own. It also refuses every network socket,
-    changes of mode, owner, attributes and times, signals, and everything else that acts on another process. Raises
-    KeyError on an unsupported processor.
+    `without_namespaces` is for backends that have no namespaces of their own. It also refuses every network socket
+    and what acts on another process, and asks the supervisor about changes of mode, owner and times, and about
+    signals. Raises KeyError on an unsupported processor.
     """
     machine = machine or platform.machine()
     _, audit = _ARCHITECTURES[machine]
@@ -102,12 +103,12 @@ def filter_program(*, machine: str | None = None, without_namespaces: bool = Fal
     ]
     if machine == "x86_64":
         steps += [_Step(_JUMP_GREATER_EQUAL, _X32, 0, 1), _refuse(errno.EPERM)]
-    answers = {"refuse": errno.EPERM, "missing": errno.ENOSYS} | (
-        {"shared": errno.EPERM} if without_namespaces else {}
-    )
+    answers = {"refuse": _ERRNO | errno.EPERM, "missing": _ERRNO | errno.ENOSYS}
+    if without_namespaces:
+        answers |= {"shared": _ERRNO | errno.EPERM, "judged": _ASK, "lacking": _ERRNO | errno.EOPNOTSUPP}
     for call in calls.values():
         if call.rule in answers and call.number is not None:
-            steps += [_Step(_JUMP_EQUAL, call.number, 0, 1), _refuse(answers[call.rule])]
+            steps += [_Step(_JUMP_EQUAL, call.number, 0, 1), _Step(_RETURN, answers[call.rule])]
     for name, body in _conditional(without_namespaces):
         number = calls[name].number
         if number is not None:
@@ -151,5 +152,8 @@ def _conditional(without_namespaces: bool) -> Iterable[tuple[str, list[_Step]]]:
         yield name, _only_itself(_ARGUMENT_0) if without_namespaces else _not_the_first(_ARGUMENT_0)
     for name in () if without_namespaces else _PRIORITIES:
         yield name, _not_the_first(_ARGUMENT_1)
+    for name, requests in _REFUSED_REQUESTS.items() if without_namespaces else ():
+        refused = (step for one in requests for step in (_Step(_JUMP_EQUAL, one, 0, 1), _refuse(errno.EPERM)))
+        yield name, [_Step(_LOAD, _ARGUMENT_1), *refused, _Step(_RETURN, _ALLOW)]
     # Its flags are in memory, which a filter cannot read. C libraries then use clone.
     yield "clone3", [_refuse(errno.ENOSYS)]

@@ -1,10 +1,14 @@
-"""The mount table: an overlay shows one file system, so what is mounted inside a root must be put back."""
+"""The mount table: what is mounted inside a root, and by which other names a place is seen (`mount --bind`).
+
+An overlay shows one file system, so what is mounted inside a root must be put back. A rule about paths holds for
+each name of a place, or it is no rule.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -65,6 +69,62 @@ class MountTable:
         """Mount points strictly inside `root`, outermost first."""
         inner = {mount.point for mount in self.mounts if mount.point != root and _inside(mount.point, root)}
         return tuple(sorted(inner))
+
+    @property
+    def aliased(self) -> tuple[Mount, ...]:
+        """Mounts that show what another one shows too, at least in part."""
+        return _aliased(self)
+
+    def without(self, mounts: Iterable[Mount]) -> MountTable:
+        """The table as if these mounts were not there."""
+        gone = {mount.identifier for mount in mounts}
+        return MountTable(tuple(mount for mount in self.mounts if mount.identifier not in gone))
+
+    def other_names(self, path: str) -> tuple[str, ...]:
+        """The other names of what is at a real path."""
+        raw = os.fsencode(path)
+        mount = self._holding(raw) if self.aliased else None
+        if mount is None or mount not in self.aliased:
+            return ()
+        place = _moved(raw, mount.point, mount.root)
+        others = (one for one in self.aliased if one != mount and one.device == mount.device)
+        named = ((one, _moved(place, one.root, one.point)) for one in others if _inside(place, one.root))
+        return tuple(os.fsdecode(name) for one, name in named if self._holding(name) == one)
+
+    def places_of(self, mount: Mount) -> tuple[str, ...]:
+        """Where else the content of a mount is seen."""
+        return self.other_names(os.fsdecode(mount.point))
+
+    def elsewhere(self, places: Iterable[str]) -> Iterator[str]:
+        """Where these places (real) or parts of them are seen too, as far as something is there."""
+        for path in places if self.aliased else ():
+            yield from (name for name in self.other_names(path) if os.path.lexists(name))
+            mount = self._holding(os.fsencode(path))
+            if mount is not None:
+                place = _moved(os.fsencode(path), mount.point, mount.root)
+                parts = (one for one in self.aliased if one.device == mount.device and one.root != place)
+                yield from (os.fsdecode(one.point) for one in parts if _inside(one.root, place))
+
+
+@lru_cache(maxsize=4)
+def _aliased(table: MountTable) -> tuple[Mount, ...]:
+    shown = tuple({mount.point: mount for mount in table.mounts}.values())  # of several, the last is seen
+    return tuple(
+        one
+        for one in shown
+        if any(
+            other != one
+            and other.device == one.device
+            and (_inside(one.root, other.root) or _inside(other.root, one.root))
+            for other in shown
+        )
+    )
+
+
+def _moved(path: bytes, old: bytes, new: bytes) -> bytes:
+    """The same path below another directory; `path` is `old`, or below it."""
+    rest = path[len(old.rstrip(b"/")) :].strip(b"/")
+    return b"/".join((new.rstrip(b"/"), rest)).rstrip(b"/") or b"/"
 
 
 def in_memory(directories: Iterable[Path]) -> tuple[Path, ...]:

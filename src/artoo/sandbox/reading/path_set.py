@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
@@ -29,6 +30,10 @@ class PathSet:
             covered = not self._paths.isdisjoint(upwards(directory))
             self._last = directory, covered
         return covered
+
+    def existing(self) -> list[str]:
+        """Those of them at which something is."""
+        return [path for path in sorted(self._paths) if os.path.lexists(path)]
 
     def lie_in(self, path: str) -> bool:
         """Whether `path` is one of them, or one lies below it."""

@@ -62,9 +62,6 @@ _FILES = {
     "fchownat": _FileCall("owner", 0, 1, 2, 4),
     "utimensat": _FileCall("times", 0, 1, 2, 3),
 }
-_SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
-BROKERED = (*_SIGNALS, *_FILES)
-"""The names of the calls that a filter may pass to a broker."""
 
 
 class _Refused(Exception):

@@ -262,6 +262,9 @@ class SandboxProcess:
     def _on_end(self, status: int | None, left: tuple[str, ...]) -> None:
         self._status, self._left = status, left
         self._exited.set()
+        if self._network is None and self._output.take_rest():  # most commands: nothing to wait for
+            self._set_ended(time.monotonic() - self._began)
+            return
         # Kept in an attribute, because the event loop itself holds tasks only weakly.
         self._finishing = asyncio.get_running_loop().create_task(self._finish())
 
