@@ -31,7 +31,8 @@ class TaskInboxes:
     """The inboxes of one task, by role and subtask.
 
     A subtask's ports are opened by whoever sees its SubTask on the stream, so messages may come before their
-    port: those with a subtask are held (bounded) until the port opens or the task is closed.
+    port: those with a subtask are held (bounded) until the port opens or the task is closed. A message of the user
+    that names no subtask reaches every executor that is open.
     """
 
     def __init__(self) -> None:
@@ -81,6 +82,8 @@ class TaskInboxes:
             for inbox in wide:
                 inbox.put(envelope)
             if subtask_id is None:
+                if role is Role.EXECUTOR:
+                    self._deliver_to_each(role, envelope)
                 continue
             narrow = self._inboxes.get((role, subtask_id), ())
             for inbox in narrow:
@@ -89,6 +92,13 @@ class TaskInboxes:
                 self._hold((role, subtask_id), envelope)
         for inbox in self._by_kind.get(kind, ()):
             inbox.put(envelope)
+
+    def _deliver_to_each(self, role: Role, envelope: Envelope) -> None:
+        """Put a message that names no subtask into the inboxes of all open ports that belong to one."""
+        for (owner, subtask_id), inboxes in self._inboxes.items():
+            if owner is role and subtask_id is not None:
+                for inbox in inboxes:
+                    inbox.put(envelope)
 
     def close(self) -> None:
         """Closes every inbox of the task."""

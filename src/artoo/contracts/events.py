@@ -26,7 +26,7 @@ class ModelFailure(Contract):
     `status` is HTTP's, of a refusal; `budget` names the budget that was spent.
     """
 
-    nature: Literal["unreachable", "refused", "invalid", "budget", "other"]
+    nature: Literal["unreachable", "refused", "overflow", "invalid", "budget", "other"]
     status: int = 0
     budget: str = ""
 

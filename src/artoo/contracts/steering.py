@@ -113,6 +113,18 @@ class CourseDirective(Contract):
     ends_attempt: bool = False
 
 
+class Heard(Contract):
+    """Something that reached an executor between two of its turns. Part of its Observed (source `messages`).
+
+    `message`: the text of a UserMessage, whose envelope is `id`. `directive`: the text of a CourseDirective; `end`:
+    one that ends the attempt. `sample`: a sample of the criteria is due.
+    """
+
+    what: Literal["message", "directive", "end", "sample"]
+    text: str = ""
+    id: str = ""
+
+
 class EffortChosen(Contract):
     """The budgets in force from now on, by the plan's effort or the user's word. R7's record."""
 

@@ -1,16 +1,22 @@
-"""How a role asks a language model: assemble, ask, and put the whole call on the stream."""
+"""How a role asks a language model: assemble, ask, and put the whole call on the stream.
+
+A question is asked once (`ask`). A conversation is opened (`opening`), then asked for turn after turn (`converse`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pydantic import BaseModel
 
+from artoo.contracts.conversation import TextDelta, Took
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import (
     BudgetExhausted,
+    ContextOverflow,
     ModelAnswerInvalid,
     ModelError,
     ModelRefused,
@@ -21,11 +27,14 @@ from artoo.contracts.events import ModelCalled, ModelFailure, Usage
 from artoo.contracts.images import AttachedImage
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
-from artoo.ports.model import Answer, Known, Model, Question, Tier
-from artoo.prompts.library import procedural
+from artoo.ports.model import Answer, Conversation, Known, Model, Question, Spoken, Tier
+from artoo.prompts.library import Form, procedural
 from artoo.prompts.segments import Segment, assemble
 
 T = TypeVar("T", bound=BaseModel)
+
+_DELTA_SECONDS = 0.05
+"""Streamed text is published at most this often: a message for every token would cost more than it shows."""
 
 _SHOWN = "Attached images, shown after these words: {names}"
 _NOT_SHOWN = "Attached images, which you are not shown: {names}"
@@ -51,6 +60,15 @@ class Standing:
         own = self.segments.get(Segment.AGENT_PERSONA, "")
         together = "\n".join(filter(None, (persona, own)))
         return Standing({**self.segments, Segment.AGENT_PERSONA: together}, self.check)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a conversation begins: both system prompts (`ports.model.Conversation`), and the first message's text."""
+
+    system: str
+    text_system: str
+    user: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +104,8 @@ class Asker:
         Raises ModelError, BudgetExhausted or IdentityRefused.
         """
         await self.standing.check()
-        own = procedural(self.port.role, contract, simple=simple)
         told = with_images(segments, images, shown=self.known.images)
-        system, user = assemble({**own, **together(self.standing.segments, told)})
+        system, user = self._assembled(contract, told, "simple" if simple else "")
         question = Question(
             contract=contract,
             schema=schema,
@@ -100,56 +117,141 @@ class Asker:
             variant=variant,
             images=tuple(images) if self.known.images else (),
         )
-        started = self.clock.monotonic()
-        try:
+        record = ModelCalled(
+            role=self.port.role,
+            contract=contract,
+            tier=self.tier.value,
+            model="",
+            system=system,
+            user=user,
+            variant=variant,
+            images=tuple(image.sha256 for image in question.images),
+        )
+        with self._failures(record, cause):
             answer = await self.model.ask(question)
-        except (ModelError, BudgetExhausted) as error:
-            self._report(question, error, round((self.clock.monotonic() - started) * 1_000), cause)
-            raise
-        self._report(question, answer, answer.duration_ms, cause)
+        self._report(record, answer, {"answer": answer.text}, cause)
         return answer.value
 
-    def _report(
+    def opening(
         self,
-        question: Question[T],
-        ended: Answer[T] | ModelError | BudgetExhausted,
-        duration_ms: int,
-        cause: Envelope | None,
-    ) -> None:
-        if isinstance(ended, Answer):
-            answer, error, used, usage, text = ended, None, ended, ended.usage, ended.text
-        else:
-            answer, error, used = None, ended, ended.spent or Spent()
-            usage = Usage(
-                prompt_tokens=used.prompt_tokens,
-                completion_tokens=used.completion_tokens,
-                cached_tokens=used.cached_tokens,
-            )
-            text = ended.answer if isinstance(ended, ModelAnswerInvalid) else ""
-        self.port.publish(
-            ModelCalled(
-                role=self.port.role,
-                contract=question.contract,
-                tier=question.tier.value,
-                model=used.model,
-                system=question.system,
-                user=question.user,
-                answer=text,
-                usage=usage,
-                duration_ms=duration_ms,
-                wire=used.wire,
-                requests=used.requests,
-                repaired=answer is not None and answer.repaired,
-                error=str(error) if error is not None else None,
-                small=answer is not None and answer.small,
-                variant=question.variant,
-                failure=_failure(error) if error is not None else None,
-                billed=used.billed,
-                money=used.money,
-                images=tuple(image.sha256 for image in question.images),
+        contract: str,
+        segments: Mapping[Segment, str],
+        text_segments: Mapping[Segment, str],
+        *,
+        simple: bool,
+        images: Sequence[AttachedImage] = (),
+    ) -> Opening:
+        """How a conversation begins. `text_segments` are added for the text dialect, which describes the tools."""
+        told = with_images(segments, images, shown=self.known.images)
+        system, user = self._assembled(contract, told, "")
+        described, _ = self._assembled(contract, {**told, **text_segments}, "simple" if simple else "text")
+        return Opening(system, described, user)
+
+    async def converse(self, conversation: Conversation, *, reported: int, cause: Envelope | None) -> Spoken:
+        """The next turn of a conversation, whose first `reported` messages are on the stream already.
+
+        What the model says is published while it comes. Raises ModelError, BudgetExhausted or IdentityRefused.
+        """
+        await self.standing.check()
+        record = ModelCalled(
+            role=self.port.role,
+            contract=conversation.contract,
+            tier=self.tier.value,
+            model="",
+            system="" if reported else conversation.system,
+            user="",
+            variant=conversation.variant,
+            added=conversation.messages[reported:],
+            images=tuple(
+                image.sha256
+                for message in conversation.messages[reported:]
+                if not isinstance(message, Took)
+                for image in message.images
             ),
-            cause=cause,
         )
+        deltas = _Deltas(self.port, self.clock, conversation.contract, cause)
+        with self._failures(record, cause):
+            spoken = await self.model.converse(conversation, deltas.hear)
+        deltas.publish()
+        if not (reported or spoken.native):
+            record = record.model_copy(update={"system": conversation.text_system})
+        self._report(record, spoken, {"answer": spoken.raw or spoken.turn.text, "turn": spoken.turn}, cause)
+        return spoken
+
+    def _assembled(self, contract: str, segments: Mapping[Segment, str], form: Form) -> tuple[str, str]:
+        """The system and the user message, with what is in every prompt of this role."""
+        own = procedural(self.port.role, contract, form)
+        return assemble({**own, **together(self.standing.segments, segments)})
+
+    @contextmanager
+    def _failures(self, record: ModelCalled, cause: Envelope | None) -> Generator[None]:
+        """Publish a call that fails, with what it cost."""
+        started = self.clock.monotonic()
+        try:
+            yield
+        except (ModelError, BudgetExhausted) as error:
+            used = error.spent or Spent()
+            ended = {
+                "answer": error.answer if isinstance(error, ModelAnswerInvalid) else "",
+                "usage": Usage(
+                    prompt_tokens=used.prompt_tokens,
+                    completion_tokens=used.completion_tokens,
+                    cached_tokens=used.cached_tokens,
+                ),
+                "duration_ms": round((self.clock.monotonic() - started) * 1_000),
+                "error": str(error),
+                "failure": _failure(error),
+            }
+            self.port.publish(record.model_copy(update={**_shared(used), **ended}), cause=cause)
+            raise
+
+    def _report(
+        self, record: ModelCalled, ended: Answer[T] | Spoken, said: Mapping[str, object], cause: Envelope | None
+    ) -> None:
+        """Publish a call that was answered."""
+        found = {
+            "usage": ended.usage,
+            "duration_ms": ended.duration_ms,
+            "repaired": ended.repaired,
+            "small": ended.small,
+        }
+        self.port.publish(record.model_copy(update={**_shared(ended), **found, **said}), cause=cause)
+
+
+def _shared(used: Answer[T] | Spoken | Spent) -> dict[str, object]:
+    """What a call cost, as far as failed and answered calls tell it alike."""
+    return {
+        "model": used.model,
+        "wire": used.wire,
+        "requests": used.requests,
+        "billed": used.billed,
+        "money": used.money,
+    }
+
+
+@dataclass(slots=True)
+class _Deltas:
+    """Publishes the words of an answer as they come, several tokens at a time."""
+
+    port: Port
+    clock: Clock
+    contract: str
+    cause: Envelope | None
+    _held: str = ""
+    _last: float = 0.0
+
+    def hear(self, text: str) -> None:
+        """Words of the model have come."""
+        self._held += text
+        if self.clock.monotonic() - self._last >= _DELTA_SECONDS:
+            self.publish()
+
+    def publish(self) -> None:
+        """Publish what is held back."""
+        if self._held:
+            own = None if self.cause is None else self.cause.subtask_id
+            self.port.publish(TextDelta(contract=self.contract, text=self._held, subtask_id=own), cause=self.cause)
+            self._held, self._last = "", self.clock.monotonic()
 
 
 def with_images(
@@ -174,6 +276,8 @@ def _failure(error: ModelError | BudgetExhausted) -> ModelFailure:
     match error:
         case ModelUnreachable():
             return ModelFailure(nature="unreachable")
+        case ContextOverflow(status=status):
+            return ModelFailure(nature="overflow", status=status)
         case ModelRefused(status=status):
             return ModelFailure(nature="refused", status=status)
         case ModelAnswerInvalid():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from artoo.contracts.settling import ChangeClass
+from artoo.contracts.steering import Heard
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,9 @@ class TurnSource(SurroundingsSource, Protocol):
         ...
 
 
-class LastingSurroundings(TurnSource, Protocol):
-    """The same for who keeps what was seen."""
+class ExecutorsView(TurnSource, Protocol):
+    """The same for an executor, which is also told what reached it between two turns."""
 
-    async def went_on(self) -> bool:
-        """Whether the task was stopped since the last look, and goes on now: what was seen may be so no more."""
+    async def heard(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
+        """Put what arrived on the stream and return it; a replay returns what arrived then."""
         ...

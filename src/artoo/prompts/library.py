@@ -10,11 +10,14 @@ import hashlib
 import json
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.prompts.segments import Segment
 
 TEXTS = Path(__file__).parent / "texts"
+Form = Literal["", "simple", "text"]
+"""`simple`: for small models; `text`: for the text dialect of a conversation, whose prompt describes the tools."""
 MANIFEST = Path(__file__).parent / "manifest.json"
 
 
@@ -44,15 +47,15 @@ def require_shipped() -> dict[str, str]:
 
 
 @cache
-def procedural(role: str, contract: str, *, simple: bool = False) -> dict[Segment, str]:
-    """The procedural segments of one role's call; `simple`: those for small models, where there are any.
+def procedural(role: str, contract: str, form: Form = "") -> dict[Segment, str]:
+    """The procedural segments of one role's call, in the form that is asked for, where there is one.
 
     Raises ConfigurationError as `verify` does.
     """
     texts = require_shipped()
 
     def text(name: str) -> str:
-        return texts.get(f"{name}_simple", texts[name]) if simple else texts[name]
+        return texts.get(f"{name}_{form}", texts[name])
 
     return {
         Segment.IDENTITY: texts["identity"],

@@ -11,16 +11,17 @@ import base64
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel
 
+from artoo.contracts.conversation import Took
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.images import AttachedImage, MediaType
 from artoo.disk.whole import write_whole
-from artoo.ports.model import Answer, Known, Model, Question
+from artoo.ports.model import Answer, Conversation, Known, Model, OnText, Question, Spoken
 from artoo.tasklog.layout import images_directory
 from artoo.tools.text_file import NotPlainFile, read_limited
 from artoo.workspace.files.rooted import real_files
@@ -129,8 +130,17 @@ class _Showing:
 
     async def ask(self, question: Question[T]) -> Answer[T]:
         """See Model."""
-        urls = tuple(_data_url(image, self.album.data[image.sha256]) for image in question.images)
+        urls = tuple(self._url(image) for image in question.images)
         return await self.model.ask(question._replace(pictures=urls) if urls else question)
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """See Model."""
+        shown = [image for each in conversation.messages if not isinstance(each, Took) for image in each.images]
+        pictures = {image.sha256: self._url(image) for image in shown}
+        return await self.model.converse(replace(conversation, pictures=pictures), on_text)
+
+    def _url(self, image: AttachedImage) -> str:
+        return _data_url(image, self.album.data[image.sha256])
 
 
 def demand_eyes(images: Sequence[AttachedImage], known: Iterable[Known]) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import BaseModel
 
 from artoo.contracts.errors import BudgetExhausted
-from artoo.ports.model import Answer, Model, Question
+from artoo.ports.model import Answer, Conversation, Model, OnText, Question, Spoken
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -31,13 +32,23 @@ class ModelInTime:
 
     async def ask(self, question: Question[T]) -> Answer[T]:
         """See Model."""
+        async with self._in_time():
+            return await self.model.ask(question)
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """See Model."""
+        async with self._in_time():
+            return await self.model.converse(conversation, on_text)
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncGenerator[None]:
         left = self.time_left()
         if left <= 0:
             raise _too_late()
         limit = asyncio.timeout(left)
         try:
             async with limit:
-                return await self.model.ask(question)
+                yield
         except TimeoutError as error:
             if not limit.expired():
                 raise

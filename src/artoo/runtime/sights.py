@@ -15,6 +15,7 @@ from pydantic import BaseModel, JsonValue
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Calibration, Megram, Potentials
 from artoo.contracts.recording import Observed, Source
+from artoo.contracts.steering import Heard
 from artoo.contracts.tags import Pair
 from artoo.ports.bus import Port
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, EvidenceSource, FileView, Language, Trial
@@ -31,12 +32,8 @@ class Eyes(Protocol):
         """What is seen, of type `kind`, after it is on the stream. Raises MemoryStoreError as memory does."""
         ...
 
-    async def news(self, look: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
-        """Return what a look before a turn found; only what was found is on the stream."""
-        ...
-
-    async def went_on(self) -> bool:
-        """Whether the task was stopped since the last look, and goes on now."""
+    async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
+        """Return what a look between two turns found (a tuple); only what was found is on the stream."""
         ...
 
 
@@ -56,16 +53,12 @@ class LiveEyes:
         self._port.publish(Observed(source=source, question=question, answer=plain(seen)))
         return seen
 
-    async def news(self, look: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
+    async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
         """See Eyes."""
         found = await look()
         if found:
-            self._port.publish(Observed(source=Source.NEWS, answer=plain(found)))
+            self._port.publish(Observed(source=source, answer=plain(found)))
         return found
-
-    async def went_on(self) -> bool:
-        """See Eyes."""
-        return False
 
 
 def plain(seen: object) -> JsonValue:
@@ -119,20 +112,20 @@ class WatchedSurroundings:
         """See SurroundingsSource."""
         return await self.eyes.look(Source.SURROUNDINGS, request, Surroundings, lambda: self.inner.look(request))
 
-    async def went_on(self) -> bool:
-        """See LastingSurroundings."""
-        return await self.eyes.went_on()
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchedTurns(WatchedSurroundings):
-    """Surroundings of one subtask, whose news are on the stream too."""
+    """Surroundings of one subtask; what its executor learns between two turns is on the stream too."""
 
     inner: TurnSource
 
     async def news(self) -> tuple[str, ...]:
         """See TurnSource."""
-        return await self.eyes.news(self.inner.news)
+        return await self.eyes.between(Source.NEWS, tuple[str, ...], self.inner.news)
+
+    async def heard(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
+        """See ExecutorsView."""
+        return await self.eyes.between(Source.MESSAGES, tuple[Heard, ...], arrived)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import get_args
 
 from artoo.auditor.notes import TaskNotes
 from artoo.auditor.rules.rule import Rule, on
@@ -16,7 +17,7 @@ from artoo.contracts.memory import MegramState, MemoryWritten
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, FinalResult
-from artoo.prompts.library import procedural
+from artoo.prompts.library import Form, procedural
 from artoo.prompts.segments import assemble
 
 _WORTH: dict[MegramState, tuple[float, float, float]] = {
@@ -138,20 +139,21 @@ def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> 
     try:
         # A second way is asked for in the executor's words, whoever asks for it.
         speaker = Role.EXECUTOR if called.contract == "ExecutorStep" else called.role
-        due = tuple(_procedural(speaker.value, called.contract, simple) for simple in (False, True))
+        due = tuple(_procedural(speaker.value, called.contract, form) for form in get_args(Form))
     except ConfigurationError as error:
         yield str(error)
         return
     except KeyError as error:
         yield f"the {called.role} has no prompt for {called.contract} ({error})"
         return
-    if not called.system.startswith(due):  # the texts for all models, or those for small ones
+    continued = not (called.system or called.user)  # a conversation names it at its first call
+    if not continued and not called.system.startswith(due):
         yield f"the system prompt of the {called.role} for {called.contract} is not the one in the manifest"
 
 
 @cache
-def _procedural(role: str, contract: str, simple: bool) -> str:
-    return assemble(procedural(role, contract, simple=simple))[0]
+def _procedural(role: str, contract: str, form: Form) -> str:
+    return assemble(procedural(role, contract, form))[0]
 
 
 # --- memory -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from artoo.contracts.errors import (
     BudgetExhausted,
+    ContextOverflow,
     MemoryStoreError,
     ModelAnswerInvalid,
     ModelError,
@@ -20,9 +21,10 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.memory import Megram
 from artoo.contracts.recording import Source
 from artoo.llm.reading import Unreadable, read_answer
+from artoo.loops.fast.conversation import CONTRACT
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
-from artoo.ports.model import Answer, Model, Question
+from artoo.ports.model import Answer, Conversation, Model, OnText, Question, Spoken
 from artoo.ports.remember import Remember
 from artoo.runtime.replaying.conductor import Conductor
 from artoo.runtime.replaying.recording import Speaker
@@ -38,6 +40,10 @@ class NobodyToAsk:
     async def ask(self, question: Question[M]) -> Answer[M]:
         """Raises ModelUnreachable."""
         raise ModelUnreachable(f"a replay asks no model (contract {question.contract})")
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """Raises ModelUnreachable."""
+        raise ModelUnreachable(f"a replay asks no model (contract {conversation.contract})")
 
 
 class RecordedModel:
@@ -59,6 +65,28 @@ class RecordedModel:
                 what = f"{what} that can be read (that of the log cannot, perhaps it was redacted: {error.problem})"
         await self._conductor.until_live(self._speaker, what)
         return await self._beyond.ask(question)
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """The turn of the log, or the error that stands there; then the real one's."""
+        called = self._conductor.recording.model(self._speaker, conversation.contract)
+        if called is None:
+            await self._conductor.until_live(self._speaker, "a turn of a model")
+            return await self._beyond.converse(conversation, on_text)
+        if called.turn is None:
+            raise _error(called)
+        return Spoken(
+            turn=called.turn,
+            model=called.model,
+            usage=called.usage,
+            duration_ms=called.duration_ms,
+            wire=called.wire,
+            requests=called.requests,
+            repaired=called.repaired,
+            small=called.small,
+            billed=called.billed,
+            money=called.money,
+            raw=called.answer,
+        )
 
 
 def _answered(called: ModelCalled, question: Question[M]) -> Answer[M]:
@@ -87,6 +115,8 @@ def _error(called: ModelCalled) -> ModelError | BudgetExhausted:
             return ModelUnreachable(message)
         case "refused":
             return ModelRefused(message, status=failure.status if failure is not None else 0)
+        case "overflow":
+            return ContextOverflow(message, status=failure.status if failure is not None else 0)
         case "invalid":
             return ModelAnswerInvalid(message, answer=called.answer)
         case "budget":
@@ -103,7 +133,6 @@ class RecordedEyes:
         self._speaker = speaker
         self._port = port
         self._beyond = LiveEyes(port)
-        self._told = False
 
     async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
         """See Eyes."""
@@ -117,28 +146,17 @@ class RecordedEyes:
             raise MemoryStoreError(seen.error)
         return read_back(kind, seen.answer)
 
-    async def news(self, look: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
-        """See Eyes. The log has what was found, before the question that followed it."""
+    async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
+        """See Eyes. The log has what was found, before the turn that followed it."""
         speaker, conductor = self._speaker, self._conductor
         if not conductor.live:
-            first = conductor.recording.looks_first(speaker, Source.NEWS, "ExecutorStep")
+            first = conductor.recording.looks_first(speaker, source, CONTRACT)
             if first:
-                return await self.look(Source.NEWS, "", tuple[str, ...], look)
+                return await self.look(source, "", kind, look)
             if first is False:
-                return ()
-            await conductor.until_live(speaker, "a question, or news before it")
-        return await self._beyond.news(look)
-
-    async def went_on(self) -> bool:
-        """See Eyes. Where the log has a look before the next question, its task had been stopped there too."""
-        conductor, before = self._conductor, self._told
-        if not conductor.live:
-            first = conductor.recording.looks_first(self._speaker, Source.SURROUNDINGS, "ExecutorStep")
-            if first is not None:
-                return first
-            await conductor.until_live(self._speaker, "a question, or a look before it")
-        self._told = True
-        return not before
+                return read_back(kind, ())
+            await conductor.until_live(speaker, f"a turn, or {source.value} before it")
+        return await self._beyond.between(source, kind, look)
 
 
 def read_back(kind: type[T], answer: object) -> T:

@@ -11,6 +11,7 @@ from artoo.contracts.errors import StreamClosed
 from artoo.contracts.roles import Role
 from artoo.contracts.routes import may_publish
 from artoo.contracts.settling import Ending
+from artoo.contracts.steering import UserMessage
 from artoo.ports.bus import Port
 from artoo.runtime.replaying.conductor import PLAYED, Conductor
 
@@ -54,7 +55,7 @@ class ConductedPort:
         """See Port."""
         while True:
             envelope = await self._inner.receive()
-            if not self._was_settled(envelope):
+            if not (self._was_settled(envelope) or self._was_held(envelope)):
                 return envelope
 
     async def __aiter__(self) -> AsyncIterator[Envelope]:
@@ -68,6 +69,11 @@ class ConductedPort:
     def close(self) -> None:
         """See Port."""
         self._inner.close()
+
+    def _was_held(self, envelope: Envelope) -> bool:
+        """A hold of the log interrupted a turn then; nothing is under way now that it could interrupt."""
+        payload = envelope.payload
+        return isinstance(payload, UserMessage) and payload.hold and self._conductor.is_logged(envelope)
 
     def _was_settled(self, envelope: Envelope) -> bool:
         settled = self.role in (Role.USER, Role.GATE) and isinstance(envelope.payload, _SETTLED)

@@ -15,6 +15,7 @@ from artoo.contracts.request import Interrupt
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import Ending, Settled
 from artoo.contracts.solution import FinalResult, RoleFailure, StoppedBy
+from artoo.contracts.steering import PlanAnswered, PlanProposed, QuestionAnswered, QuestionAsked
 
 RESUMABLE = frozenset({StoppedBy.INTERRUPTED, StoppedBy.NO_MODEL, StoppedBy.INTERNAL})
 """Endings after which a task can go on: nothing about the task itself ended it."""
@@ -38,7 +39,8 @@ def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
     Ending that was not settled, everything that followed from these, and what an executor saw of the files for a
     question that nobody has answered: meanwhile somebody may have changed them.
     """
-    answered = {e.cause_id for e in stream if isinstance(e.payload, (ConfirmationAnswer, Settled))}
+    answers = (ConfirmationAnswer, Settled, QuestionAnswered, PlanAnswered)
+    answered = {e.cause_id for e in stream if isinstance(e.payload, answers)}
     dropped: dict[str, None] = {}
     for envelope in stream:
         if envelope.cause_id in dropped or _ends(envelope, answered):
@@ -62,7 +64,7 @@ def _ends(envelope: Envelope, answered: set[str | None]) -> bool:
             return why in RESUMABLE
         case ModelCalled(failure=failure) if failure is not None:
             return failure.nature in ("unreachable", "refused", "other")
-        case ConfirmationRequest() | Ending():
+        case ConfirmationRequest() | Ending() | QuestionAsked() | PlanProposed():
             return envelope.id not in answered
         case _:
             return False

@@ -1,0 +1,141 @@
+"""Shortens a conversation that fills its share of the model's window (SPEC section 3.4).
+
+    outputs of older calls → one line each │ older turns → a summary │ outputs of the newest turns → one line each
+
+Each step is taken only if the one before it was not enough, and a summary, which costs a call, only where it helps.
+The assignment, with the request, the criteria and the project guide, and what the user wrote are never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from artoo.contracts.base import Contract
+from artoo.contracts.conversation import Message, Returned, Said, Took
+from artoo.contracts.shortened import without_middle
+from artoo.loops.fast.conversation import tokens_of
+
+SHARE = 0.7
+"""Of the window, what a conversation may fill before it is compacted."""
+_TARGET = 0.5
+"""Of the window, what it may fill afterwards: a conversation that was just compacted has room for some turns."""
+_WHOLE_TURNS = 5
+"""The newest turns stay as they are, if that is possible."""
+_LAST_OUTPUT = 2_000
+"""Characters that are left of an output of the newest turn, when nothing else helps."""
+
+LineOf = Callable[[Returned], str]
+"""A call's result in one line; empty where it cannot be read again."""
+Summarise = Callable[[str], Awaitable[str]]
+"""A summary of older turns."""
+
+
+class Summary(Contract):
+    """What older turns of a conversation came to, in a model's words."""
+
+    goal: str
+    done: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
+    open_points: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """As the conversation goes on with it."""
+        lists = {
+            "Done": self.done,
+            "Decisions": self.decisions,
+            "Files changed": self.files_changed,
+            "Open": self.open_points,
+        }
+        told = ("\n".join((f"{name}:", *(f"- {one}" for one in each))) for name, each in lists.items() if each)
+        return "\n".join((f"Goal: {self.goal}", *told))
+
+
+def is_due(tokens: int, window: int) -> bool:
+    """True if a conversation of this size has to be compacted."""
+    return tokens > SHARE * window
+
+
+@dataclass(slots=True)
+class Compaction:
+    """One compaction: the messages as they are now, how many tokens they have, and how many they may have."""
+
+    messages: list[Message]
+    tokens: int
+    target: int
+    line_of: LineOf
+    summarised: bool = False
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], tokens: int, window: int, line_of: LineOf) -> Compaction:
+        """Begin one. A conversation that a server refused although it seemed to fit loses half of what it has."""
+        target = round(_TARGET * window) if is_due(tokens, window) else tokens // 2
+        return cls(list(messages), tokens, target, line_of)
+
+    @property
+    def excess(self) -> int:
+        """How many tokens have still to go."""
+        return self.tokens - self.target
+
+    async def run(self, summarise: Summarise) -> None:
+        """Shorten it until it fits, or nothing is left that may be shortened."""
+        self._leave_outputs_out(1, self._newest(_WHOLE_TURNS))
+        if 0 < self.excess < tokens_of(self._older()):
+            await self._summarise(summarise)
+        self._leave_outputs_out(1, self._newest(1))
+        if self.excess > 0:
+            await self._summarise(summarise)
+        self._cut_newest()
+
+    def _newest(self, turns: int) -> int:
+        """Where the newest turns begin; the end of the assignment if there are no more than these."""
+        taken = [index for index, message in enumerate(self.messages) if isinstance(message, Took)]
+        return taken[-turns] if len(taken) > turns else 1
+
+    def _older(self) -> list[Message]:
+        """Everything between the assignment and the newest turns."""
+        return self.messages[1 : self._newest(_WHOLE_TURNS)]
+
+    def _leave_outputs_out(self, start: int, end: int) -> None:
+        for index in range(start, end):
+            message = self.messages[index]
+            if self.excess <= 0:
+                return
+            if isinstance(message, Returned) and (line := self.line_of(message)):
+                self._put(index, message.model_copy(update={"text": line, "images": ()}))
+
+    async def _summarise(self, summarise: Summarise) -> None:
+        older = self._older()
+        if not any(isinstance(message, Took) for message in older):
+            return
+        kept = [
+            message for message in older if isinstance(message, Said) and message.source in ("user", "correction")
+        ]
+        summary = Said(text=await summarise("\n\n".join(map(_transcribed, older))))
+        self.tokens -= tokens_of(older) - tokens_of([*kept, summary])
+        self.messages[1 : 1 + len(older)] = [*kept, summary]
+        self.summarised = True
+
+    def _cut_newest(self) -> None:
+        for index in range(self._newest(1), len(self.messages)):
+            message = self.messages[index]
+            if isinstance(message, Returned) and self.excess > 0:
+                self._put(index, message.model_copy(update={"text": without_middle(message.text, _LAST_OUTPUT)}))
+
+    def _put(self, index: int, message: Message) -> None:
+        before = self.messages[index]
+        if tokens_of([message]) < tokens_of([before]):
+            self.tokens -= tokens_of([before]) - tokens_of([message])
+            self.messages[index] = message
+
+
+def _transcribed(message: Message) -> str:
+    match message:
+        case Said(text=text):
+            return f"To you: {text}"
+        case Took(turn=turn):
+            calls = (f"{call.name} {call.arguments}" for call in turn.calls)
+            return "\n".join(("You:", *filter(None, (turn.text, *calls))))
+        case Returned(text=text):
+            return text

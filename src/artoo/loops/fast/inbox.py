@@ -1,0 +1,99 @@
+"""What reaches an executor while it is at work: messages of the user, R7's directives, answers to its questions.
+
+port ──► Inbox ──► drained once between two turns │ a hold cancels the model call under way
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from artoo.contracts.conversation import ModelTurn
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.steering import CourseDirective, Heard, QuestionAnswered, UserMessage
+from artoo.ports.waiting import waiting_for_a_person
+
+
+@dataclass(slots=True, eq=False)
+class Inbox:
+    """Keeps what came until the executor looks. Its size is bounded by that of the port's inbox between two turns.
+
+    `messages`: ids of the user's messages that were read, also in an earlier process.
+    """
+
+    messages: list[str] = field(default_factory=list[str])
+    _waiting: deque[Heard] = field(default_factory=deque[Heard])
+    _heard: set[str] = field(default_factory=set[str])
+    _answers: dict[str, str] = field(default_factory=dict[str, str])
+    _held: bool = False
+    _interrupted: bool = False
+    _under_way: asyncio.Future[ModelTurn] | None = None
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def put(self, envelope: Envelope) -> None:
+        """Keep what the executor acts on; an empty message of the user ends a hold and says nothing."""
+        match envelope.payload:
+            case UserMessage() as message:
+                self._held = message.hold
+                if message.text:
+                    self._waiting.append(Heard(what="message", text=message.text, id=envelope.id))
+            case CourseDirective() as course:
+                what = "end" if course.ends_attempt else "directive"
+                self._waiting.append(Heard(what=what, text=course.text, id=envelope.id))
+            case QuestionAnswered(answer=answer):
+                self._answers[envelope.cause_id or ""] = answer
+            case _:
+                return
+        self._changed.set()
+        self._interrupt()
+
+    @property
+    def interrupted(self) -> bool:
+        """True if the user has interrupted the turn that was under way last."""
+        return self._interrupted
+
+    @contextmanager
+    def interrupting(self, turn: asyncio.Future[ModelTurn]) -> Generator[None]:
+        """Cancel this turn when the user interrupts it."""
+        self._under_way, self._interrupted = turn, False
+        self._interrupt()
+        try:
+            yield
+        finally:
+            self._under_way = None
+
+    def note(self, heard: Heard) -> None:
+        """Something was read: it is not drained again when a task goes on after its log."""
+        self._heard.add(heard.id)
+        if heard.what == "message":
+            self.messages.append(heard.id)
+
+    def drain(self) -> tuple[Heard, ...]:
+        """Everything that came since the last look, oldest first."""
+        found = tuple(each for each in self._waiting if each.id not in self._heard)
+        self._waiting.clear()
+        return found
+
+    async def until_released(self) -> None:
+        """Return when no hold is in force. Time limits stand still meanwhile."""
+        if self._held:
+            with waiting_for_a_person():
+                await self._until(lambda: not self._held)
+
+    async def answer_to(self, question: Envelope) -> str:
+        """The user's answer; empty when nobody answered in time. Time limits stand still meanwhile."""
+        with waiting_for_a_person():
+            await self._until(lambda: question.id in self._answers)
+        return self._answers.pop(question.id)
+
+    def _interrupt(self) -> None:
+        if self._held and self._under_way is not None:
+            self._interrupted |= self._under_way.cancel()
+
+    async def _until(self, true: Callable[[], bool]) -> None:
+        while not true():
+            self._changed.clear()
+            await self._changed.wait()

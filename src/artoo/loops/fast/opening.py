@@ -1,0 +1,109 @@
+"""The first message of an executor's conversation: everything that it is told before it begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from artoo.contracts.execution import CorrectionSignal, ToolCall
+from artoo.contracts.plan import Glance, SubTask
+from artoo.contracts.settling import ChangeClass
+from artoo.loops.asking import Asker, Opening
+from artoo.loops.fast.conversation import CONTRACT
+from artoo.loops.fast.own_tools import in_text
+from artoo.loops.heuristics import Heuristics
+from artoo.loops.prepared import beforehand, prepared
+from artoo.loops.tool_text import other_language, program_in, prohibitions, tool_segments
+from artoo.ports.surroundings import Surroundings, SurroundingsSource
+from artoo.ports.tools import ToolSpec
+from artoo.prompts.segments import Segment
+
+
+def today_is(at: datetime) -> str:
+    """The day where the user is, for prompts whose model can reckon with it."""
+    return f"Today: {at.astimezone().date().isoformat()}"
+
+
+@dataclass(slots=True)
+class Briefing:
+    """Words an executor's assignment and its corrections. `unasked`: what may take effect unasked after the task.
+
+    `listing` is what is on disk, whole, and `shown` the part of it that the first message had.
+    """
+
+    asker: Asker
+    specs: tuple[ToolSpec, ...]
+    heuristics: Heuristics
+    unasked: frozenset[ChangeClass]
+    listing: str = ""
+    shown: str = ""
+
+    async def open(
+        self, subtask: SubTask, at: datetime, own: tuple[ToolSpec, ...], surroundings: SurroundingsSource
+    ) -> tuple[Opening, Glance | None]:
+        """The conversation's beginning, and what was seen on disk where other parts may have changed it."""
+        small = self.asker.known.small
+        simple = small and self.heuristics.programs
+        seen = await self._seen(subtask, surroundings)
+        self.listing = "" if not self.heuristics.listing else _listing(subtask, seen)
+        named = "" if seen is not None else subtask.named_files
+        self.shown = (named if small and self.heuristics.brief and self.listing else "") or self.listing
+        segments = {
+            Segment.AGENT_SKILLS: "\n".join(line for spec in self.specs for line in spec.offers),
+            Segment.CONSTRAINTS: prohibitions(subtask.must_not),
+            Segment.PROJECT_GUIDE: subtask.guide if seen is None else seen.guide,
+            Segment.CAUTIONS: self._caution(subtask, seen),
+            Segment.ENVIRONMENT: "" if small else today_is(at),
+            Segment.SURROUNDINGS: self.shown,
+            Segment.CONTEXT: "\n\n".join(filter(None, (subtask.context, _said(subtask)))),
+            Segment.SUBTASK: _assignment(subtask),
+        }
+        described = tool_segments((*self.specs, *(() if simple else in_text(own))), programs_apart=simple)
+        opening = self.asker.opening(CONTRACT, segments, described, simple=simple, images=subtask.images)
+        return opening, None if seen is None else Glance(surroundings=seen.listing, heads=seen.heads)
+
+    def correction(self, correction: CorrectionSignal, last: ToolCall | None) -> str:
+        """What was wrong with the last answer. A small model is shown the whole listing too."""
+        told = [f"Not accepted: {correction.what_was_wrong.strip()}", correction.what_to_do.strip()]
+        if self.shown != self.listing:
+            told.append(f"Files here:\n{self.listing}")
+            self.shown = self.listing
+        if self.asker.known.small and self.heuristics.other_language:
+            other = other_language(self.specs, "shell" if last is None else last.tool)
+            told.append(program_in(other) if other else "")
+        return "\n".join(filter(None, told))
+
+    async def _seen(self, subtask: SubTask, surroundings: SurroundingsSource) -> Surroundings | None:
+        """Look anew where other parts of the task may have changed files since the plan."""
+        if not (self.heuristics.listing and subtask.begun):
+            return None
+        return await surroundings.look(subtask.intent)
+
+    def _caution(self, subtask: SubTask, seen: Surroundings | None) -> str:
+        """What is pending for the user already, or what would be if something were changed."""
+        if seen is not None and (pending := prepared(seen.classes, self.unasked)):
+            return pending
+        only_reads = any(spec.name == subtask.preferred_tool and not spec.writes for spec in self.specs)
+        return "" if self.asker.known.small or only_reads else beforehand(self.unasked)
+
+
+def _listing(subtask: SubTask, seen: Surroundings | None) -> str:
+    if seen is None:
+        return subtask.surroundings
+    here = "your subtask" if seen.earlier else "this task"
+    done = {"this task before your subtask": seen.earlier, f"{here} so far": seen.changed}
+    known = (f"Done in {where}:\n{what}" for where, what in done.items() if what)
+    return "\n".join(filter(None, (seen.listing, *known)))
+
+
+def _said(subtask: SubTask) -> str:
+    """What the user wrote to the running task before this subtask began."""
+    return "\n".join(f"The user wrote meanwhile: {text}" for text in subtask.said)
+
+
+def _assignment(subtask: SubTask) -> str:
+    """The intent, and all that the result is held to; only the intent itself is not said twice."""
+    told = (criterion.text for criterion in subtask.success_criteria if criterion.text != subtask.intent)
+    criteria = "\n".join(f"- {text}" for text in told)
+    preferred = f"\nSuggested tool: {subtask.preferred_tool}" if subtask.preferred_tool else ""
+    return f"{subtask.intent}{preferred}" + (f"\nIt is done when:\n{criteria}" if criteria else "")
