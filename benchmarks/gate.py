@@ -113,11 +113,11 @@ def settle(backend: Backend, home: Path, task: str) -> float:
     """Return the milliseconds of reviewing and applying all that a task changed."""
     os.sync()
     start = time.perf_counter()
-    with opened(Workspaces(home).directory(task), home, backend) as settlement:
+    with opened(Workspaces(home).directory(task), home, backend=backend) as settlement:
         if settlement is None:
             raise SystemExit(f"{task}: nothing was changed")
         found = settlement.review()
-        applied = settlement.apply(found, digest=found.digest)
+        applied = settlement.apply(found)
     taken = (time.perf_counter() - start) * 1e3
     if not applied.whole:
         raise SystemExit(f"{task}: not applied: {applied}")

@@ -70,8 +70,7 @@ async def test_no_command_reads_or_writes_the_audit_log(name: str, roots: Roots)
     await workspace.close()
     with opened(Workspaces(artoo_home).directory("task"), artoo_home) as settlement, suppress(SandboxError):
         if settlement is not None:
-            found = settlement.review()
-            settlement.apply(found, digest=found.digest)
+            settlement.apply(settlement.review())
     assert '"prev"' not in run.stdout.text + run.stderr.text
     assert contents(artoo_home) == before
     assert not any(path.name == ANCHORS for path in roots.project.rglob("*") if path.exists())

@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from laid_out import World, snapshot, workspace_of
 
+from artoo.contracts.changes import ApplyReport
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
@@ -25,10 +26,11 @@ from artoo.runtime.pendings import find_pending, pendings
 from artoo.runtime.undoing import put_back
 from artoo.tools.policy import Policies
 from artoo.tools.settler import Settler
+from artoo.workspace import commit
 from artoo.workspace.commit import undo
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement.pending import DAY, read_pending, size_of, write_pending
-from artoo.workspace.settlement.service import Applied, Settlement
+from artoo.workspace.settlement.service import Settlement
 
 TASK = "019f2b3c-aaaa"
 
@@ -229,7 +231,7 @@ async def test_a_pending_difference_is_applied_in_parts_and_undone_at_once(world
     assert snapshot(world.project) == before
 
 
-@pytest.mark.parametrize("unlucky", ["review", "keep"])
+@pytest.mark.parametrize("unlucky", ["review", "keep_record"])
 @pytest.mark.parametrize("later", [False, True])
 async def test_a_part_that_took_effect_is_told_so(
     world: World, monkeypatch: pytest.MonkeyPatch, unlucky: str, later: bool
@@ -238,17 +240,17 @@ async def test_a_part_that_took_effect_is_told_so(
     workspace_of(world, delete, TASK)
     if later:
         await settled(world, User(world))
-    real_apply, real = Settlement.apply, getattr(Settlement, unlucky)
+    real_apply, real = commit.apply, getattr(Settlement, unlucky)
 
     def refused(*_: object) -> None:
         raise SandboxError("no room")
 
-    def applied(*given: Any, **named: Any) -> Applied:
+    def applied(*given: Any, **named: Any) -> ApplyReport:
         done = real_apply(*given, **named)
         monkeypatch.setattr(Settlement, unlucky, refused)
         return done
 
-    monkeypatch.setattr(Settlement, "apply", applied)
+    monkeypatch.setattr(commit, "apply", applied)
     chosen = str(world.project / "a.txt")
     if later:
         part = await find_pending(config(world), TASK).apply([chosen])

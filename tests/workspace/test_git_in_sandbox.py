@@ -22,11 +22,11 @@ def test_commits_of_a_task_arrive_and_go(either: World) -> None:
     """Branch, index, files and a new repository; afterwards everything is as it was."""
     run(either.project, "git init -q -b main .; echo a > a; git add a; git commit -qm one")
     either.does(SCRIPT)
-    with opened(either.directory(), either.artoo_home, either.backend) as settlement:
+    with opened(either.directory(), either.artoo_home, backend=either.backend) as settlement:
         assert settlement is not None
         found: ChangeSet = settlement.review()
         assert found.silent, found.all_classes
-        assert settlement.apply(found, digest=found.digest).whole
+        assert settlement.apply(found).state == "applied"
     told = (
         "git log --format=%s; git status --short; git branch; git -C inner log --format=%s; git -C inner status -s"
     )
@@ -40,12 +40,12 @@ def test_a_setting_of_the_task_starts_nothing_outside(either: World) -> None:
     run(either.project, "git init -q -b main .; echo a > a; git add a; git commit -qm one")
     mark = either.home / "ran"
     either.does(f"({SCRIPT}); git config core.fsmonitor 'touch {mark}'; git config core.pager 'touch {mark}'")
-    with opened(either.directory(), either.artoo_home, either.backend) as settlement:
+    with opened(either.directory(), either.artoo_home, backend=either.backend) as settlement:
         assert settlement is not None
         found = settlement.review()
         loud = {one.path: one.change_class.value for one in found.all_classes if one.change_class != "silent"}
         assert loud == {str(either.project / ".git/config"): "persistence"}
-        settlement.apply(found, digest=found.digest)
+        settlement.apply(found)
     assert not mark.exists()
 
 

@@ -59,12 +59,12 @@ def gets_through(world: World, script: str, task_id: str = "task-1") -> str:
     before, linked, begun = caches(world), links(world), operations(world)
     told = script.replace("@HOME@", str(world.home))
     directory = workspace_of(world, lambda home: run(home / "project", told), task_id)
-    with opened(directory, world.artoo_home, overlay()) as settlement:
+    with opened(directory, world.artoo_home, backend=overlay()) as settlement:
         assert settlement is not None
         found = settlement.review()
         if found.silent and not found.empty:
             try:
-                settlement.apply(found, digest=found.digest)
+                settlement.apply(found)
             except SandboxError:  # git refuses it, and nothing is applied
                 found = ChangeSet()
         settlement.forget()

@@ -27,10 +27,9 @@ from artoo.words.outcome import resumable
 from artoo.words.settling import met
 from artoo.workspace.changes.change_set import ChangeSet
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
-from artoo.workspace.settlement.decision import Decision, Subject
 from artoo.workspace.settlement.history import SettledRecord, note_settled
 from artoo.workspace.settlement.parts import named
-from artoo.workspace.settlement.service import Settlement, opened, settled_already
+from artoo.workspace.settlement.service import Settlement, Subject, opened, settled_already
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +144,6 @@ class Pending:
 
     @contextmanager
     def _opened(self) -> Generator[Settlement]:
-        with opened(self._directory(), self._home) as settlement:
-            if settlement is None:  # another process has settled it while this one waited for the lock
-                raise settled_already(self.task_id)
-            yield settlement
-
-    def _decision(self, settlement: Settlement) -> Decision:
         subject = Subject(
             task_id=self.task_id,
             since=self.since,
@@ -159,7 +152,10 @@ class Pending:
             language=self.language,
             went_out=self.went_out,
         )
-        return Decision(settlement, subject)
+        with opened(self._directory(), self._home, subject) as settlement:
+            if settlement is None:  # another process has settled it while this one waited for the lock
+                raise settled_already(self.task_id)
+            yield settlement
 
     def _diff(self) -> Review:
         with self._opened() as settlement:
@@ -180,20 +176,19 @@ class Pending:
         self._require_settleable()
         self._take_attempt()
         with self._opened() as settlement:
-            decision = self._decision(settlement)
             chosen = None if paths is None else named(settlement.directory, paths)
             found = settlement.review()
             if digest is not None and digest != found.digest:
                 raise SandboxError("it is no longer what was shown: look at it again (artoo diff)")
             if found.empty:
                 settlement.forget()
-                return decision.settled(found, "applied")
+                return settlement.report(found, "applied")
             conflicts = found.all_conflicts
             if conflicts and (not found.all_classes or (chosen is None and not rest)):
-                return self._refused(decision, found, conflicts)
+                return self._refused(settlement, found, conflicts)
             if in_the_way := tuple(one for one in conflicts if one.path in (chosen or ())):
-                return self._refused(decision, found, in_the_way)
-            return decision.apply(found, paths, by=by)
+                return self._refused(settlement, found, in_the_way)
+            return settlement.apply(found, paths, by=by)
 
     def _require_settleable(self) -> None:
         """Raise SandboxError if the task is to be resumed, or the team goes on with it."""
@@ -209,17 +204,17 @@ class Pending:
                 f" artoo discard {self.task_id} deletes its changes"
             )
 
-    def _refused(self, decision: Decision, found: ChangeSet, conflicts: tuple[Conflict, ...]) -> Settled:
+    def _refused(self, settlement: Settlement, found: ChangeSet, conflicts: tuple[Conflict, ...]) -> Settled:
         reason = met(conflicts, self.language)
         known = {"conflicts": conflicts, "reason": reason, "expires_at": self.expires_at}
-        return decision.settled(found, "pending").model_copy(update=known)
+        return settlement.report(found, "pending").model_copy(update=known)
 
     def _discard(self, by: str) -> Settled:
         if self.outdated:
             self._discard_outdated(by)
         else:
             with self._opened() as settlement:
-                self._decision(settlement).discard(by=by)
+                settlement.discard(by=by)
         return Settled(state="discarded", counts=self.counts, went_out=self.went_out)
 
     def _take_attempt(self) -> None:

@@ -42,7 +42,7 @@ from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import TaskLogReader, find_log
 from artoo.tools.past import Past
 from artoo.workspace.directory import PATIENCE_SECONDS, Workspaces
-from artoo.workspace.settlement.notes import outcomes
+from artoo.workspace.settlement.finish import outcomes
 from artoo.workspace.settlement.pending import forget_pending
 
 T = TypeVar("T")

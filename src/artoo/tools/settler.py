@@ -27,10 +27,9 @@ from artoo.tools.under_way import Durable, nothing_to_keep
 from artoo.words.settling import rest_by_hand, unfinished
 from artoo.workspace.changes.change_set import ChangeSet
 from artoo.workspace.directory import Workspaces
-from artoo.workspace.settlement.decision import Decision, Subject
-from artoo.workspace.settlement.notes import outcomes
+from artoo.workspace.settlement.finish import outcomes
 from artoo.workspace.settlement.pending import DAY, Keeping
-from artoo.workspace.settlement.service import Settlement, opened
+from artoo.workspace.settlement.service import Settlement, Subject, opened
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +71,7 @@ class Settler:
         if directory is None:
             settled = self._settled_by_hand(before[-1], ending) if before else Settled(went_out=self.went_out())
             return _with_live(live, settled)
-        holding = opened(directory, self.artoo_home, patience=_PATIENCE_SECONDS)
+        holding = opened(directory, self.artoo_home, self._subject(ending), patience=_PATIENCE_SECONDS)
         settlement = await asyncio.to_thread(holding.__enter__)
         try:
             if settlement is None:
@@ -93,31 +92,29 @@ class Settler:
         settlement = Settlement(directory, self.artoo_home, live=self.workspace.files)
         try:
             await self.durable()
-            decision = self._decision(settlement, Ending(task_id=self.workspace.task_id, directive="accept"))
-            return await asyncio.to_thread(lambda: decision.apply_live(settlement.review()))
+            return await asyncio.to_thread(lambda: settlement.apply_live(settlement.review()))
         except (NotLogged, SandboxError) as error:
             logger.info("task %s: nothing is applied at this turn: %s", self.workspace.task_id, error)
             return ()
 
     async def _settle(self, settlement: Settlement, ending: Ending, questions: Questions | None) -> Settled:
-        decision = self._decision(settlement, ending)
         try:
             found = await asyncio.to_thread(settlement.review)
         except SandboxError as error:
-            return await asyncio.to_thread(decision.keep, ChangeSet(), str(error))
+            return await asyncio.to_thread(settlement.keep, ChangeSet(), str(error))
         if found.empty:
             await asyncio.to_thread(settlement.forget)
             return Settled(went_out=self.went_out())
         if found.silent and self.mode is not ApplyMode.ASK and ending.directive != "abandon":
-            return await self._apply(decision, found, None)
+            return await self._apply(settlement, found, None)
         answer = await self._ask(settlement, ending, found, questions) if questions is not None else None
         if answer is not None and answer.consent.is_yes:
-            return await self._apply(decision, found, answer)
+            return await self._apply(settlement, found, answer)
         if answer is not None and answer.consent is Consent.DISCARD:
-            await asyncio.to_thread(lambda: decision.discard(by=answer.by))
-            return decision.settled(found, "discarded")
+            await asyncio.to_thread(lambda: settlement.discard(by=answer.by))
+            return settlement.report(found, "discarded")
         why = unfinished(ending.language) if ending.directive == "abandon" else ""
-        return await asyncio.to_thread(decision.keep, found, why)
+        return await asyncio.to_thread(settlement.keep, found, why)
 
     async def _ask(
         self, settlement: Settlement, ending: Ending, found: ChangeSet, questions: Questions
@@ -131,20 +128,19 @@ class Settler:
         with settlement.files() as (before, after):
             return review_of(found, ending.task_id, before, after, unfinished=unfinished, went_out=self.went_out())
 
-    async def _apply(self, decision: Decision, found: ChangeSet, answer: ConfirmationAnswer | None) -> Settled:
+    async def _apply(self, settlement: Settlement, found: ChangeSet, answer: ConfirmationAnswer | None) -> Settled:
         """Apply everything, or the paths of the answer. What cannot be applied is pending."""
         paths = (answer.paths or None) if answer is not None else None
         by = answer.by if answer is not None else PERSON
         try:
             await self.durable()
-            return await asyncio.to_thread(lambda: decision.apply(found, paths, by=by))
+            return await asyncio.to_thread(lambda: settlement.apply(found, paths, by=by))
         except (NotLogged, SandboxError) as error:
-            return await asyncio.to_thread(decision.keep, found, str(error))
+            return await asyncio.to_thread(settlement.keep, found, str(error))
 
-    def _decision(self, settlement: Settlement, ending: Ending) -> Decision:
+    def _subject(self, ending: Ending) -> Subject:
         now = time.time()
-        subject = Subject(
-            task_id=ending.task_id,
+        return Subject(
             since=now,
             expires_at=now + self.keeping.days * DAY,
             request=self.request,
@@ -153,7 +149,6 @@ class Settler:
             moment="end",
             recorded=not self.logged,
         )
-        return Decision(settlement, subject)
 
     async def _reports(self, task_id: str, *, live: bool) -> tuple[Settled, ...]:
         """Return what the task itself has applied before: at its turns, or at the end of an earlier process.

@@ -132,10 +132,6 @@ class WorkspaceDirectory:
         return self.base / "pending.json"
 
     @property
-    def settling(self) -> Path:
-        return self.base / "settling.json"
-
-    @property
     def output(self) -> Path:
         return self.base / "output"
 

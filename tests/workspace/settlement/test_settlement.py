@@ -16,12 +16,11 @@ from laid_out import World, snapshot, workspace_of
 from artoo.contracts.errors import SandboxError
 from artoo.workspace import commit
 from artoo.workspace.directory import WorkspaceDirectory, WorkspaceInUse, Workspaces
-from artoo.workspace.settlement import mark, service
-from artoo.workspace.settlement.decision import Decision, Subject
+from artoo.workspace.settlement import finish, service
+from artoo.workspace.settlement.finish import discard, outcomes, took_effect
 from artoo.workspace.settlement.history import SettledRecord, note_settled, settled_records
-from artoo.workspace.settlement.notes import outcomes, took_effect
 from artoo.workspace.settlement.parts import named, part_of
-from artoo.workspace.settlement.service import Settlement, opened, recover_settlements
+from artoo.workspace.settlement.service import Settlement, Subject, opened, recover_settlements
 
 Change = Callable[[Path], object]
 
@@ -76,12 +75,7 @@ def apply(directory: WorkspaceDirectory, world: World, *paths: str) -> bool:
     with opened(directory, world.artoo_home) as settlement:
         assert settlement is not None
         found = settlement.review()
-        chosen = [str(world.project / path) for path in paths] or None
-        return settlement.apply(found, digest=found.digest, paths=chosen).whole
-
-
-def decision_of(settlement: Settlement, task_id: str = "task-1") -> Decision:
-    return Decision(settlement, Subject(task_id=task_id, since=1.0, expires_at=2e9, request="do it"))
+        return settlement.apply(found, paths or None).state == "applied"
 
 
 def test_a_change_set_is_applied_whole_and_its_workspace_is_deleted(world: World) -> None:
@@ -144,7 +138,7 @@ def test_a_path_that_is_none_of_the_changes_applies_nothing(world: World, path: 
         assert settlement is not None
         found = settlement.review()
         with pytest.raises(SandboxError):
-            decision_of(settlement).apply(found, [path])
+            settlement.apply(found, [path])
     assert snapshot(world.home) == before
 
 
@@ -155,23 +149,13 @@ def test_no_path_at_all_is_no_approval(world: World) -> None:
         named(directory, ())
 
 
-def test_another_change_set_than_the_approved_one_is_refused(world: World) -> None:
-    """The digest binds the approval."""
-    directory = workspace_of(world, work)
-    before = snapshot(world.project)
-    settlement = held(directory, world)
-    with pytest.raises(SandboxError, match="no longer what was approved"):
-        settlement.apply(settlement.review(), digest="another")
-    assert snapshot(world.project) == before and not directory.settling.exists()
-
-
 def test_a_conflict_stays_and_the_rest_can_be_applied(world: World) -> None:
     """The user's version stays; the rest is applied; the conflict is still pending, and is reported."""
     directory = workspace_of(world, work)
     (world.project / "a.txt").write_text("mine\n")
     with opened(directory, world.artoo_home) as settlement:
         assert settlement is not None
-        settled = decision_of(settlement).apply(settlement.review())
+        settled = settlement.apply(settlement.review())
     assert settled.state == "partly"
     assert [one.path for one in settled.conflicts] == [str(world.project / "a.txt")]
     assert contents(world) == {**WANTED, "a.txt": "mine\n"}
@@ -186,10 +170,9 @@ def test_what_the_user_changes_after_the_review_stops_the_apply(world: World) ->
         found = settlement.review()
         (world.project / "b.txt").write_text("changed after the review\n")
         before = snapshot(world.project)
-        settled = decision_of(settlement).apply(found)
+        settled = settlement.apply(found)
     assert settled.state == "pending" and settled.conflicts
     assert snapshot(world.project) == before
-    assert not directory.settling.exists()
 
 
 class Crash(BaseException):
@@ -203,30 +186,29 @@ def die(*_: object, **__: object) -> None:
 def test_a_process_that_dies_before_the_commit_has_changed_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mark alone is no apply: the changes are pending as before."""
+    """The changes are pending as before."""
     directory = workspace_of(world, work)
     before = snapshot(world.project)
     monkeypatch.setattr(service.commit, "apply", die)
     with pytest.raises(Crash):
         apply(directory, world)
     monkeypatch.undo()
-    assert directory.settling.exists()
     recover_settlements(world.artoo_home)
     assert snapshot(world.project) == before
-    assert not directory.settling.exists()
     assert apply(directory, world) and contents(world) == WANTED
 
 
-@pytest.mark.parametrize("step", ["note_settled", "rebase", "forget_mark"])
+@pytest.mark.parametrize("step", ["note_settled", "rebase", "Record.close"])
 def test_a_process_that_dies_after_the_commit_is_finished_by_the_next(
     world: World, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """A part took effect: it is recorded once, and it is no change any more."""
     directory = workspace_of(world, work)
-    monkeypatch.setattr(mark, step, die)
+    owner = commit.Record if step == "Record.close" else finish
+    monkeypatch.setattr(owner, step.rpartition(".")[2], die)
     with pytest.raises(Crash), opened(directory, world.artoo_home) as settlement:
         assert settlement is not None
-        decision_of(settlement).apply(settlement.review(), ["a.txt"])
+        settlement.apply(settlement.review(), ["a.txt"])
     monkeypatch.undo()
     recover_settlements(world.artoo_home)
     recover_settlements(world.artoo_home)
@@ -251,13 +233,19 @@ def test_a_process_that_dies_before_the_workspace_is_deleted_is_finished_by_the_
     assert not directory.base.exists()
 
 
-def test_a_damaged_mark_is_retained_and_reported(world: World) -> None:
-    """It may belong to an apply that took effect."""
+def test_a_stale_record_of_an_apply_does_not_touch_the_next_workspace_of_the_task(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process died when the workspace was deleted, and the task went on in a new one."""
     directory = workspace_of(world, work)
-    directory.settling.write_bytes(b'{"settlement": 1}\n')
-    with pytest.raises(SandboxError, match=r"settling\.json cannot be read"), opened(directory, world.artoo_home):
-        pass
-    assert directory.settling.exists()
+    monkeypatch.setattr(commit.Record, "close", die)
+    with pytest.raises(Crash):
+        apply(directory, world)
+    monkeypatch.undo()
+    again = workspace_of(world, lambda home: (home / "project" / "a.txt").write_text("again\n"))
+    recover_settlements(world.artoo_home)
+    assert again.exists
+    assert apply(again, world) and contents(world) == {**WANTED, "a.txt": "again\n"}
 
 
 def test_a_discarded_workspace_is_deleted_and_recorded_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,9 +254,8 @@ def test_a_discarded_workspace_is_deleted_and_recorded_once(world: World, monkey
     before = snapshot(world.project)
     line = SettledRecord(at=1.0, task_id="task-1", what="discarded", by="me")
     monkeypatch.setattr(WorkspaceDirectory, "remove", die)
-    with pytest.raises(Crash), opened(directory, world.artoo_home) as settlement:
-        assert settlement is not None
-        settlement.discard(line)
+    with pytest.raises(Crash), directory.locked():
+        discard(directory, world.artoo_home, line)
     monkeypatch.undo()
     recover_settlements(world.artoo_home)
     assert not directory.base.exists() and snapshot(world.project) == before
@@ -278,11 +265,10 @@ def test_a_discarded_workspace_is_deleted_and_recorded_once(world: World, monkey
 def test_the_notes_of_an_apply_tell_the_next_life_of_the_task_what_took_effect(world: World) -> None:
     """A process that died right after its apply is told from a user who applied later; an undo ends both."""
     directory = workspace_of(world, work)
-    with opened(directory, world.artoo_home) as settlement:
+    with opened(directory, world.artoo_home, Subject(moment="end", recorded=False)) as settlement:
         assert settlement is not None
         found = settlement.review()
-        subject = Subject(task_id="task-1", since=1.0, expires_at=2.0, moment="end", recorded=False)
-        Decision(settlement, subject).apply(found)
+        settlement.apply(found)
     (told,) = outcomes(world.artoo_home, "task-1", "end")
     assert told.state == "applied" and told.digest == found.digest
     assert took_effect(world.artoo_home, "task-1", found.digest)
@@ -310,12 +296,12 @@ def test_a_live_apply_takes_only_what_is_ordinary_and_leaves_the_workspace(world
     before = snapshot(world.home)
     directory = workspace_of(world, ordinary)
     settlement = held(directory, world)
-    applied = decision_of(settlement).apply_live(settlement.review())
+    applied = settlement.apply_live(settlement.review())
     assert {os.path.relpath(path, world.project) for path in applied} == {"a.txt", "page", "page/index.html"}
     assert contents(world)["page/index.html"] == "<p>\n" and "b.txt" in contents(world)
-    assert decision_of(settlement).apply_live(settlement.review()) == ()
+    assert settlement.apply_live(settlement.review()) == ()
     (world.project / "a.txt").write_text("the user's editor\n")
-    assert decision_of(settlement).apply_live(settlement.review()) == ()
+    assert settlement.apply_live(settlement.review()) == ()
     (told,) = outcomes(world.artoo_home, "task-1", "live")
     assert {os.path.relpath(one.path, world.project) for one in told.changes} == {
         "a.txt",

@@ -23,8 +23,9 @@ from artoo.runtime.team.exchange import Exchange
 from artoo.runtime.team.submissions import Submissions, writing
 from artoo.workspace.directory import PATIENCE_SECONDS
 from artoo.workspace.forks import copy_workspace
+from artoo.workspace.settlement.finish import discard
 from artoo.workspace.settlement.history import note_settled
-from artoo.workspace.settlement.pending import DAY, PendingRecord
+from artoo.workspace.settlement.pending import DAY, PendingRecord, forget_pending
 from artoo.workspace.settlement.service import opened
 
 WAITS = "it waits for its review"
@@ -80,11 +81,11 @@ def _prepare(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
         with opened(submitted, submissions.home) as settlement:
             if settlement is None:
                 return ()
-            settlement.go_on()
+            forget_pending(submitted)
             found = settlement.review()
             if found.all_conflicts:
                 with suppress(OSError):  # it is deleted all the same; there was no room to record that
-                    settlement.discard(submissions.discarded(task.id, RUNTIME))
+                    discard(submitted, submissions.home, submissions.discarded(task.id, RUNTIME))
                 return ()
             copy_workspace(submitted, attempt)
     return tuple(change.path for change in found.all_classes)
@@ -129,7 +130,7 @@ def _handed_in(submissions: Submissions, board_task: str, since: float, days: fl
             reason=f"{WAITS}: artoo task show {board_task}",
             expires_at=since + days * DAY,
         )
-        settlement.keep(record)
+        settlement.keep_record(record)
         return found.digest
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,8 @@ from artoo.contracts.settling import ApplyMode, ChangeClass, Review
 from artoo.runtime.team.submissions import Intent, Submissions
 from artoo.tools.review import question_of, review_of
 from artoo.workspace.changes.change_set import ChangeSet
-from artoo.workspace.settlement import notes
-from artoo.workspace.settlement.decision import Decision, Subject
-from artoo.workspace.settlement.pending import DAY, Keeping
-from artoo.workspace.settlement.service import opened
+from artoo.workspace.settlement import finish
+from artoo.workspace.settlement.service import Subject, opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,26 +73,19 @@ def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tu
     """
     directory = submissions.workspace(board_task)
     if directory.exists:
-        with opened(directory, submissions.home) as settlement:
+        with opened(directory, submissions.home, Subject(request=submissions.asked(board_task))) as settlement:
             if settlement is not None:
                 found = settlement.review()
                 if found.all_conflicts:
                     return found.all_conflicts
                 if found.digest != approved.digest:
                     raise SandboxError("the changes are no longer what was approved: look at them again")
-                decision = Decision(settlement, _subject(submissions, board_task))
-                return decision.apply(found, by=approved.actor).conflicts
+                return settlement.apply(found, by=approved.actor).conflicts
     if not took_effect(submissions, board_task, approved.digest):
         raise SandboxError(f"what task {board_task} handed in is not there any more: reject it")
     return ()
 
 
-def _subject(submissions: Submissions, board_task: str) -> Subject:
-    now = time.time()
-    asked = submissions.asked(board_task)
-    return Subject(task_id=board_task, since=now, expires_at=now + Keeping().days * DAY, request=asked)
-
-
 def took_effect(submissions: Submissions, board_task: str, digest: str | None = None) -> bool:
     """True if a change set of this task (None: any) was applied, and not undone since. Blocking."""
-    return notes.took_effect(submissions.home, board_task, digest)
+    return finish.took_effect(submissions.home, board_task, digest)

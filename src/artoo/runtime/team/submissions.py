@@ -29,8 +29,8 @@ from artoo.disk.whole import write_durably
 from artoo.runtime.pendings import ATTEMPT
 from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory, Workspaces
 from artoo.workspace.fs.remove_tree import remove_tree
+from artoo.workspace.settlement.finish import discard
 from artoo.workspace.settlement.history import SettledRecord
-from artoo.workspace.settlement.mark import discard
 
 _M = TypeVar("_M", bound=BaseModel)
 

@@ -6,6 +6,7 @@ UNDO/TASK/N/images/K          the before-image of step K: the old file by anothe
 UNDO/TASK/N/new/K             the slot of step K: its new content at first, then what came out of its place
 UNDO/TASK/N/staging.json      slots next to their targets, because those are on another file system
 UNDO/TASK/N/done              the apply took effect completely
+UNDO/TASK/N/open              the caller has not yet done what follows the apply
 UNDO/TASK/N/undoing.json      the steps that an undo began to restore
 """
 
@@ -29,7 +30,7 @@ from artoo.workspace.fs.stat import NodeState
 from artoo.workspace.git.act import GitAct
 
 FORMAT = 1
-MANIFEST, STAGING, DONE, UNDOING = "manifest.json", "staging.json", "done", "undoing.json"
+MANIFEST, STAGING, DONE, UNDOING, OPEN = "manifest.json", "staging.json", "done", "undoing.json", "open"
 
 
 def text_of(printable: str) -> str:
@@ -121,6 +122,7 @@ class Record:
             place = task / f"{max((_number(one) for one in task.iterdir()), default=0) + 1:06d}"
             for path in (place, place / "images", place / "new"):
                 path.mkdir(mode=0o700)
+            (place / OPEN).touch(mode=0o600)
         except OSError as error:
             raise _no_place(undo_home, error) from error
         return cls(place)
@@ -138,6 +140,15 @@ class Record:
     def done(self) -> bool:
         """True if the apply took effect."""
         return self.has(DONE) and self.committed
+
+    @property
+    def is_open(self) -> bool:
+        """True until the caller has done what follows the apply."""
+        return self.has(OPEN)
+
+    def close(self) -> None:
+        """Note durably that everything that follows the apply is done."""
+        self.unmark(OPEN)
 
     def has(self, name: str) -> bool:
         return (self.place / name).exists()
@@ -186,7 +197,7 @@ class Record:
         """Keep only these parts of the apply on record, for a later undo. Raises OSError."""
         self.write(MANIFEST, manifest)
         self.mark_done()
-        self.unmark(UNDOING)
+        self.unmark(UNDOING, OPEN)
 
     def forget(self) -> None:
         """Delete the record; what a crash leaves of it is never restored. Raises OSError."""

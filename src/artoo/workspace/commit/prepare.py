@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import lru_cache
 
@@ -164,7 +164,12 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *,
     disk), SandboxError.
     """
     made: list[Step] = []
-    with Walker() as targets, Walker() as staged, Walker() as images, Walker() as sources:
+    with ExitStack() as opened, Walker() as targets, Walker() as staged, Walker() as images, Walker() as sources:
+        for effect in effects:
+            after = effect.after
+            if after is not None and after.is_directory and not after.mode & 0o100 and os.geteuid() != 0:
+                place = opened.enter_context(Walker()).place(_source(effect))
+                opened.enter_context(with_rights(*place, after.mode, 0o700))
         for step in steps:
             image = step.before is not None and not step.before.is_directory and not step.in_place
             if image:

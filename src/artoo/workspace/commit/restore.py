@@ -18,7 +18,7 @@ from artoo.workspace.commit.dirfd_ops import Walker, copy, digest_at, link, same
 from artoo.workspace.commit.execute import blocked, execute, to_sync
 from artoo.workspace.commit.manifest import DONE, STAGING, Manifest, Record, Step, text_of
 from artoo.workspace.commit.prepare import PART, clean_slots
-from artoo.workspace.fs.stat import NodeState, glance, with_rights
+from artoo.workspace.fs.stat import NodeState, chmod_at, glance, with_rights
 from artoo.workspace.git.act import move_back
 
 
@@ -38,6 +38,7 @@ def roll_back(record: Record, manifest: Manifest) -> tuple[list[Conflict], list[
     try:
         record.unmark(DONE)  # it may be there although syncing it failed
         conflicts = [one for act in reversed(manifest.git) for one in move_back(act)]
+        _open_directories(manifest.steps)
         plan = judge(record, manifest.steps, lenient=True)
         carry_out(record, manifest.steps, plan)
         left = [step for step in manifest.steps if step.path in plan.refused and step.image]
@@ -48,6 +49,18 @@ def roll_back(record: Record, manifest: Manifest) -> tuple[list[Conflict], list[
             " start artoo again: it restores everything first"
         ) from error
     return conflicts + [Conflict(path=path, reason=reason) for path, reason in plan.refused.items()], left
+
+
+def _open_directories(steps: Sequence[Step]) -> None:
+    """Open directories that the apply itself has closed to their owner, because what is in them is restored."""
+    closed = [
+        one for one in steps if one.after is not None and one.after.is_directory and not one.after.mode & 0o100
+    ]
+    with Walker() as walker:
+        for step in sorted(closed if os.geteuid() != 0 else (), key=lambda one: one.path.count("/")):
+            now = walker.look(step.where)
+            if now is not None and step.after is not None and now.mode == step.after.mode:
+                chmod_at(*walker.place(step.where), now.mode | 0o700)
 
 
 def settle_rolled_back(record: Record, manifest: Manifest, left: Sequence[Step]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
+from artoo.workspace.settlement.finish import finish_interrupted
 from artoo.workspace.settlement.history import LISTED, SettledRecord, note_settled
 from artoo.workspace.settlement.pending import DAY, Keeping, PendingRecord, read_pending, size_of, write_pending
 
@@ -38,7 +39,7 @@ def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
         try:
             with directory.locked():
                 size = size_of(directory)
-                record = _record_of(directory, keep)
+                record = _record_of(directory, artoo_home, keep)
                 if record is None:
                     continue
                 renewed = _with_notice(record, now, crowded=room < size)
@@ -66,13 +67,12 @@ def _since(directory: WorkspaceDirectory) -> float:
         return 0.0
 
 
-def _record_of(directory: WorkspaceDirectory, keep: Keeping) -> PendingRecord | None:
+def _record_of(directory: WorkspaceDirectory, artoo_home: Path, keep: Keeping) -> PendingRecord | None:
     """Return the record; of a task that was cut off, one that counts from when it was last worked on.
 
-    None while an interrupted apply is not ended. Raises SandboxError.
+    None if nothing is left of it. Raises SandboxError, also while an interrupted apply is not ended.
     """
-    if directory.settling.exists():
-        return None
+    finish_interrupted(directory, artoo_home)
     record = read_pending(directory)
     if record is not None or not directory.exists:
         return record

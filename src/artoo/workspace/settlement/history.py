@@ -16,9 +16,6 @@ from artoo.disk.whole import sync_directory
 LISTED = 1_000
 """Paths that one record lists. `SettledRecord.count` says how many there were."""
 
-_OLD_HISTORY = "views/settled.jsonl"
-"""Where an older artoo wrote its history. It is read, so that nothing becomes unknown by an update."""
-
 
 class SettledRecord(BaseModel):
     """One line of `settled.jsonl`.
@@ -44,10 +41,10 @@ class SettledRecord(BaseModel):
 def settled_records(artoo_home: Path) -> tuple[SettledRecord, ...]:
     """Return all records, oldest first. A line that a full disk cut is left out. Raises OSError."""
     found: list[SettledRecord] = []
-    for file in (artoo_home / _OLD_HISTORY, _history(artoo_home)):
-        for line in file.read_bytes().splitlines() if file.exists() else ():
-            with suppress(ValidationError):
-                found.append(SettledRecord.model_validate_json(line))
+    file = _history(artoo_home)
+    for line in file.read_bytes().splitlines() if file.exists() else ():
+        with suppress(ValidationError):
+            found.append(SettledRecord.model_validate_json(line))
     return tuple(found)
 
 

@@ -1,0 +1,145 @@
+"""What follows an apply that took effect, also after a crash, and what its undo record says of it.
+
+    commit (done, or rolled back) ─► settled.jsonl ─► the workspace goes, or its base moves on ─► record closed
+
+The undo record stays open until all of that is done. So the next process that opens the workspace finishes it.
+"""
+
+from __future__ import annotations
+
+import errno
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.errors import SandboxError
+from artoo.contracts.settling import Settled
+from artoo.disk.whole import write_durably
+from artoo.workspace.changes.base import rebase
+from artoo.workspace.commit import Record, records_of
+from artoo.workspace.directory import WorkspaceDirectory
+from artoo.workspace.settlement.history import SettledRecord, note_settled, settled_records
+
+Moment = Literal["end", "live", "later"]
+"""When it was applied: at the end of the task, during the task (`--apply live`), or later."""
+
+
+_DISCARDED = "discarded.json"
+"""A file in a workspace that was discarded: the line of the history."""
+
+
+class ActNote(BaseModel):
+    """The note in the undo record of one apply. `digest` is that of the change set that was approved.
+
+    `outcome` is what the task reports of it (JSON, `contracts.settling.Settled`); empty for a later apply. `told`:
+    the line of `settled.jsonl`, whichever process writes it. `workspace`: when the workspace was made, because a
+    later workspace of the task is another one. `whole`: it is deleted; else `paths` (printable) are applied.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    moment: Moment
+    digest: str
+    workspace: float
+    whole: bool
+    paths: tuple[str, ...] = ()
+    outcome: str = ""
+    told: SettledRecord | None = None
+
+
+def noted_acts(artoo_home: Path, task_id: str) -> tuple[tuple[Record, ActNote], ...]:
+    """Return the undo records of a task with their notes, oldest first; interrupted commits are included.
+
+    What was undone is not. Raises SandboxError when a record cannot be read.
+    """
+    records = records_of(artoo_home / "undo", task_id)
+    found = [(record, _note_of(record)) for record in records]
+    return tuple((record, note) for record, note in found if note is not None)
+
+
+def _note_of(record: Record) -> ActNote | None:
+    """Return the note; None for an apply that had none, or that was rolled back."""
+    manifest = record.manifest()
+    with suppress(ValidationError):
+        return None if manifest.rest else ActNote.model_validate_json(manifest.note)
+    return None
+
+
+def outcomes(artoo_home: Path, task_id: str, moment: Moment) -> tuple[Settled, ...]:
+    """Return what the task itself applied at this moment, oldest first.
+
+    At the end this tells a process that died right after its apply from a user who applied or discarded later.
+    Raises SandboxError.
+    """
+    acts = noted_acts(artoo_home, task_id)
+    told = [note.outcome for record, note in acts if record.done and note.moment == moment and note.outcome]
+    return tuple(map(Settled.model_validate_json, told))
+
+
+def took_effect(artoo_home: Path, task_id: str, digest: str | None = None) -> bool:
+    """True if a change set of the task (None: any) was applied and not undone since."""
+    acts = noted_acts(artoo_home, task_id)
+    return any(record.done and digest in (None, note.digest) for record, note in acts)
+
+
+def finish_interrupted(directory: WorkspaceDirectory, artoo_home: Path) -> None:
+    """Do everything that follows the applies and the discard of this workspace that took effect. Idempotent.
+
+    The caller holds the lock. Raises SandboxError when that is not possible yet.
+    """
+    records = records_of(artoo_home / "undo", directory.task_id)
+    noted = [(record, _note_of(record)) for record in records if record.is_open]
+    for record, note in noted:
+        if note is not None and not record.done:
+            raise SandboxError(
+                f"an apply of task {directory.task_id} was interrupted and is not rolled back yet; artoo tries it"
+                " at every start and says what is in the way: remove that first"
+            )
+    try:
+        for record, note in noted:
+            if note is not None:
+                _finish(directory, artoo_home, record, note)
+        _finish_discard(directory, artoo_home)
+    except OSError as error:
+        remedy = "free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "fix that first"
+        raise SandboxError(f"the workspace {directory.base} cannot be put in order ({error}); {remedy}") from error
+
+
+def _finish(directory: WorkspaceDirectory, artoo_home: Path, record: Record, note: ActNote) -> None:
+    if note.told is not None:
+        line = note.told.model_copy(update={"act": record.name})
+        if line not in settled_records(artoo_home):
+            note_settled(artoo_home, line)
+    if directory.exists and directory.record().created_at == note.workspace:
+        if note.whole:
+            directory.remove()
+        else:
+            # What was applied may stay in the upper directory: as it equals the new base, it is no change.
+            rebase(directory, note.paths)
+    record.close()
+
+
+def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRecord) -> None:
+    """Delete a workspace at the user's request, and record it. It is discarded once the line is in the workspace.
+
+    On a full disk the workspace goes first, because it may be what fills the disk. Raises OSError when it is gone
+    and there is no room for the record.
+    """
+    try:
+        write_durably(directory.base / _DISCARDED, settled.model_dump_json().encode())
+    except OSError:
+        directory.remove()
+        note_settled(artoo_home, settled)
+        return
+    _finish_discard(directory, artoo_home)
+
+
+def _finish_discard(directory: WorkspaceDirectory, artoo_home: Path) -> None:
+    """Record and delete a workspace that was discarded, if it was. Raises OSError."""
+    with suppress(FileNotFoundError):
+        line = SettledRecord.model_validate_json((directory.base / _DISCARDED).read_bytes())
+        if line not in settled_records(artoo_home):
+            note_settled(artoo_home, line)
+        directory.remove()
