@@ -107,3 +107,27 @@ async def test_what_still_runs_at_the_end_is_stopped_and_returned(box: SubTaskTo
     await box.call("shell", {"command": "true"})
     stopped = await real.stop_processes()
     assert [process.argv[-1] for process in stopped] == ["sleep 60"]
+
+
+async def test_a_command_that_prints_more_than_32_mib_goes_on(box: SubTaskToolbox) -> None:
+    """It ends by itself; head and tail are shown, and the middle is read on where the record says."""
+    call = await box.call("shell", {"command": "seq 1 5000000; echo last line"})
+    assert (call.status, call.exit_code, call.truncated) == (CallStatus.OK, 0, True), said(call)
+    assert call.total_bytes > 32 << 20
+    assert call.output.startswith("1\n2\n") and call.output.endswith("4999999\n5000000\nlast line\n")
+    assert "read it with process: id p1, action read, offset N" in call.output
+    middle = await box.call("process", {"id": "p1", "action": "read", "offset": 20_000_000})
+    lines = middle.output.splitlines()[1:-1]
+    assert len(lines) > 100 and int(lines[-1]) == int(lines[0]) + len(lines) - 1
+
+
+async def test_python_leaves_no_byte_code(box: SubTaskToolbox, roots: Roots) -> None:
+    """A module of the project is imported by both tools, and nothing but the script's own output is new."""
+    (roots.project / "helper.py").write_text("ANSWER = 42\n")
+    for tool, main, text in (
+        ("python", "code", "import helper; print(helper.ANSWER)"),
+        ("shell", "command", f"{sys.executable} -c 'import helper; print(helper.ANSWER)'"),
+    ):
+        call = await box.call(tool, {main: text})
+        assert (call.output, call.changes) == ("42\n", ()), said(call)
+    assert (await box.call("shell", {"command": "ls -A"})).output == "helper.py\n"

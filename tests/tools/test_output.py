@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.ports.sandbox import Captured
-from artoo.tools.output import MARK_ROOM, clip, head_tail, looks_binary
+from artoo.tools.output import MARK_ROOM, clip, head_tail, looks_binary, room_for_output
 
 TEXT = st.text(max_size=3_000)
 KEPT = st.integers(min_value=2 * MARK_ROOM, max_value=1_000)
@@ -88,3 +89,18 @@ def test_cut_characters_do_not_make_text_binary() -> None:
     """A sample that ends in the middle of a character is still text."""
     assert not looks_binary("数据".encode()[:-1])
     assert looks_binary(bytes(range(128, 256)))
+
+
+@pytest.mark.parametrize(
+    ("window", "room"), [(4_096, OUTPUT_KEPT), (8_000, OUTPUT_KEPT), (32_768, 16_384), (200_000, 40_000)]
+)
+def test_the_room_for_an_output_grows_with_the_window(window: int, room: int) -> None:
+    """An eighth of the window, within bounds."""
+    assert room_for_output(window) == room
+
+
+def test_a_mark_says_how_to_read_on() -> None:
+    """The advice takes part in the bound."""
+    told = head_tail("word " * 2_000, 1_000, "read it with process")
+    assert "left out here; read it with process ...]" in told
+    assert len(told) <= 1_000

@@ -94,7 +94,7 @@ class Outfit:
     `environ` holds the keys of search engines, `mcp` the servers of others. `durable` waits for the task log;
     `past` is that of a resumed task, whose answers and calls under way are taken up. `settle` makes what settles
     the workspace at the end. `printing` shows what commands print while they run. `whole_files`: listings show
-    small files whole. `read_kept` bounds the characters that a look at a file shows. `second_ways`: results may
+    small files whole. `read_kept` bounds the characters of an output that a record keeps. `second_ways`: results may
     need one, so the state before each subtask is kept.
     """
 
@@ -193,6 +193,7 @@ def _registry(outfit: Outfit, shared: Shared) -> Registry:
         gate,
         outfit.durable,
         Resumed(outfit.past, gate) if outfit.past is not None else None,
+        outfit.read_kept,
     )
 
 

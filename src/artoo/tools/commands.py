@@ -5,19 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from artoo.contracts.changes import Change, Trait
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Captured
-from artoo.ports.workspace import CommandLimits, Ended, EndStatus
+from artoo.ports.workspace import Ended, EndStatus
 from artoo.tools.output import clip
-from artoo.tools.signalled import signalled
 from artoo.tools.tool import Outcome
 from artoo.tools.wanted import NOTHING, Wanted
-
-ERROR_OUTPUT_KEPT = OUTPUT_KEPT // 2
-"""Characters of standard error that are kept: it rarely says more, and the prompt pays for it."""
 
 COMMAND_SECONDS = 120.0
 """How long a call waits for its command by default. The command goes on afterwards (SPEC section 3.3)."""
@@ -61,7 +56,7 @@ class Command:
     background: bool = False
     pty: bool = False
     keep: bool = False
-    env: Mapping[str, str] = field(default_factory=lambda: PLAIN_LOCALE)
+    env: Mapping[str, str] = field(default_factory=lambda: PLAIN_SETTINGS)
     network: Wanted = NOTHING
     judged: Callable[[Outcome], Outcome] = as_it_is
 
@@ -75,12 +70,12 @@ def bash(script: str) -> tuple[str, ...]:
 
 
 def python(script: str, interpreter: str = sys.executable) -> tuple[str, ...]:
-    """Return the arguments that run a Python script apart from the user's environment and site directory.
+    """Return the arguments that run a Python script apart from the user's environment and site directory, without byte code.
 
     The project's modules can be imported where no other has the name: first in the path, a `json.py` there would
     break any script.
     """
-    return (interpreter, "-I", "-X", "utf8", "-c", _SHOWING_LINES, script)
+    return (interpreter, "-I", "-B", "-X", "utf8", "-c", _SHOWING_LINES, script)
 
 
 _SHOWING_LINES = """
@@ -101,57 +96,48 @@ exec(compile(code, name, "exec"), main.__dict__)
 3.13 tells its number, and whoever is to mend it has to count: a small model cannot."""
 
 
-class CommandRunner(Protocol):
-    """Runs commands in the task's workspace."""
-
-    async def run(self, command: Command) -> Outcome:
-        """Start a command and wait for its end as long as it says. `changes` happened in the workspace meanwhile.
-
-        Raises SandboxError when the command cannot be confined or started. Cancelling stops it.
-        """
-        ...
-
-
-def outcome_of(ended: Ended, limits: CommandLimits | None = None) -> Outcome:
+def outcome_of(ended: Ended, kept: int = OUTPUT_KEPT, read_on: str = "") -> Outcome:
     """Return how a command ended, with its streams cut to what a record keeps."""
+    reason = "; ".join(filter(None, (_REASONS.get(ended.status), *ended.notes))) or None
     return printed_outcome(
-        ended.stdout,
-        ended.stderr,
+        (ended.stdout, ended.stderr),
         status=_STATUS.get(ended.status, CallStatus.ERROR),
         exit_code=ended.exit_code,
-        reason=_reason(ended, limits or CommandLimits()),
+        reason=reason,
+        kept=kept,
+        read_on=read_on,
     )
 
 
 def printed_outcome(
-    stdout: Captured,
-    stderr: Captured,
+    printed: tuple[Captured, Captured],
     *,
     status: CallStatus,
     exit_code: int | None = None,
     reason: str | None = None,
+    kept: int = OUTPUT_KEPT,
+    read_on: str = "",
 ) -> Outcome:
-    """Return an outcome that shows what a command printed."""
-    output, output_cut = clip(stdout)
-    error_output, error_cut = clip(stderr, ERROR_OUTPUT_KEPT)
+    """Return an outcome that shows what a command printed, in at most `kept` characters and half as many errors."""
+    output, output_cut = clip(printed[0], kept, read_on)
+    error_output, error_cut = clip(printed[1], kept // 2, read_on)
     return Outcome(
         output=output,
         error_output=error_output,
         status=status,
         exit_code=exit_code,
-        total_bytes=stdout.total_bytes + stderr.total_bytes,
+        total_bytes=sum(one.total_bytes for one in printed),
         truncated=output_cut or error_cut,
         reason=reason,
     )
 
 
-def _reason(ended: Ended, limits: CommandLimits) -> str | None:
-    said = _REASONS.get(ended.status) or signalled(ended.exit_code, limits)
-    return "; ".join(filter(None, (said, *ended.notes))) or None
-
-
-PLAIN_LOCALE: Mapping[str, str] = {"LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"}
-"""Programs complain in English and sort as Python does, whatever the user's language: rules read what they say."""
+PLAIN_SETTINGS: Mapping[str, str] = {
+    "LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+"""Programs complain in English and sort as Python does, whatever the user's language: rules read what they say.
+Python leaves no byte code in the user's folders."""
 
 
 def meant_changes(changes: Iterable[Change]) -> tuple[str, ...]:

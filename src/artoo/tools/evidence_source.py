@@ -25,7 +25,7 @@ from artoo.ports.evidence import (
     Trial,
 )
 from artoo.ports.workspace import Command, Ended, Files, Workspace
-from artoo.tools.commands import PLAIN_LOCALE, bash, meant_changes, outcome_of, python
+from artoo.tools.commands import PLAIN_SETTINGS, bash, meant_changes, outcome_of, python
 from artoo.tools.difference import difference
 from artoo.tools.paths import entry_at, existing
 from artoo.tools.seeing import Look, real_files
@@ -90,7 +90,7 @@ class WorkspaceEvidence:
     async def command(self, command: str) -> CommandView:
         """Run a shell command in a throw-away layer, bounded in time and output. Never raises."""
         try:
-            trial = await self.workspace.try_out(Command(bash(command), env=PLAIN_LOCALE), self.seconds)
+            trial = await self.workspace.try_out(Command(bash(command), env=PLAIN_SETTINGS), self.seconds)
         except (ArtooError, OSError, ValueError) as error:
             return CommandView(exit_code=None, output="", problem=str(error))
         view = _view(trial.ended, self.seconds)
@@ -117,7 +117,7 @@ class WorkspaceEvidence:
                     raise SandboxError("the workspace is too large for a second way")
                 fork = await base.fork(_TRIAL)
                 try:
-                    return await self._tried(fork, Command(argv, env=PLAIN_LOCALE))
+                    return await self._tried(fork, Command(argv, env=PLAIN_SETTINGS))
                 finally:
                     await base.discard_fork(_TRIAL)
             except (ArtooError, OSError) as error:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from artoo.contracts.execution import ToolCall
-from artoo.tools.passages import Passages
 from artoo.words.language import language_of
 
 MOST_NAMES = 20_000
@@ -67,7 +66,7 @@ class Origins:
     request: str = ""
     _sources: dict[str, str] = field(default_factory=dict[str, str])
     _words: dict[str, str] = field(default_factory=dict[str, str])
-    _passages: Passages = field(default_factory=Passages)
+    _carried: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
     @property
     def language(self) -> str:
@@ -77,8 +76,6 @@ class Origins:
     def observe(self, call: ToolCall) -> None:
         """Remembers the names in a call's output, each with the first source that said it."""
         source = _source(call)
-        self._passages.keep(call.input, None)
-        self._passages.keep(f"{call.output}\n{call.error_output}", source)
         if not _OUTSIDE.intersection(call.identity):
             self._keep_words(f"{call.output}\n{call.error_output}", source)
         lists = set(call.identity) <= _LISTING
@@ -86,7 +83,6 @@ class Origins:
 
     def observe_text(self, source: str, text: str) -> None:
         """Remembers the names and words of a text that models are shown without having called a tool."""
-        self._passages.keep(text, source)
         self._keep_words(text, source)
         self._keep_names(text, source, paths=True)
 
@@ -122,9 +118,10 @@ class Origins:
             self._words.setdefault(word, source)
 
     def carried(self, texts: Iterable[str]) -> tuple[Carried, ...]:
-        """What an act would carry out of files: two words of one, or one with a digit, that the request has not.
+        """Return what an act would carry out of files: words of one that the request has not.
 
-        A single plain word is in too many texts to have come from one.
+        A single plain word is in too many texts to have come from one, so it counts only with a second word of the
+        same text, or with a word that an earlier act carried.
         """
         own = set(_WORD.findall(self.request.casefold()))
         found: dict[str, dict[str, None]] = {}
@@ -132,17 +129,18 @@ class Origins:
             for word in _WORD.findall(text.casefold()):
                 if word not in own and word in self._words:
                     found.setdefault(self._words[word], {})[word] = None
-        return tuple(
-            Carried(" ".join(words), source)
-            for source, words in found.items()
-            if len(words) > 1 or any(one.isdigit() for word in words for one in word)
-        )
+        told = list[Carried]()
+        for source, words in found.items():
+            before = self._carried.setdefault(source, set())
+            if len(before.union(words)) > 1 or any(one.isdigit() for word in words for one in word):
+                told.append(Carried(" ".join(words), source))
+            before.update(words)
+        return tuple(told)
 
-    def quoted(self, texts: Iterable[str]) -> tuple[Carried, ...]:
-        """What of an act's values stood so in a text that was read, and not in the request: for a question to show,
-        no reason to ask. Blocking: up to half a second.
-        """
-        return tuple(Carried(name, source) for name, source in self._passages.carried(texts, self.request))
+    @property
+    def full(self) -> bool:
+        """True if not all words of the files that were read are remembered."""
+        return len(self._words) >= MOST_WORDS
 
     def _asked_for(self, part: str) -> bool:
         return len(part) > 2 and part.casefold() in self.request.casefold()

@@ -9,28 +9,36 @@ from artoo.ports.sandbox import Captured
 
 MARK_ROOM = 60
 """Characters set aside for the mark, so that head, mark and tail together stay within the limit."""
+_CHARACTERS_A_TOKEN = 4
+_SHARE = 8
+_MOST_SHOWN = 40_000
 
 _WHOLE_LINE_WINDOW = 200
 _BINARY_SHARE = 0.1
 
 
-def head_tail(text: str, kept: int = OUTPUT_KEPT) -> str:
-    """`text`, or its beginning and end around a mark, in at most `kept` characters (at least 2 * MARK_ROOM).
+def room_for_output(window: int) -> int:
+    """Return how many characters of one output a model with this window (in tokens) is shown: an eighth of it."""
+    return max(OUTPUT_KEPT, min(window * _CHARACTERS_A_TOKEN // _SHARE, _MOST_SHOWN))
+
+
+def head_tail(text: str, kept: int = OUTPUT_KEPT, read_on: str = "") -> str:
+    """Return `text`, or its beginning and end around a mark, in at most `kept` characters (at least 2 * MARK_ROOM).
 
     Cuts fall between words where there are any: half a number in the kept part would be a false figure.
     """
     if len(text) <= kept:
         return text
-    room = _room(kept)
+    room = _room(kept, read_on)
     head, tail = _end_whole(text[: room - room // 2]), _start_whole(text[-(room // 2) :])
-    return head + _mark(len(text) - len(head) - len(tail), "characters") + tail
+    return head + _mark(len(text) - len(head) - len(tail), "characters", read_on) + tail
 
 
-def clip(captured: Captured, kept: int = OUTPUT_KEPT) -> tuple[str, bool]:
-    """A captured stream as text of at most `kept` characters, and whether anything is missing from it.
+def clip(captured: Captured, kept: int = OUTPUT_KEPT, read_on: str = "") -> tuple[str, bool]:
+    """Return a captured stream as text of at most `kept` characters, and whether anything is missing from it.
 
-    Lines that are not text are described, not shown: bytes read as letters would pass for evidence. Where they are
-    most of it, the whole is described.
+    `read_on` says in the mark how to get at what is left out. Lines that are not text are described, not shown:
+    bytes read as letters would pass for evidence. Where they are most of it, the whole is described.
     """
     parts = (captured.head, captured.tail) if captured.truncated else (captured.head + captured.tail,)
     told = [_told(part) for part in parts]
@@ -39,13 +47,13 @@ def clip(captured: Captured, kept: int = OUTPUT_KEPT) -> tuple[str, bool]:
         return f"(binary output, {captured.total_bytes} bytes, not shown)", True
     if not captured.truncated:
         whole = told[0][0]
-        return head_tail(whole, kept), hidden > 0 or len(whole) > kept
-    room = _room(kept)
+        return head_tail(whole, kept, read_on), hidden > 0 or len(whole) > kept
+    room = _room(kept, read_on)
     head = _end_whole(told[0][0][: room - room // 2])
     tail = _start_whole(told[1][0][-(room // 2) :])
     shown, there = len(head.encode()) + len(tail.encode()), len(captured.head) + len(captured.tail)
     left_out = captured.total_bytes - min(shown, there)
-    return head + _mark(left_out, "bytes") + tail, True
+    return head + _mark(left_out, "bytes", read_on) + tail, True
 
 
 def _told(sample: bytes) -> tuple[str, int]:
@@ -68,12 +76,13 @@ def looks_binary(sample: bytes) -> bool:
     return broken > _BINARY_SHARE * len(sample)
 
 
-def _room(kept: int) -> int:
-    return max(kept, 2 * MARK_ROOM) - MARK_ROOM
+def _room(kept: int, read_on: str) -> int:
+    mark = MARK_ROOM + len(read_on)
+    return max(kept, 2 * mark) - mark
 
 
-def _mark(left_out: int, unit: str) -> str:
-    return f"\n[... {left_out} {unit} left out here ...]\n"
+def _mark(left_out: int, unit: str, read_on: str) -> str:
+    return f"\n[... {left_out} {unit} left out here{read_on and f'; {read_on}'} ...]\n"
 
 
 def _end_whole(text: str) -> str:

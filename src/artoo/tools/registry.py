@@ -19,7 +19,6 @@ from artoo.ports.clock import Clock
 from artoo.ports.tools import Ticket, ToolSpec, own_names
 from artoo.ports.waiting import under_limit
 from artoo.tools.cautions import Cautions
-from artoo.tools.commands import ERROR_OUTPUT_KEPT
 from artoo.tools.gate import Gate
 from artoo.tools.output import head_tail
 from artoo.tools.resumed import Resumed
@@ -36,6 +35,8 @@ from artoo.tools.under_way import (
 
 CUT_OFF = "stopped before it ended; nothing is known of it"
 """The reason in the record of a call that a cancellation or the limit of the attempt interrupted."""
+
+_REASON_KEPT = OUTPUT_KEPT // 2
 
 Observer = Callable[[ToolCall], None]
 """Receives every call that ran, when its record is complete. Quick, never raises."""
@@ -215,7 +216,7 @@ class SubTaskToolbox:
             identity=(well_formed(name),),
             input=head_tail(well_formed(_as_json(arguments))),
             status=CallStatus.REFUSED,
-            reason=head_tail(well_formed(reason), ERROR_OUTPUT_KEPT),
+            reason=head_tail(well_formed(reason), _REASON_KEPT),
         )
 
     def _record(self, tool: Tool, arguments: Arguments, outcome: Outcome, started: float) -> ToolCall:
@@ -241,7 +242,7 @@ class SubTaskToolbox:
             bookkeeping=outcome.bookkeeping,
             dropped=tuple(well_formed(path) for path in outcome.dropped),
             withheld_by=outcome.withheld_by,
-            reason=None if outcome.reason is None else head_tail(well_formed(outcome.reason), ERROR_OUTPUT_KEPT),
+            reason=None if outcome.reason is None else head_tail(well_formed(outcome.reason), _REASON_KEPT),
             self_contained=outcome.self_contained,
             process=outcome.process,
             overlapped=outcome.overlapped,

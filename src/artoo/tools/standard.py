@@ -100,16 +100,16 @@ class Shared:
         return cls(workspace, gate, places, looked, changes, processes, network or Network(), printing)
 
 
-def builtin_tools(shared: Shared, machine: Machine | None = None, read_kept: int = OUTPUT_KEPT) -> tuple[Tool, ...]:
+def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OUTPUT_KEPT) -> tuple[Tool, ...]:
     """Return the tools that look and act in a task's workspace. The shell is offered where there is a bash.
 
-    `read_kept`: characters of a file that one call shows.
+    `kept`: characters of an output that one call shows.
     """
     workspace, places, roots = shared.workspace, shared.places, shared.workspace.roots
     here = machine or Machine.of(roots)
     index = choose_index(here.platform, {name: here.which(name) for name in ("mdfind", "plocate")})
     runner = WorkspaceCommands(
-        workspace, shared.gate, shared.network, shared.processes, shared.changes, shared.printing
+        workspace, shared.gate, shared.network, shared.processes, shared.changes, shared.printing, kept
     )
     writer = WorkspaceWriter(workspace, places, shared.looked, shared.changes)
 
@@ -119,14 +119,14 @@ def builtin_tools(shared: Shared, machine: Machine | None = None, read_kept: int
     tools: list[Tool] = [
         FindFiles(index, roots, files),
         SearchText(roots, files),
-        ReadFile(roots, places, files, read_kept, shared.looked),
+        ReadFile(roots, places, files, kept, shared.looked),
         WriteFile(writer, roots),
         EditFile(writer, roots, files),
-        Python(runner, roots, files),
+        Python(runner),
     ]
     if here.which("bash") is not None:
         tools.append(Shell(runner, roots, index, files))
-        tools.append(ProcessTool(shared.processes, shared.changes, runner, shared.printing))
+        tools.append(ProcessTool(shared.processes, shared.changes, runner, shared.printing, kept))
     return tuple(tools)
 
 

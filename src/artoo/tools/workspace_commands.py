@@ -15,7 +15,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import Trait
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
-from artoo.contracts.execution import CallEffects, CallStatus
+from artoo.contracts.execution import OUTPUT_KEPT, CallEffects, CallStatus
 from artoo.ports import workspace as ports
 from artoo.ports.workspace import Ended, Workspace
 from artoo.tools.call_changes import CallChanges, Changed
@@ -44,15 +44,21 @@ _ONE_GROUP = (
     " in place or give away, nor can they make anything in a directory that hands its group on; write_file writes"
     " it, and where the directory is yours a command can put a new file in its place (cp, then mv)"
 )
+_ACROSS = os.strerror(errno.EXDEV)
+_NO_RENAME = (
+    "a directory that was there before the task cannot be renamed in one step here; mv and shutil.move can move it,"
+    " and instead of git mv: mv, then git add -A"
+)
+"""An overlay refuses that rename: an unprivileged one may not keep where a directory came from (`redirect_dir`)."""
 _IN_REPOSITORY = re.compile(r"(/[^'\"]*?/\.git)(?![\w.-])")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceCommands:
-    """Runs commands in a workspace. Implements `CommandRunner`.
+    """Runs commands in a workspace.
 
     `gate` is asked about hosts, and about commands that can only run without confinement. `printing` shows what
-    they print while a call waits for them.
+    they print while a call waits for them. `kept`: characters of an output that a record keeps.
     """
 
     workspace: Workspace
@@ -61,9 +67,13 @@ class WorkspaceCommands:
     processes: Processes = field(default_factory=Processes)
     changes: CallChanges | None = None
     printing: Printing | None = None
+    kept: int = OUTPUT_KEPT
 
     async def run(self, command: Command) -> Outcome:
-        """See CommandRunner."""
+        """Start a command and wait for its end as long as it says. `changes` happened in the workspace meanwhile.
+
+        Raises SandboxError when the command cannot be confined or started. Cancelling stops it.
+        """
         hosts = command.network.listed
         if hosts:
             name = "shell" if command.argv[0] == "bash" else Path(command.argv[0]).name
@@ -109,7 +119,7 @@ class WorkspaceCommands:
             except BaseException:
                 await process.stop()
                 raise
-            if ended is None or command.background:
+            if ended is None or command.background or self._is_cut(ended):
                 self.processes.add(tracked, listener)
             changed = await attributed.end(call)
         except BaseException:
@@ -131,7 +141,11 @@ class WorkspaceCommands:
     def told(self, tracked: Tracked, ended: Ended | None, changed: Changed) -> Outcome:
         """Return what a record says of a command: how it ended, or that it goes on."""
         command = tracked.command
-        outcome = self._still_running(tracked) if ended is None else self._explained(outcome_of(ended))
+        read_on = f"read it with process: id {tracked.id}, action read, offset N"
+        if ended is None:
+            outcome = self._still_running(tracked, read_on)
+        else:
+            outcome = self._explained(outcome_of(ended, self.kept, read_on))
         if ended is not None:
             tracked.told = True
         denied = () if ended is None else ended.denied_hosts
@@ -144,9 +158,12 @@ class WorkspaceCommands:
         )
         return outcome if ended is None else command.judged(outcome)
 
-    def _still_running(self, tracked: Tracked) -> Outcome:
+    def _is_cut(self, ended: Ended) -> bool:
+        """True if a record does not hold all that a command printed: what is left out can be read on."""
+        return ended.stdout.total_bytes > self.kept or ended.stderr.total_bytes > self.kept // 2
+
+    def _still_running(self, tracked: Tracked, read_on: str) -> Outcome:
         process, command = tracked.process, tracked.command
-        stdout, stderr = process.printed
         if command.background:
             status, said = CallStatus.OK, f"it runs in the background as process {process.id}"
         elif process.waits_for_input:
@@ -155,10 +172,13 @@ class WorkspaceCommands:
         else:
             status = CallStatus.RUNNING
             said = f"it goes on as process {process.id}: use process to wait for it, read on or stop it"
-        return replace(printed_outcome(stdout, stderr, status=status, reason=said), process=process.id)
+        outcome = printed_outcome(process.printed, status=status, reason=said, kept=self.kept, read_on=read_on)
+        return replace(outcome, process=process.id)
 
     def _explained(self, ended: Outcome) -> Outcome:
-        """Return the outcome with what explains a write that the sandbox does not allow."""
+        """Return the outcome with what explains a write or rename that the sandbox does not allow."""
+        if ended.status is CallStatus.ERROR and _ACROSS in ended.error_output:
+            ended = replace(ended, reason="; ".join(filter(None, (ended.reason, _NO_RENAME))))
         if _is_somebody_elses(ended.error_output):
             ended = replace(ended, reason="; ".join(filter(None, (ended.reason, _ONE_GROUP))))
         complaints = [

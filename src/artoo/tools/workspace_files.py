@@ -27,7 +27,7 @@ MAX_EDITED_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceWriter:
-    """Reads and writes whole files in a workspace. Implements `FileWriter`."""
+    """Reads and writes whole files in a workspace."""
 
     workspace: Workspace
     places: Places
@@ -37,7 +37,12 @@ class WorkspaceWriter:
     async def write(
         self, path: Path, content: bytes, shows: str = "", remark: str = "", *, anew: bool = False
     ) -> Outcome:
-        """See FileWriter. Raises ToolError when nothing can be written there."""
+        """Write a file. `changes` of the outcome names what was made or replaced.
+
+        The output is `shows`, or else a line that says what was done and ends with `remark`. `anew`: the content
+        was not made from what `read` gave. Raises ToolError when it cannot be written, or, `anew`, when somebody
+        saved the file after it was shown, or only a part of it was shown.
+        """
         roots, name = self.workspace.roots, shown(path, self.workspace.roots)
         refusal = await in_thread(out_of_reach, self.workspace.files, path, roots, self.places)
         if refusal is not None:

@@ -22,7 +22,7 @@ from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.under_way import Announcing
 from artoo.tools.unified import unified
-from artoo.tools.writing import FileWriter
+from artoo.tools.workspace_files import WorkspaceWriter
 
 EDIT_SECONDS = 30.0
 _MOST_LINES = 20_000
@@ -89,7 +89,7 @@ class EditFile(Announcing):
     What is not there, or stands there more than once, is refused and shown.
     """
 
-    writer: FileWriter
+    writer: WorkspaceWriter
     roots: Roots
     files: Look = real_files
     wall_seconds: float = EDIT_SECONDS

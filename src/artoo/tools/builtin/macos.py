@@ -16,7 +16,6 @@ from artoo.ports.workspace import Command
 from artoo.sandbox.reading.environment import cleaned
 from artoo.tools.builtin.shell import unfenced
 from artoo.tools.commands import printed_outcome
-from artoo.tools.gate_rules import ask_about_script
 from artoo.tools.tool import Arguments, Outcome, argument
 
 SCRIPT_SECONDS = 120.0
@@ -62,7 +61,7 @@ class Real:
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
         status = CallStatus.OK if code == 0 else CallStatus.ERROR
-        return printed_outcome(stdout, stderr, status=status, exit_code=code)
+        return printed_outcome((stdout, stderr), status=status, exit_code=code)
 
 
 async def _head(stream: asyncio.StreamReader) -> Captured:
@@ -112,7 +111,7 @@ class AppleScript:
         return "\n".join(line.rstrip() for line in unfenced(argument(arguments, "script")).strip().splitlines())
 
     def why_ask(self, arguments: Arguments) -> str | None:
-        return ask_about_script("AppleScript")
+        return "AppleScript acts on other programs and cannot be staged"
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises SandboxError when `osascript` cannot be started."""
@@ -147,7 +146,7 @@ class Shortcuts:
         return argument(arguments, "name")
 
     def why_ask(self, arguments: Arguments) -> str | None:
-        return ask_about_script("Shortcuts")
+        return "Shortcuts act on other programs and cannot be staged"
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises SandboxError when `shortcuts` cannot be started."""

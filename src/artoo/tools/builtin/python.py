@@ -5,20 +5,17 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from artoo.contracts.errors import ToolError
 from artoo.ports.arguments import as_text
-from artoo.ports.sandbox import Roots
 from artoo.ports.tools import NUMBER, Parameter, ToolSpec
 from artoo.tools.builtin.shell import WALL_SECONDS, unfenced
-from artoo.tools.commands import COMMAND_SECONDS, Command, CommandRunner, python
-from artoo.tools.hints import with_hints
-from artoo.tools.seeing import Look, real_files
+from artoo.tools.commands import COMMAND_SECONDS, Command, python
 from artoo.tools.tool import Arguments, Outcome, argument, number
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
+from artoo.tools.workspace_commands import WorkspaceCommands
 
 _MAX_SCRIPT = 100_000
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
@@ -42,9 +39,7 @@ _SPEC = ToolSpec(
 class Python(Announcing):
     """Runs a Python script in the project root, isolated from the user's environment variables and packages."""
 
-    runner: CommandRunner
-    roots: Roots
-    files: Look = real_files
+    runner: WorkspaceCommands
     interpreter: str = sys.executable
 
     @property
@@ -78,8 +73,7 @@ class Python(Announcing):
                 network=wanted_by(code),
             )
         )
-        outcome = replace(outcome, self_contained=_self_contained(tree))
-        return await with_hints(outcome, _strings(tree), self.roots, self.files())
+        return replace(outcome, self_contained=_self_contained(tree))
 
 
 def _parsed(code: str) -> ast.Module:
@@ -96,13 +90,6 @@ def _parsed(code: str) -> ast.Module:
         raise ToolError(f"{problem}; nothing was run") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise ToolError(f"this is not a Python script that can be read: {error}; nothing was run") from error
-
-
-def _strings(tree: ast.Module) -> Iterator[str]:
-    """Text constants: among them are the paths that the script opens."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) < 500:
-            yield node.value
 
 
 def _self_contained(tree: ast.Module) -> bool:

@@ -11,8 +11,7 @@ from artoo.ports.arguments import as_text
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import BOOLEAN, NUMBER, Parameter, ToolSpec
 from artoo.tools.builtin.find_files import outcome_of_search
-from artoo.tools.commands import COMMAND_SECONDS, Command, CommandRunner, bash
-from artoo.tools.hints import with_hints
+from artoo.tools.commands import COMMAND_SECONDS, Command, bash
 from artoo.tools.index import FileIndex
 from artoo.tools.redirect import index_query
 from artoo.tools.seeing import Look, real_files
@@ -20,6 +19,7 @@ from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
 from artoo.tools.tool import Arguments, Outcome, argument, flag, number
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
+from artoo.tools.workspace_commands import WorkspaceCommands
 
 WALL_SECONDS = 86_400.0
 """For the registry: a call bounds itself by its timeout, and by what is left of the task's time."""
@@ -27,7 +27,7 @@ WALL_SECONDS = 86_400.0
 _SEARCHES = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "ag"})
 """Programs whose exit code 1 means "not found"."""
 
-_ONE_IS_AN_ANSWER = _SEARCHES | {"ack", "diff", "cmp", "pgrep", "test", "["}
+_ONE_IS_AN_ANSWER = _SEARCHES | {"ack", "diff", "cmp", "lsof", "pgrep", "test", "["}
 """Programs whose exit code 1 means "no" or "different", not "failed"."""
 
 _LISTS = _SEARCHES | {"find", "fd", "locate", "plocate"}
@@ -58,7 +58,7 @@ _SPEC = ToolSpec(
 class Shell(Announcing):
     """Runs a bash command exactly as the model wrote it. What becomes of its changes is the runner's business."""
 
-    runner: CommandRunner
+    runner: WorkspaceCommands
     roots: Roots
     index: FileIndex
     files: Look = real_files
@@ -100,7 +100,7 @@ class Shell(Announcing):
         outcome = await self.runner.run(asked)
         if command != arguments["command"]:
             outcome = replace(outcome, ran=command)
-        return await with_hints(outcome, parsed.words, self.roots, self.files())
+        return outcome
 
     def _parsed(self, arguments: Arguments) -> ShellCommand:
         return parse_command(unfenced(argument(arguments, "command")), {"HOME": str(self.roots.home)})
@@ -124,7 +124,8 @@ def _judged(parsed: ShellCommand, outcome: Outcome) -> Outcome:
 def _with_answer(parsed: ShellCommand, outcome: Outcome) -> Outcome:
     """ "Nothing found" and "different" are answers, with exit code 1."""
     quiet = not outcome.error_output.strip() and not outcome.dropped and outcome.reason is None
-    answers = outcome.exit_code == 1 and _base(parsed.final) in _ONE_IS_AN_ANSWER
+    last = parsed.commands[-1] if parsed.commands else None  # whose exit code it is, if nothing before it ended it
+    answers = outcome.exit_code == 1 and _base(last) in _ONE_IS_AN_ANSWER
     if outcome.status is CallStatus.ERROR and quiet and answers:
         return replace(outcome, status=CallStatus.OK)
     return outcome

@@ -16,7 +16,7 @@ from artoo.tools.text_file import Text, exact_text
 from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.under_way import Announcing
-from artoo.tools.writing import FileWriter
+from artoo.tools.workspace_files import WorkspaceWriter
 
 WRITE_SECONDS = 30.0
 
@@ -51,7 +51,7 @@ class WriteFile(Announcing):
     text. A relative path is one of the project, where the person stands.
     """
 
-    writer: FileWriter
+    writer: WorkspaceWriter
     roots: Roots
     wall_seconds: float = WRITE_SECONDS
 

@@ -12,7 +12,6 @@ from pydantic import JsonValue
 from artoo.contracts.execution import CallStatus
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.gate_rules import ask_about_mcp
 from artoo.tools.mcp.connection import McpConnection
 from artoo.tools.tool import Arguments, Outcome, argument
 from artoo.tools.unified import plain
@@ -61,13 +60,18 @@ class McpTool:
         return argument(arguments, self._parameters()[0].name)
 
     def why_ask(self, arguments: Arguments) -> str | None:
-        """Law 1's reason to ask about this call; None for one that only reads."""
-        return ask_about_mcp(
-            self.connection.server.name,
-            self.offered_as,
-            trusted=self.connection.server.trust_read_only,
-            read_only_hint=self.read_only,
-        )
+        """Return why a call needs approval: unless the tool says that it only reads, and the user trusts its word.
+
+        What a tool is called and what it is given prove nothing either way.
+        """
+        server = self.connection.server
+        if self.read_only and server.trust_read_only:
+            return None
+        if self.read_only:
+            said = "that it only reads is the server's word (trustReadOnly in the configuration believes it)"
+        else:
+            said = "the server does not say that it only reads"
+        return f"{server.name}.{self.offered_as}: {said}"
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises ToolError when the server is of no use."""
