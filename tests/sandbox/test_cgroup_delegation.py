@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from artoo.sandbox.limits.cgroup_delegation import GroupParent, find_parent
+from artoo.sandbox.limits.cgroup import GroupParent, find_parent
 
 _FILES = ("cgroup.procs", "cgroup.controllers", "cgroup.subtree_control")
 

@@ -13,8 +13,7 @@ import pytest
 
 from artoo.ports.workspace import MIB, SandboxLimits
 from artoo.sandbox.limits import cgroup
-from artoo.sandbox.limits.cgroup import Group, group_parent, open_group
-from artoo.sandbox.limits.cgroup_delegation import GroupParent
+from artoo.sandbox.limits.cgroup import Group, GroupParent, group_parent, open_group
 
 _LITTLE = SandboxLimits(memory_bytes=96 * MIB, disk_bytes=256 * MIB, processes=40)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import uuid
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,43 +94,43 @@ class MountPlan:
         """The directory that holds what commands write to /tmp."""
         return self.place / "upper-tmp" if self.layout.scratch_is_shared else self.layout.scratch
 
-    def arguments(self) -> Iterator[str]:
-        """Yield bubblewrap's arguments, and make the directories that they name. Raises OSError (disk full)."""
+    def arguments(self) -> list[str]:
+        """Return bubblewrap's arguments, and make the directories that they name. Raises OSError (disk full)."""
         layout = self.layout
-        yield from ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
         memory = min(_SHARED_MEMORY, layout.limits.memory_bytes)
-        yield from ("--perms", "1777", "--size", str(memory), "--tmpfs", "/dev/shm")
-        yield from ("--remount-ro", "/dev", "--remount-ro", "/proc", "--tmpfs", "/run")
+        arguments = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+        arguments += ("--perms", "1777", "--size", str(memory), "--tmpfs", "/dev/shm")
+        arguments += ("--remount-ro", "/dev", "--remount-ro", "/proc", "--tmpfs", "/run")
         shown = str(layout.scratch)
         if layout.scratch_is_shared:
-            shown = yield from self._shared_scratch()
+            shown = self._shared_scratch(arguments)
         for private in _TEMPORARY:
             if os.path.isdir(private):
-                yield from ("--bind", shown, private)
+                arguments += ("--bind", shown, private)
         roots = PathSet(str(layer.root) for layer in layout.layers)
         for path in self.bound:
             if not roots.cover(path):
                 self._make_way(path)
-                yield from ("--ro-bind-try", path, path)
+                arguments += ("--ro-bind-try", path, path)
         for number, layer in enumerate(layout.layers):
             self._make_way(str(layer.root))
             if self._kind_inside(str(layer.root)) != "directory":
                 raise SandboxError(f"{layer.root} cannot be shown to commands: the task replaced what leads to it")
-            yield from self._overlay(number, layer)
+            arguments += self._overlay(number, layer)
         for path in self.bound:
             if roots.cover(path) and self._kind_inside(path):
-                yield from ("--ro-bind-try", path, path)
-        yield from self._covers()
-        yield from ("--remount-ro", "/run")
+                arguments += ("--ro-bind-try", path, path)
+        self._cover(arguments)
+        return [*arguments, "--remount-ro", "/run"]
 
-    def _shared_scratch(self) -> Generator[str, None, str]:
+    def _shared_scratch(self, arguments: list[str]) -> str:
         """Mount an overlay over the /tmp in which another sandbox works, and return where.
 
         The ways to mount points lie in its upper directory, so no process outside can put a link in them.
         """
         upper, work, over = self._make("upper-tmp", mode=0o1777), self._make("work-tmp"), self._make("over-tmp")
         os.chmod(upper, 0o1777)  # mkdir leaves out bits of the umask
-        yield from ("--overlay-src", str(self.layout.scratch), "--overlay", upper, work, f"/../oldroot{over}")
+        arguments += ("--overlay-src", str(self.layout.scratch), "--overlay", upper, work, f"/../oldroot{over}")
         return over
 
     def _overlay(self, number: int, layer: Layer) -> Iterator[str]:
@@ -178,7 +178,7 @@ class MountPlan:
         _copy_rights(layer.root.stat(), upper)
         return upper, work
 
-    def _covers(self) -> Iterator[str]:
+    def _cover(self, arguments: list[str]) -> None:
         """Cover each hidden path by nothing that can be read or written.
 
         bubblewrap reads the whole mount table for each bind, but not for an overlay, which is read-only by itself
@@ -187,15 +187,13 @@ class MountPlan:
         kinds = {path: self._kind_inside(path) for path in self.covered}
         empty_file = self.place / "empty-file"
         empty_file.touch(mode=0o000)
-        empties = [self._make(name, mode=0o000) for name in ("empty", "empty-too")]
+        one, other = self._make("empty", mode=0o000), self._make("empty-too", mode=0o000)
         for path, kind in kinds.items():
             if kind == "file":
-                yield from ("--ro-bind", str(empty_file), path)
+                arguments += ("--ro-bind", str(empty_file), path)
         for path, kind in kinds.items():
             if kind == "directory":
-                for empty in empties:
-                    yield from ("--overlay-src", empty)
-                yield from ("--ro-overlay", path)
+                arguments += ("--overlay-src", one, "--overlay-src", other, "--ro-overlay", path)
 
     def _kind_inside(self, path: str) -> str:
         """Return what commands would see at a hidden path: `file`, `directory`, or nothing.

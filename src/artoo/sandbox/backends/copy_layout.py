@@ -104,16 +104,19 @@ class TranslatedOutput(Output):
             super().add(shown, stream)
 
     def take_rest(self) -> bool:
-        """Take in what lies ready. What may be the beginning of a path is held back until nothing can follow."""
+        """Take in what lies ready."""
         at_end = super().take_rest()
-        for stream in self._real if at_end else ():
-            if rest := self._real[stream].end():
-                super().add(rest, stream)
+        if at_end:
+            self._release()
         return at_end
 
     async def drain(self) -> None:
         """Take in what the command printed before it ended."""
         await super().drain()
-        for stream in self._real:
-            if rest := self._real[stream].end():
+        self._release()
+
+    def _release(self) -> None:
+        """Add what was held back as the possible beginning of a path: nothing follows."""
+        for stream, paths in self._real.items():
+            if rest := paths.end():
                 super().add(rest, stream)

@@ -64,10 +64,10 @@ async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], No
         if known == candidate.key:
             return candidate.backend
     for candidate in candidates():
-        problem = await prove(candidate.backend, home)
+        diagnosis = await _proved(candidate, home)
         if report is not None:
-            report(_diagnosis(candidate, problem, home))
-        if not problem:
+            report(diagnosis)
+        if diagnosis.works:
             _remember(home / _CACHE, candidate.key)
             return candidate.backend
     return CopyBackend("none")
@@ -87,13 +87,22 @@ async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
         name = candidate.backend.name
         if name in found and found[name].works:
             continue
-        problem = await prove(candidate.backend, home)
-        if name not in found or not problem:
-            found[name] = _diagnosis(candidate, problem, home)
-        best = best or ("" if problem else candidate.key)
+        diagnosis = await _proved(candidate, home)
+        if name not in found or diagnosis.works:
+            found[name] = diagnosis
+        best = best or (candidate.key if diagnosis.works else "")
     if best:
         _remember(home / _CACHE, best)
     return (*found.values(), BackendDiagnosis("none", True))
+
+
+async def _proved(candidate: Candidate, home: Path) -> BackendDiagnosis:
+    """Try one backend, and explain why it does not work."""
+    problem = await prove(candidate.backend, home)
+    if not problem:
+        return BackendDiagnosis(candidate.backend.name, True)
+    program = candidate.backend.program if isinstance(candidate.backend, BubblewrapBackend) else None
+    return explain(candidate.backend.name, problem, Machine(home, program))
 
 
 def _made(artoo_home: Path) -> Path:
@@ -105,14 +114,6 @@ def _made(artoo_home: Path) -> Path:
         advice = "set ARTOO_HOME to a directory that can be written"
         raise SandboxError(f"{real} cannot be made: {error.strerror}; {advice}") from error
     return real
-
-
-def _diagnosis(candidate: Candidate, problem: str, home: Path) -> BackendDiagnosis:
-    name = candidate.backend.name
-    if not problem:
-        return BackendDiagnosis(name, True)
-    program = candidate.backend.program if isinstance(candidate.backend, BubblewrapBackend) else None
-    return explain(name, problem, Machine(home, program))
 
 
 def _identity(key: str) -> list[str]:

@@ -280,6 +280,7 @@ class _DiskWatch(_Watch):
         self._directories = directories
         self._ceiling: Use | None = None
         self._written: dict[int, int] = {}
+        self._has_looked = False
 
     def begin(self) -> None:
         """Start over when a command starts in a sandbox in which nothing ran. The first look is due at once."""
@@ -300,7 +301,10 @@ class _DiskWatch(_Watch):
 
         A command that tidies up must be able to run in a workspace that is full.
         """
-        members = members_below(self.leader)
+        members = (
+            members_below(self.leader) if self._has_looked else []
+        )  # the first look is at what was there before
+        self._has_looked = True
         named, paths = disk_usage(self._directories, *(self._ceiling or (1 << 62, 1 << 62)))
         self.used = named + held_by(members).disk_bytes, paths
         before, self._written = self._written, {one.pid: written_bytes(one.pid) for one in members}

@@ -58,13 +58,13 @@ class Closed:
         works = (own, os.path.realpath(roots.workspace), *asked)
         ways = (*works, *program_places())
         chosen = (*ways, *map(os.path.realpath, visible))
-        opened = {name for path in chosen for name in (path, *mounts.other_names(path))}
+        opened = mounts.by_every_name(chosen)
         opened |= {path for home in homes for path in open_in_home(home, roots)}
         never = (own, *map(os.path.realpath, (roots.project, roots.workspace)))
         targets = {path for home in homes for path in _targets(home, never)}
         settings = {path for home in homes for path in closed_in_programs(home)}
         targets |= {path for path in settings if not any(inside(path, one) for one in asked if one not in homes)}
-        by_name = path_set(tuple(sorted({name for path in ways for name in (path, *mounts.other_names(path))})))
+        by_name = path_set(tuple(sorted(mounts.by_every_name(ways))))
         rule = cls(homes, path_set(tuple(sorted(opened))), PathSet(targets), by_name, mounts)
         # A mount into the hidden part closes what a link there would: not what is open by its own place.
         into = (mount for mount in mounts.aliased if rule.is_hidden(os.fsdecode(mount.point)))

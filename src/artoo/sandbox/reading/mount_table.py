@@ -33,6 +33,14 @@ class MountTable:
     """Mounts in the order in which they were made; later ones cover earlier ones."""
 
     mounts: tuple[Mount, ...]
+    aliased: tuple[Mount, ...] = ()
+    """Mounts that show what another one shows too, at least in part."""
+
+    @classmethod
+    def of_mounts(cls, mounts: Iterable[Mount]) -> MountTable:
+        """The table of these mounts."""
+        listed = tuple(mounts)
+        return cls(listed, _aliased(listed))
 
     @classmethod
     def read(cls, source: Path = Path("/proc/self/mountinfo")) -> MountTable:
@@ -70,15 +78,10 @@ class MountTable:
         inner = {mount.point for mount in self.mounts if mount.point != root and _inside(mount.point, root)}
         return tuple(sorted(inner))
 
-    @property
-    def aliased(self) -> tuple[Mount, ...]:
-        """Mounts that show what another one shows too, at least in part."""
-        return _aliased(self)
-
     def without(self, mounts: Iterable[Mount]) -> MountTable:
         """The table as if these mounts were not there."""
         gone = {mount.identifier for mount in mounts}
-        return MountTable(tuple(mount for mount in self.mounts if mount.identifier not in gone))
+        return MountTable.of_mounts(mount for mount in self.mounts if mount.identifier not in gone)
 
     def other_names(self, path: str) -> tuple[str, ...]:
         """The other names of what is at a real path."""
@@ -90,6 +93,11 @@ class MountTable:
         others = (one for one in self.aliased if one != mount and one.device == mount.device)
         named = ((one, _moved(place, one.root, one.point)) for one in others if _inside(place, one.root))
         return tuple(os.fsdecode(name) for one, name in named if self._holding(name) == one)
+
+    def by_every_name(self, paths: Iterable[str]) -> set[str]:
+        """These real paths with their other names."""
+        found = set(paths)
+        return found.union(*map(self.other_names, found)) if self.aliased else found
 
     def places_of(self, mount: Mount) -> tuple[str, ...]:
         """Where else the content of a mount is seen."""
@@ -106,9 +114,8 @@ class MountTable:
                 yield from (os.fsdecode(one.point) for one in parts if _inside(one.root, place))
 
 
-@lru_cache(maxsize=4)
-def _aliased(table: MountTable) -> tuple[Mount, ...]:
-    shown = tuple({mount.point: mount for mount in table.mounts}.values())  # of several, the last is seen
+def _aliased(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
+    shown = tuple({mount.point: mount for mount in mounts}.values())  # of several, the last is seen
     return tuple(
         one
         for one in shown
@@ -150,7 +157,7 @@ def _inside(path: bytes, directory: bytes) -> bool:
 @lru_cache(maxsize=4)
 def _table(text: bytes) -> MountTable:
     """Each command asks more than once, and it changes rarely."""
-    return MountTable(tuple(_parse(text.splitlines())))
+    return MountTable.of_mounts(_parse(text.splitlines()))
 
 
 def _parse(lines: Iterable[bytes]) -> Iterable[Mount]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 
 
@@ -12,7 +12,12 @@ class PathSet:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = frozenset(path.rstrip("/") or "/" for path in paths)
-        self._above = frozenset(one for path in self._paths for one in upwards(path))
+        above = {"/"} if self._paths else set[str]()
+        for path in self._paths:
+            while path not in above:
+                above.add(path)
+                path = path[: path.rfind("/")] or "/"
+        self._above = above
         self._last = "", False  # of many paths that are asked about in order, most lie beside the one before
 
     def __contains__(self, path: str) -> bool:
@@ -45,19 +50,20 @@ def inside(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
-def upwards(path: str) -> Iterator[str]:
+def upwards(path: str) -> list[str]:
     """A path and all that it lies in, the root last."""
+    found: list[str] = []
     while len(path) > 1:
-        yield path
+        found.append(path)
         path = path[: path.rfind("/")]
-    yield "/"
+    return [*found, "/"]
 
 
 def outermost(paths: Iterable[str]) -> tuple[str, ...]:
     """Those that lie in no other one, shallow first."""
     chosen: dict[str, None] = {}
-    for path in sorted(paths, key=lambda one: one.count("/")):
-        if not any(one in chosen for one in upwards(path)):
+    for _, path in sorted((path.count("/"), path) for path in paths):
+        if chosen.keys().isdisjoint(upwards(path)):
             chosen[path] = None
     return tuple(chosen)
 

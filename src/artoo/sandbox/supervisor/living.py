@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from artoo.sandbox.limits.monitor import Excess, SandboxMonitor
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.supervisor.client import HAS_ENDED, SupervisorClient
 from artoo.sandbox.supervisor.process import SandboxProcess
-from artoo.sandbox.supervisor.starting import starting_environment
+from artoo.sandbox.supervisor.starting import file_of, starting_environment
 
 _END_SECONDS = 10.0
 Kind = TypeVar("Kind", bound="LivingSandbox")
@@ -61,7 +60,8 @@ class Launched:
 
 def started(argv: Sequence[str], group: Group | None, passed: Sequence[int]) -> tuple[subprocess.Popen[bytes], int]:
     """Start a supervisor, perhaps by way of bubblewrap; return it and the file with its complaints."""
-    complaints = os.memfd_create("artoo-complaints") if sys.platform == "linux" else os.dup(2)
+    with file_of(b"") as file:
+        complaints = os.dup(file.fileno())
     process = subprocess.Popen(
         argv if group is None else group.joining(argv),
         stdin=subprocess.DEVNULL,
@@ -98,7 +98,7 @@ class LivingSandbox:
         """Wait until commands can be started. Raises SandboxError."""
         try:
             leader = self.take_over(await self.client.ready())
-        except SandboxError as error:
+        except (SandboxError, OSError) as error:
             raise SandboxError(f"the sandbox could not be set up: {self.launched.complaint() or error}") from error
         self._monitor = SandboxMonitor(leader, self.launched.written, self.layout.limits, self._end_at_limit)
         self._monitor.start()
