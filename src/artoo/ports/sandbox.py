@@ -20,14 +20,12 @@ class Opened:
 class Roots:
     """The directories of which a command sees a copy-on-write view. Real paths; everything else is read-only.
 
-    `layer`: the private directory, inside artoo's own home, that holds project and workspace when these are copies
-    of which nothing is the user's yet. `opened`: what else commands and tools may read.
+    `opened`: what else commands and tools may read.
     """
 
     home: Path
     workspace: Path
     project: Path
-    layer: Path | None = None
     opened: Opened = Opened()
 
 

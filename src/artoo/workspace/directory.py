@@ -38,6 +38,8 @@ PATIENCE_SECONDS = 5.0
 
 _LOCK = "lock"
 _RECORD = "workspace.json"
+_OLD_RECORD = "view.json"
+"""What the record was called in `views/`, where older versions had their workspaces."""
 _BETWEEN_TRIES_SECONDS = 0.02
 
 
@@ -237,6 +239,15 @@ class WorkspaceDirectory:
                 if error.errno != errno.ENOTEMPTY:  # another process has made a new lock in it
                     raise
 
+    def discard(self) -> None:
+        """Delete the workspace with all that the task changed, whichever version of artoo made it.
+
+        Raises WorkspaceInUse, OSError.
+        """
+        with self.locked():
+            (self.base / _OLD_RECORD).unlink(missing_ok=True)
+            self.remove()
+
     def remove_rest(self) -> None:
         """Delete everything but the lock: an interrupted removal must not show through in the next workspace."""
         for child in self.base.iterdir():
@@ -313,43 +324,24 @@ class Workspaces:
                     found.append((directory.record().created_at, directory))
         return tuple(directory for _, directory in sorted(found, key=lambda one: (one[0], one[1].base)))
 
-    def outdated(self) -> tuple[OutdatedWorkspace, ...]:
+    def outdated(self) -> tuple[WorkspaceDirectory, ...]:
         """Return the workspaces that another version of artoo made: they can be discarded, by the user only."""
-        found = [
-            OutdatedWorkspace(unquote(child.name), child)
-            for child in (sorted(self._old.iterdir()) if self._old.is_dir() else ())
-            if child.is_dir() and (child / "view.json").exists()
-        ]
+        found = [WorkspaceDirectory(record.parent) for record in sorted(self._old.glob(f"*/{_OLD_RECORD}"))]
         for directory in self.remembered():
             try:
                 if directory.exists:
                     directory.record()
             except OtherFormat:
-                found.append(OutdatedWorkspace(directory.task_id, directory.base))
+                found.append(directory)
         return tuple(found)
 
     def require_readable(self, task_id: str) -> None:
         """Raise OtherFormat when another version of artoo made this task's workspace."""
-        if (self._old / _directory_name(task_id) / "view.json").exists():
+        if (self._old / _directory_name(task_id) / _OLD_RECORD).exists():
             raise OtherFormat(_other_format(task_id, None))
         directory = self.directory(task_id)
         if directory.exists:
             directory.record()
-
-
-@dataclass(frozen=True, slots=True)
-class OutdatedWorkspace:
-    """A workspace that another version of artoo made."""
-
-    task_id: str
-    base: Path
-
-    def discard(self) -> None:
-        """Delete it with all that the task changed, on the user's request. Raises WorkspaceInUse, OSError."""
-        directory = WorkspaceDirectory(self.base)
-        with directory.locked():
-            (self.base / "view.json").unlink(missing_ok=True)
-            directory.remove()
 
 
 def make_upper(upper: Path, model: Path) -> None:

@@ -35,7 +35,8 @@ from artoo.workspace.directory import (
     make_upper,
 )
 from artoo.workspace.files.beneath import open_parent, write_beneath
-from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, UserFiles, real_files, real_path
+from artoo.workspace.files.layered import CopyFiles
+from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, RootedFiles, UserFiles, real_files, real_path
 from artoo.workspace.forks import copy_workspace
 from artoo.workspace.fs.stat import NodeState
 
@@ -276,10 +277,13 @@ class WorkspaceState:
         self.look()
         found: list[str] = []
         followed: dict[str, Base | None] = {}
+        writable = isinstance(files, (RootedFiles, CopyFiles))  # other files lead to the user's own
         for base, state in user_changes(base for base in self._book.bases.values() if base is not None):
-            if base.applied and state is not None and (new := _follow_applied(files, base, state)) is not None:
-                followed[base.path] = new
-                continue
+            if writable and base.applied and state is not None:
+                new = _follow_applied(files, base, state)
+                if new is not None:
+                    followed[base.path] = new
+                    continue
             version = (0, 0) if state is None else (state.inode, state.ctime_ns)
             if self._reported.get(base.path) != version:
                 self._reported[base.path] = version

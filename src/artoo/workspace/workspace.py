@@ -185,7 +185,10 @@ class LiveWorkspace:
         sandbox = self._sandbox
         if sandbox is not None and sandbox.alive:
             await sandbox.refresh()
-        return await self._blocking(lambda: self._state.refresh(self._located()))
+        try:
+            return await self._blocking(lambda: self._state.refresh(self._located()))
+        except OSError as error:
+            raise SandboxError(f"your files cannot be shown as they are now: {error}; free space") from error
 
     async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
         await self._living()

@@ -180,9 +180,14 @@ def rebase(directory: WorkspaceDirectory, paths: Iterable[str]) -> None:
     with closing(offline_files(directory)) as left, UserFiles() as users, UserFiles(left.locate) as tasks:
         for path in paths:
             version, now = _version(tasks, path), _version(users, path)
-            same = version is not None and now is not None and version.sha256 == now.sha256
+            same = version is not None and now is not None and _is_equal(version, now)
             found[path] = now if same else version
     replace_bases(directory.base_file, found)
+
+
+def _is_equal(one: Base, other: Base) -> bool:
+    content = (one.was.node, one.was.target, one.sha256) == (other.was.node, other.was.target, other.sha256)
+    return content and one.was.same_metadata(other.was)
 
 
 def _version(files: UserFiles, path: str) -> Base | None:

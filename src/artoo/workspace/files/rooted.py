@@ -196,7 +196,7 @@ class UserFiles:
         """Return the sorted names in a directory; none if it is gone, or the user may not read it."""
         try:
             return sorted(names_at(*self._locate(path)), key=os.fsencode)
-        except (FileNotFoundError, PermissionError):
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return []
 
     def _go(self, path: str) -> str | None:
