@@ -67,7 +67,7 @@ async def test_the_repair_is_a_call_of_its_own():
 async def test_refused_requests_are_free_and_lost_ones_count():
     """A 4xx or 5xx cost nothing; each request that never came back may have cost its prompt, and counts."""
     budget = Budget(max_calls=10)
-    script = {"Step": [server_error(400, "no"), *[server_error(503)] * 4, stall(), stall(), stall(), STEP]}
+    script = {"Step": [server_error(403, "no"), *[server_error(503)] * 4, stall(), stall(), stall(), STEP]}
     model = BudgetedModel(ScriptedModel(script), budget)
     with pytest.raises(ModelRefused):
         await model.ask(question())

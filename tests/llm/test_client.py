@@ -172,9 +172,10 @@ async def test_faults_that_stay_end_as_unreachable(fault: Reply, said: str):
     ("status", "hint"), [(401, "API key"), (403, "API key"), (404, "/v1"), (400, "HTTP 400"), (422, "HTTP 422")]
 )
 async def test_a_refusal_is_final(status: int, hint: str):
-    """4xx is not tried again; the error carries the status, the server's words and what to do."""
+    """What is refused in every form is an error with the status, the server's first words and what to do."""
+    fault = server_error(status, "no such thing")
     async with (
-        ScriptedServer({"Step": [server_error(status, "no such thing")]}) as server,
+        ScriptedServer(lambda asked: fault if asked.number == 1 else server_error(status, "later")) as server,
         client_of(server) as model,
     ):
         with pytest.raises(ModelRefused, match=f"no such thing.*{hint}|{hint}.*no such thing") as caught:
@@ -209,17 +210,14 @@ async def test_the_models_own_no_is_a_refusal():
             await model.ask(question())
 
 
-async def test_context_overflow_says_what_to_do():
-    """A prompt that is too long for the server is told apart from other refusals."""
-    fault = server_error(400, "the request exceeds the available context size")
-    async with ScriptedServer({"Step": [fault]}) as server, client_of(server) as model:
-        with pytest.raises(ModelRefused, match="larger context"):
-            await model.ask(question())
-
-
 @pytest.mark.parametrize(
     ("refuse", "wire", "refused"),
-    [((), "json_schema", 0), (["json_schema"], "json_object", 1), (["json_schema", "json_object"], "prompted", 2)],
+    [
+        ((), "json_schema", 0),
+        (["json_schema"], "forced_tool", 1),
+        (["json_schema", "forced_tool"], "json_object", 2),
+        (["json_schema", "forced_tool", "json_object"], "prompted", 3),
+    ],
 )
 async def test_structure_by_the_best_way_the_server_has(refuse: list[str], wire: str, refused: int):
     """Found out by trying once, remembered for the next question; weaker forms state the schema in the prompt."""
@@ -231,7 +229,7 @@ async def test_structure_by_the_best_way_the_server_has(refuse: list[str], wire:
     assert len(server.player.refused) == refused
     system = server.player.requests[0].system
     assert system.startswith("You are R3.\ncontract: Step")
-    assert ("JSON schema" in system) == (wire != "json_schema")
+    assert ("JSON schema" in system) == (wire in ("json_object", "prompted"))
 
 
 async def test_schema_is_named_like_the_contract():
@@ -291,16 +289,6 @@ async def test_parameters_that_a_server_refuses_are_left_out(complaint: str, gon
     for request in server.player.requests[1:]:
         assert gone not in request.body
         assert there in request.body
-
-
-async def test_other_refusals_do_not_weaken_the_form():
-    """A 400 that speaks of something else leaves the remembered form alone."""
-    fault = server_error(400, "max_tokens is too large for this model; call cap reached")
-    async with ScriptedServer({"Step": [fault, STEP]}) as server, client_of(server) as model:
-        with pytest.raises(ModelRefused):
-            await model.ask(question())
-        answer = await model.ask(question())
-    assert (answer.wire, answer.requests) == ("json_schema", 1)
 
 
 async def test_what_may_hold_a_block_is_held_by_nothing():
@@ -372,7 +360,7 @@ async def test_many_questions_at_once_learn_together():
 
     async with ScriptedServer(answering, refuse=["json_schema"]) as server, client_of(server) as model:
         answers = await asyncio.gather(*(model.ask(question(user=str(number))) for number in range(32)))
-    assert {answer.wire for answer in answers} == {"json_object"}
+    assert {answer.wire for answer in answers} == {"forced_tool"}
 
 
 async def test_missing_usage_is_estimated():

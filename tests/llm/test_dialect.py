@@ -2,62 +2,55 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from artoo.llm.dialect import Dialect, FileDialectMemory, Wire
-from artoo.llm.transport import TransportReply
+from artoo.llm.dialect import Dialect, FileDialectMemory, may_object, suspects
+from artoo.llm.transport import Json, TransportReply
 from artoo.testing import FakeClock, ScriptedServer
 
 from .asking import STEP, client_of, question
 
 
-def objection(text: str, status: int = 400) -> TransportReply:
-    return TransportReply(status, {}, {"error": {"message": text}})
+def refusal(status: int = 400, **error: object) -> TransportReply:
+    return TransportReply(status, {}, cast("dict[str, Json]", {"error": {"message": "no", **error}}))
+
+
+USED = ("temperature", "json_schema", "system", "max_tokens", "tools", "stream")
 
 
 @pytest.mark.parametrize(
-    ("status", "text"),
+    ("reply", "first"),
     [
-        (400, "'response_format' of type 'json_schema' is not supported by this model"),
-        (400, "This response_format type is unavailable now"),
-        (404, "No endpoints found that support the requested parameters"),
-        (422, "body.response_format.type: unexpected value"),
-        (501, "structured output is not implemented"),
+        (refusal(), "temperature"),
+        (refusal(param="response_format"), "json_schema"),
+        (refusal(param="messages[0].role", message="'system' is no role here"), "system"),
+        (refusal(message="unknown field `max_tokens`"), "max_tokens"),
+        (refusal(message="Der Parameter stream wird nicht unterstützt"), "stream"),
+        (TransportReply(422, {}, {"detail": [{"loc": ["body", "tools", 0], "msg": "?"}]}), "tools"),
     ],
 )
-def test_objections_weaken_the_form_once(status: int, text: str):
-    """Servers' own words for "not this form" lead to the next weaker one, and end at words alone."""
-    first = Dialect().after(objection(text, status), Wire.JSON_SCHEMA)
-    assert first is not None
-    assert first == Dialect(structure=Wire.JSON_OBJECT)
-    second = first.after(objection(text, status), Wire.JSON_OBJECT)
-    assert second is not None
-    assert second == Dialect(structure=Wire.PROMPTED)
-    assert second.after(objection(text, status), Wire.PROMPTED) is None
+def test_what_a_refusal_names_is_left_out_first(reply: TransportReply, first: str):
+    """By its fields, then by names that stand in its text; every feature is tried in the end."""
+    found = suspects(reply, USED, frozenset())
+    assert found[0] == first and sorted(found) == sorted(USED)
 
 
-@pytest.mark.parametrize(
-    ("status", "text"),
-    [
-        (200, "response_format"),
-        (401, "response_format needs a key"),
-        (429, "response_format"),
-        (500, "json_schema broke us"),
-        (400, "LLM call cap reached"),
-        (400, "max_tokens is too large: 9000"),
-        (404, "model not found"),
-    ],
-)
-def test_other_answers_change_nothing(status: int, text: str):
-    """Other statuses, and refusals that name nothing of the form, leave the dialect alone."""
-    assert Dialect().after(objection(text, status), Wire.JSON_SCHEMA) is None
+def test_what_was_accepted_before_is_not_suspected():
+    """Only what depends on the value may be refused after all: one schema is, another is not."""
+    assert suspects(refusal(), USED, frozenset(USED)) == ["json_schema", "tools"]
 
 
-def test_a_late_objection_does_not_weaken_twice():
-    """The refusal of a form that was given up meanwhile does not cost the next one."""
-    weaker = Dialect(structure=Wire.JSON_OBJECT)
-    assert weaker.after(objection("json_schema unknown"), Wire.JSON_SCHEMA) == weaker
+@pytest.mark.parametrize("status", [200, 401, 402, 403, 429, 500, 503])
+def test_other_statuses_are_no_objections(status: int):
+    """They are about a key, a quota or a fault, and not about the form."""
+    assert not may_object(refusal(status))
+
+
+def test_an_unknown_model_is_no_objection():
+    """Its code says that no other form helps."""
+    assert not may_object(refusal(404, code="model_not_found")) and may_object(refusal(404))
 
 
 async def test_what_was_learnt_survives_the_process(tmp_path: Path):
@@ -82,8 +75,8 @@ async def test_a_damaged_cache_is_an_empty_one(tmp_path: Path, content: str):
     file.write_text(content)
     memory = FileDialectMemory(file, FakeClock())
     assert memory.load("key") is None
-    await memory.save("key", Dialect(without=("seed",)))
-    assert FileDialectMemory(file, FakeClock()).load("key") == Dialect(without=("seed",))
+    await memory.save("key", Dialect(without=frozenset({"seed"})))
+    assert FileDialectMemory(file, FakeClock()).load("key") == Dialect(without=frozenset({"seed"}))
 
 
 async def test_an_unwritable_cache_is_no_error(tmp_path: Path):
@@ -91,8 +84,8 @@ async def test_an_unwritable_cache_is_no_error(tmp_path: Path):
     blocker = tmp_path / "file"
     blocker.write_text("")
     memory = FileDialectMemory(blocker / "dialects.json", FakeClock())
-    await memory.save("key", Dialect(structure=Wire.PROMPTED))
-    assert memory.load("key") == Dialect(structure=Wire.PROMPTED)
+    await memory.save("key", Dialect("chat", frozenset({"json_schema"})))
+    assert memory.load("key") == Dialect("chat", frozenset({"json_schema"}))
 
 
 async def test_processes_share_the_cache_and_it_stays_small(tmp_path: Path):
@@ -101,9 +94,9 @@ async def test_processes_share_the_cache_and_it_stays_small(tmp_path: Path):
     one, other = FileDialectMemory(file, FakeClock()), FileDialectMemory(file, FakeClock())
     assert one.load("a") is None
     assert other.load("a") is None
-    await one.save("a", Dialect(structure=Wire.PROMPTED))
+    await one.save("a", Dialect("chat", frozenset({"json_schema"})))
     await other.save("b", Dialect())
-    assert FileDialectMemory(file, FakeClock()).load("a") == Dialect(structure=Wire.PROMPTED)
+    assert FileDialectMemory(file, FakeClock()).load("a") == Dialect("chat", frozenset({"json_schema"}))
     for number in range(256):
         await one.save(str(number), Dialect())
     fresh = FileDialectMemory(file, FakeClock())

@@ -44,10 +44,10 @@ async def test_queues_by_contract_and_callables():
 
 async def test_contract_from_the_prompt_when_no_schema_is_sent():
     """A server without schemas still knows the role by its `contract:` line."""
-    with ScriptedModel({"Note": [Note(text="a")]}, refuse=["json_schema", "json_object"]) as model:
+    with ScriptedModel({"Note": [Note(text="a")]}, refuse=["json_schema", "forced_tool", "json_object"]) as model:
         answer = await model.ask(ask())
     assert answer.wire == "prompted"
-    assert len(model.player.refused) == 2
+    assert len(model.player.refused) == 3
 
 
 async def test_unused_script_is_an_error():

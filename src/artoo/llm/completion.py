@@ -8,8 +8,9 @@ from typing import NamedTuple, cast
 from artoo.contracts.events import Usage
 from artoo.llm.transport import Json, TransportReply
 
-REASONING = ("reasoning_content", "reasoning", "reasoning_details", "reasoning_items", "thinking_blocks")
-"""Fields of an assistant message that hold thoughts. The last two are written by our own wires."""
+_OWN_REASONING = ("reasoning_items", "thinking_blocks")
+"""Fields in which our wires keep thoughts that a server takes back as they were."""
+_REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 
 _MOST_TOKENS = 1e12
 """More is no count, and would be the end of any budget."""
@@ -177,7 +178,8 @@ def _call_of(call: Called) -> str:
 
 def _reasoning(message: Mapping[str, Json]) -> Json:
     """The fields of a message that hold thoughts, as they came."""
-    kept = {name: message[name] for name in REASONING if message.get(name)}
+    names = _OWN_REASONING if any(message.get(name) for name in _OWN_REASONING) else _REASONING
+    kept = {name: message[name] for name in names if message.get(name)}
     return cast("Json", kept) if kept else None
 
 

@@ -1,101 +1,134 @@
-"""How a server wants to be asked: found out by trying once, then remembered (SPEC section 9)."""
+"""How a server wants to be asked: found out by trying, then remembered (SPEC section 9).
+
+A request has optional features. A server that refuses a request is asked again with one feature after the other
+left out, until it answers: the last one left out was refused. No words of a refusal are interpreted. Names that a
+refusal gives in its fields, or that stand in its text as in the request, only decide what is tried first.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, dataclass, replace
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, cast
 
 import orjson
 
 from artoo.disk.whole import write_whole
-from artoo.llm.completion import error_of, status_of
-from artoo.llm.transport import TransportReply
+from artoo.llm.completion import error_code, error_of, status_of
+from artoo.llm.streamed import objects
+from artoo.llm.transport import Json, TransportReply
+from artoo.llm.wires.how import Form
 from artoo.ports.clock import Clock
 
+FEATURES: Mapping[str, tuple[str, ...]] = {
+    "temperature": ("temperature",),
+    "seed": ("seed",),
+    "stop": ("stop", "stop_sequences"),
+    "cache": ("cache_prompt", "prompt_cache_key", "cache_control"),
+    "stream_options": ("stream_options",),
+    "adaptive": ("thinking",),
+    "reasoning": ("reasoning_effort", "reasoning", "thinking"),
+    "thoughts": ("reasoning_content", "reasoning", "reasoning_details", "include", "signature"),
+    "grammar": ("grammar",),
+    "json_schema": ("response_format", "json_schema", "text", "output_config"),
+    "forced_tool": ("tool_choice",),
+    "json_object": ("response_format", "json_object", "text"),
+    "system": ("system", "instructions"),
+    "long_answer": ("max_tokens", "max_completion_tokens", "max_output_tokens"),
+    "max_tokens": ("max_tokens",),
+    "limit": ("max_completion_tokens", "max_output_tokens"),
+    "tools": ("tools",),
+    "stream": ("stream",),
+}
+"""The optional features of requests, in the order in which they are left out, and their names in requests.
 
-class Wire(StrEnum):
-    """How structure is asked for, strongest first. `grammar` is llama.cpp's; `free` asks for none."""
+`adaptive`: thoughts whose length the model decides; else a number of tokens is given. `thoughts`: those of earlier
+turns are sent back. `long_answer`: limits above `SHORT_ANSWER`. Without `max_tokens` the limit is called
+`max_completion_tokens`, without `limit` there is none. Without `tools` the text dialect is used.
+"""
 
-    JSON_SCHEMA = "json_schema"
-    JSON_OBJECT = "json_object"
-    GRAMMAR = "grammar"
-    PROMPTED = "prompted"
-    FREE = "free"
+SHORT_ANSWER = 4_096
+"""Tokens of an answer that every server allows, as far as we know."""
 
+_DEPENDS_ON_VALUE = frozenset({"json_schema", "forced_tool", "json_object", "grammar", "long_answer", "tools"})
+"""Features that a server may accept in one request and refuse in another."""
 
-_WEAKER = {Wire.JSON_SCHEMA: Wire.JSON_OBJECT, Wire.JSON_OBJECT: Wire.PROMPTED, Wire.GRAMMAR: Wire.PROMPTED}
-_OBJECTIONS = (
-    "response_format",
-    "response format",
-    "json_schema",
-    "json schema",
-    "json_object",
-    "json mode",
-    "structured output",
-    "guided",
-    "grammar",
-    "requested parameters",
-)
-_REFUSALS = (
-    "support",
-    "unrecognized",
-    "unrecognised",
-    "unknown",
-    "unexpected",
-    "permitted",
-    "extra",
-    "not allowed",
-)
-_OPTIONAL = ("temperature", "seed", "max_tokens", "cache_prompt", "stop", "stream_options")
+_CHAINS = (("json_schema", "forced_tool", "json_object"), ("adaptive", "reasoning"), ("max_tokens", "limit"))
+"""Each of these takes the place of the one before it in the same request."""
+
+_MAY_OBJECT = frozenset({400, 404, 405, 406, 415, 422, 501})
+_FINAL_CODES = frozenset({"model_not_found", "invalid_api_key", "content_filter", "content_policy_violation"})
+_NAME = re.compile(r"[A-Za-z_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What one server accepts for one model.
+    """What one server accepts for one model. `wire` None: not found out. `without`: features that it refuses."""
 
-    `compact` is how a llama.cpp server is held to JSON without room for indentation, `structure` any other.
-    `without` names parameters that it refuses; refused `max_tokens` is sent as `max_completion_tokens`. `native`
-    False: it refuses tools, and conversations are asked in the text dialect.
+    wire: str | None = None
+    without: frozenset[str] = frozenset()
+
+    @property
+    def form(self) -> Form:
+        """The strongest form of structure that it accepts."""
+        for form in (Form.JSON_SCHEMA, Form.FORCED_TOOL, Form.JSON_OBJECT):
+            if form.value not in self.without:
+                return form
+        return Form.PROMPTED
+
+    def giving_up(self, *features: str) -> Dialect:
+        """Return the dialect without these features too."""
+        return replace(self, without=self.without | set(features))
+
+
+def may_object(reply: TransportReply) -> bool:
+    """True if a refusal may be about how we asked, as far as its status and code say."""
+    return status_of(reply) in _MAY_OBJECT and error_code(reply) not in _FINAL_CODES
+
+
+def refused_with(last: str, left_out: frozenset[str]) -> frozenset[str]:
+    """The features that are known to be refused when a request without `left_out` is answered.
+
+    That is the one that was left out last, and those that it stands in for.
     """
-
-    structure: Wire = Wire.JSON_SCHEMA
-    compact: Wire = Wire.GRAMMAR
-    without: tuple[str, ...] = ()
-    native: bool = True
-
-    def after(self, reply: TransportReply, wire: Wire, *, tools: bool = False) -> Dialect | None:
-        """The dialect to try next when `reply` objects to how we asked (with `wire`); None when it does not.
-
-        Only 400, 404, 422 and 501 can object, and only by naming the thing: any other refusal is a refusal.
-        """
-        if status_of(reply) not in (400, 404, 422, 501):
-            return None
-        text = error_of(reply).lower()
-        if any(word in text for word in _OBJECTIONS):
-            return self._weaker(wire)
-        refused = tuple(name for name in _OPTIONAL if _refuses(text, name) and name not in self.without)
-        if refused:
-            return replace(self, without=(*self.without, *refused))
-        return replace(self, native=False) if tools and self.native else None
-
-    def _weaker(self, wire: Wire) -> Dialect | None:
-        weaker = _WEAKER.get(wire)
-        if weaker is None:
-            return None
-        # Two parallel calls may both be refused: only the form that was refused is given up, once.
-        structure = weaker if wire is self.structure else self.structure
-        return replace(self, structure=structure, compact=weaker if wire is self.compact else self.compact)
+    chain = next((chain for chain in _CHAINS if last in chain), (last,))
+    return left_out & frozenset(chain[: chain.index(last) + 1])
 
 
-def _refuses(text: str, name: str) -> bool:
-    """True for "unsupported parameter NAME", and not for a NAME that is merely too large."""
-    if name == "max_tokens":
-        return "max_completion_tokens" in text
-    return name in text and any(word in text for word in _REFUSALS)
+def suspects(reply: TransportReply, used: Collection[str], proven: frozenset[str]) -> list[str]:
+    """The features of a refused request in the order in which they are left out: named ones first.
+
+    `used`: those of the request. `proven`: those that this server accepted before.
+    """
+    wanted = set(used)
+    possible = [name for name in FEATURES if name in wanted and (name not in proven or name in _DEPENDS_ON_VALUE)]
+    fields, text = _named(reply.body), frozenset(_NAME.findall(error_of(reply)))
+
+    def rank(feature: str) -> int:
+        names = FEATURES[feature]
+        if any(name in fields for name in names):
+            return 0
+        return 1 if any(name in text for name in names) else 2
+
+    return sorted(possible, key=rank)
+
+
+def _named(body: Json) -> frozenset[str]:
+    """Names in the fields of an error that say which part of a request it is about: OpenAI's `param`, and the `loc`
+    of the validators of many Python servers."""
+    if not isinstance(body, dict):
+        return frozenset()
+    error = body.get("error")
+    holder = error if isinstance(error, dict) else body
+    said: list[Json] = [holder.get("param")]
+    for problem in (*objects(holder.get("detail")), *objects(body.get("detail"))):
+        where = problem.get("loc")
+        said += where if isinstance(where, list) else []
+    return frozenset(name for part in said if isinstance(part, str) for name in _NAME.findall(part))
 
 
 class DialectMemory(Protocol):
@@ -144,7 +177,8 @@ class FileDialectMemory:
 
     async def save(self, key: str, dialect: Dialect) -> None:
         """See DialectMemory. Other processes' entries in the file stay."""
-        entry: dict[str, object] = {**asdict(dialect), "at": self._clock.now().isoformat()}
+        at = self._clock.now().isoformat()
+        entry: dict[str, object] = {"wire": dialect.wire, "without": sorted(dialect.without), "at": at}
         self._entries = await asyncio.to_thread(_merge, self._path, key, entry)
 
 
@@ -155,13 +189,9 @@ def _dialect(entry: object, now: datetime) -> Dialect | None:
     try:
         if now - datetime.fromisoformat(str(fields["at"])) > _OLDEST:
             return None
-        without = cast(list[str], fields["without"])
-        return Dialect(
-            Wire(str(fields["structure"])),
-            Wire(str(fields["compact"])),
-            tuple(name for name in without if name in _OPTIONAL),
-            fields.get("native") is not False,
-        )
+        wire, without = fields["wire"], cast("list[str]", fields["without"])
+        known = frozenset(name for name in without if name in FEATURES)
+        return Dialect(wire if isinstance(wire, str) else None, known)
     except (KeyError, TypeError, ValueError):
         return None
 

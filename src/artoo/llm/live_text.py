@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from artoo.llm.thoughts import split_thoughts
+from artoo.llm.thoughts import may_be_thinking, split_thoughts
 from artoo.ports.model import OnText
 
 
@@ -30,11 +30,10 @@ class LiveText:
         self._raw += piece
         if self._held:
             # Thoughts stand at the beginning; once words came after them, the rest is words.
-            visible = split_thoughts(self._raw, partial=True)[0].lstrip()
-            if not visible:
+            if may_be_thinking(self._raw):
                 return
             self._held = False
-            self._raw = visible
+            self._raw = split_thoughts(self._raw).words.lstrip()
         self._say(self._raw)
 
     def end(self, text: str) -> None:

@@ -118,6 +118,18 @@ def native_prompt(conversation: Conversation) -> Prompt:
     )
 
 
+def halved(prompt: Prompt) -> Prompt:
+    """The prompt with half of each text of its messages, to find out whether it is too long."""
+    messages: list[Message] = []
+    for message in prompt.messages:
+        if isinstance(message, Took):
+            turn = message.turn
+            messages.append(Took(turn=turn.model_copy(update={"text": turn.text[: len(turn.text) // 2]})))
+        else:
+            messages.append(message.model_copy(update={"text": message.text[: len(message.text) // 2]}))
+    return replace(prompt, messages=tuple(messages))
+
+
 def repaired(prompt: Prompt, answer: str, problem: str, *, stated: bool = False) -> Prompt:
     """The prompt with the bad answer and what is wrong with it. `stated`: the schema is shown once more."""
     shown = answer if len(answer) <= _REPAIR_KEEPS else answer[:_REPAIR_KEEPS] + " …"
@@ -150,6 +162,11 @@ def texts_of(prompt: Prompt) -> list[str]:
         else:
             texts.append(message.text)
     return texts
+
+
+def bytes_of(prompt: Prompt) -> int:
+    """Bytes of all texts of a prompt, in UTF-8."""
+    return sum(map(_bytes, texts_of(prompt)))
 
 
 def most_tokens(prompt: Prompt, form: object = None) -> int:

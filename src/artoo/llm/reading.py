@@ -10,10 +10,10 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from artoo.llm.call_forms import formed_calls, with_lines
 from artoo.llm.calls import as_call
 from artoo.llm.fences import Fence, fences_in, wrapping
 from artoo.llm.jsontext import Found, objects_in
-from artoo.llm.tagged import tagged_calls, untagged
 from artoo.llm.thoughts import split_thoughts
 from artoo.ports.tools import ToolSpec
 
@@ -56,10 +56,10 @@ def read_answer(text: str, schema: type[T], *, body_field: str | None = None, cu
         value = _read_clean(text, schema)
         if value is not None and body_field not in value.model_fields_set:
             return value
-    spoken, thought = split_thoughts(text[:LONGEST_ANSWER])
-    if not spoken.strip() and (cut or not thought.strip()):
+    spoken, thought, _ = split_thoughts(text[:LONGEST_ANSWER])
+    if not spoken.strip() and (cut or is_call or not thought.strip()):
         raise Unreadable("the answer is empty" if not thought.strip() else "the answer ended while still thinking")
-    # A thought that never closed may hold the answer after all, as its last object.
+    # A thought that never closed may hold the answer after all, as its last object; a step in it is never taken.
     source = spoken if spoken.strip() else thought
     if body_field is not None:
         return _read_with_body(source, schema, body_field, cut=cut)
@@ -193,10 +193,13 @@ def _removed(holder: object, path: tuple[int | str, ...]) -> bool:
 def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -> T:
     fences = fences_in(text, _is_call(schema))
     headers = objects_in(_without_code(text, fences))
-    if "<" in text and getattr(schema, "specs", None) is not None:
-        tagged = [each for each in tagged_calls(text) if not _is_inside(each.start, fences)]
-        if tagged and (not headers or tagged[0].start < headers[0].start):
-            return _read_with_body(untagged(text, tagged), schema, body_field, cut=cut)
+    if getattr(schema, "specs", None) is not None:
+        formed = [each for each in formed_calls(text) if not _is_inside(each.start, fences)]
+        if formed and (not headers or formed[0].start < headers[0].start):
+            if not formed[0].whole:
+                raise Unreadable("the tool call is not complete")
+            whole = [each for each in formed if each.whole]
+            return _read_with_body(with_lines(text, whole), schema, body_field, cut=cut)
     if not headers:
         value = _salvaged(fences, schema, cut=cut)
         if value is not None:

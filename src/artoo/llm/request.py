@@ -1,26 +1,40 @@
-"""The body of a chat-completions request for a prompt, in a server's dialect (pure)."""
+"""One request to a server: a prompt on its wire, in its dialect (pure)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from pydantic import BaseModel
-
-from artoo.llm.dialect import Dialect, Wire
-from artoo.llm.grammar import grammar_of
+from artoo.llm.dialect import SHORT_ANSWER, Dialect
 from artoo.llm.prompt import Prompt, stated_schema
-from artoo.llm.schema import Schema, is_strict, schema_of, strict_form
-from artoo.llm.wires import chat
+from artoo.llm.transport import Json, TransportReply
+from artoo.llm.wires import chat, messages, responses
+from artoo.llm.wires.how import Form, How, Reasoning
 
 _FENCE_END = "\n```\n"
 """Where a small model's program ends; what it writes afterwards is only waited for."""
 _WARMER, _HOTTEST = 0.3, 0.9
 """Each further variant samples a little more freely: a small model that is made hot at once loses the thread."""
 
-
 SMALL_BYTES = 5_000_000_000
 """Weights below this are a small model: about eight billion parameters in four bits."""
+
+
+class Wire(NamedTuple):
+    """One format of requests and answers. Every wire puts its answers into the form of a chat completion."""
+
+    path: str
+    body_of: Callable[[Prompt, How], dict[str, object]]
+    words: Callable[[Mapping[str, Json]], str]
+    whole: Callable[[TransportReply], TransportReply]
+
+
+WIRES: Mapping[str, Wire] = {
+    "chat": Wire(chat.PATH, chat.body_of, chat.words, chat.whole),
+    "responses": Wire(responses.PATH, responses.body_of, responses.words, responses.whole),
+    "messages": Wire(messages.PATH, messages.body_of, messages.words, messages.whole),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +43,8 @@ class ServerTraits:
 
     `is_openai`: it insists on strict schemas. `compact`: where it is llama.cpp, every answer is held by our own
     grammar and not by the server's, which lets a model indent its JSON (a third more tokens). `model_bytes`:
-    the size of its weights, `window`: its context in tokens, where the server tells.
+    the size of its weights, `window`: its context in tokens, where the server tells. `reasoning`: how much the
+    model is to think, as configured.
     """
 
     is_llama: bool = False
@@ -37,6 +52,7 @@ class ServerTraits:
     window: int | None = None
     is_openai: bool = False
     compact: bool = False
+    reasoning: Reasoning | None = None
 
     @property
     def is_small(self) -> bool:
@@ -44,65 +60,70 @@ class ServerTraits:
         return self.model_bytes is not None and self.model_bytes < SMALL_BYTES
 
 
-def wire_for(prompt: Prompt, dialect: Dialect, traits: ServerTraits) -> Wire:
+def form_for(prompt: Prompt, dialect: Dialect, traits: ServerTraits) -> Form:
     """How structure is asked for; what may hold a fenced block or calls is held by nothing."""
     if prompt.schema is None:
-        return Wire.FREE
-    if traits.compact and traits.is_llama and dialect.compact is Wire.GRAMMAR:
-        return Wire.GRAMMAR
-    return dialect.structure
+        return Form.FREE
+    if traits.compact and traits.is_llama:
+        return Form.GRAMMAR if "grammar" not in dialect.without else Form.PROMPTED
+    return dialect.form
 
 
-def body_for(
-    prompt: Prompt, *, model: str, wire: Wire, dialect: Dialect, traits: ServerTraits, stream: bool = False
-) -> dict[str, object]:
-    """The request's body. Variant 0 is greedy; variant n samples with seed n, the same answer for the same n.
+def request_for(
+    prompt: Prompt, model: str, wire: str, dialect: Dialect, traits: ServerTraits, *, stream: bool
+) -> tuple[Prompt, How]:
+    """The prompt as it is sent, and how. Variant 0 is greedy; variant n samples with seed n.
 
-    Where the server does not enforce the schema, the system message states it.
+    Where the server does not enforce the schema, the system prompt states it.
     """
-    system = prompt.system
-    if prompt.schema is not None and wire in (Wire.JSON_OBJECT, Wire.PROMPTED):
-        system = f"{system}\n\n{stated_schema(prompt.schema)}"
-    body: dict[str, object] = {"model": model, "messages": chat.messages_of(prompt, system)}
+    form = form_for(prompt, dialect, traits)
+    if wire == "messages" and form is Form.JSON_OBJECT:
+        form = Form.PROMPTED  # the wire has no such form
+    if prompt.schema is not None and form in (Form.JSON_OBJECT, Form.PROMPTED):
+        prompt = replace(prompt, system=f"{prompt.system}\n\n{stated_schema(prompt.schema)}")
+    limit = prompt.max_tokens if "long_answer" not in dialect.without else min(prompt.max_tokens, SHORT_ANSWER)
+    how = How(
+        model=model,
+        form=form,
+        without=dialect.without,
+        temperature=min(_HOTTEST, _WARMER * prompt.variant),
+        seed=prompt.variant,
+        max_tokens=limit if "limit" not in dialect.without else None,
+        stop=(_FENCE_END,) if form is Form.FREE and traits.is_small and not prompt.tools else (),
+        stream=stream and "stream" not in dialect.without,
+        reasoning=traits.reasoning,
+        strict=traits.is_openai,
+        llama=traits.is_llama,
+        caches=traits.is_openai,
+    )
+    return prompt, how
+
+
+def features_of(body: Mapping[str, object], prompt: Prompt, how: How, wire: str) -> Iterator[str]:
+    """The optional features that a request uses, as `artoo.llm.dialect` names them."""
+    direct = ("temperature", "seed", "stream_options", "stream")
+    yield from (name for name in direct if name in body)
+    if "max_tokens" in body and wire == "chat":
+        yield "max_tokens"
+    if "system" not in how.without:
+        yield "system"
+    if how.stop:
+        yield "stop"
+    if "cache_prompt" in body or "prompt_cache_key" in body or ("max_tokens" in body and "system" in body):
+        yield "cache"
+    if how.reasoning is not None and "reasoning" not in how.without:
+        yield "reasoning"
+        if "thinking" in body:
+            yield "adaptive"
+    if "include" in body or any(
+        getattr(getattr(each, "turn", None), "reasoning", None) for each in prompt.messages
+    ):
+        yield "thoughts"
+    if how.form in (Form.JSON_SCHEMA, Form.FORCED_TOOL, Form.JSON_OBJECT, Form.GRAMMAR):
+        yield how.form.value
+    if how.max_tokens is not None and how.max_tokens > SHORT_ANSWER:
+        yield "long_answer"
+    if "max_completion_tokens" in body or "max_output_tokens" in body:
+        yield "limit"
     if prompt.tools:
-        body["tools"] = chat.tools_of(prompt.tools)
-    if stream:
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
-    body["temperature"] = min(_HOTTEST, _WARMER * prompt.variant)
-    if prompt.variant:
-        body["seed"] = prompt.variant
-    body["max_tokens"] = prompt.max_tokens
-    if traits.is_llama:
-        body["cache_prompt"] = True
-    if wire is Wire.FREE and traits.is_small and not prompt.tools:
-        body["stop"] = [_FENCE_END]
-    for name in dialect.without:
-        body.pop(name, None)
-    if "max_tokens" in dialect.without:
-        body["max_completion_tokens"] = prompt.max_tokens
-    if prompt.schema is not None:
-        body |= _form(prompt.schema, prompt.contract, wire, traits)
-    return body
-
-
-def _form(schema: type[BaseModel], contract: str, wire: Wire, traits: ServerTraits) -> dict[str, object]:
-    if wire is Wire.JSON_SCHEMA:
-        return {"response_format": _schema_format(schema, contract, traits.is_openai)}
-    if wire is Wire.JSON_OBJECT:
-        return {"response_format": {"type": "json_object"}}
-    return {"grammar": _grammar(schema)} if wire is Wire.GRAMMAR else {}
-
-
-@lru_cache(maxsize=256)
-def _schema_format(schema: type[BaseModel], contract: str, wants_strict: bool) -> dict[str, object]:
-    form: Schema = schema_of(schema)
-    strict = strict_form(form) if wants_strict else (form if is_strict(form) else None)
-    described: dict[str, object] = {"name": contract, "schema": form if strict is None else strict}
-    if strict is not None:
-        described["strict"] = True
-    return {"type": "json_schema", "json_schema": described}
-
-
-@lru_cache(maxsize=256)
-def _grammar(schema: type[BaseModel]) -> str:
-    return grammar_of(schema_of(schema))
+        yield "tools"

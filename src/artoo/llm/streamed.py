@@ -104,3 +104,8 @@ def _object(data: bytes) -> Event | None:
     except orjson.JSONDecodeError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def objects(value: Json) -> list[Event]:
+    """The JSON objects of a list; none of what is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

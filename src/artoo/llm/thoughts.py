@@ -1,28 +1,136 @@
-"""Telling a model's thoughts from what it says, by their structure, before anything is parsed (pure)."""
+"""Telling a model's thoughts from what it says, by their marks, before anything is parsed (pure).
+
+Each format is a line of data: the mark that opens a thought and the one that closes it. A thought stands at the
+beginning of an answer, or behind another one; the tags named `think` may begin any later line outside of a block.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-_THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+from artoo.llm.fences import fences_in
+
+_NAMES = r"(?:[\w-]+:)?(?:think\w*|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_OPENERS = (
+    (
+        rf"<(?P<name>{_NAMES})(?:\s[^<>\n]*)?>",
+        r"</{name}\s*>",
+    ),  # most models
+    (r"\[THINK\]", r"\[/THINK\]"),  # Mistral
+    (r"◁think▷", r"◁/think▷"),  # Kimi
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),  # Cohere
+    (r"<\|channel>thought\n", r"<channel\|>"),  # Gemma
+    (r"<unused94>thought\n", r"<unused95>"),  # MedGemma
+    (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
+    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),  # OpenThinker
+    # Harmony: every message names its channel, and only `final` is for people. Calls are left to `call_forms`.
+    (
+        r"(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary(?![^<]*to=))[^<]*<\|message\|>",
+        r"<\|end\|>|(?=<\|start\|>)",
+    ),
+    (r"analysis(?=[\s\S]*assistantfinal)", r"assistantfinal"),  # the same with its marks taken out
+)
+_OPENING = [(re.compile(r"\s*" + opening, re.IGNORECASE), closing) for opening, closing in _OPENERS]
+_LATER = re.compile(r"^[ \t]*<(?P<name>(?:[\w-]+:)?think\w*)(?:\s[^<>\n]*)?>", re.IGNORECASE | re.MULTILINE)
+_ENDS = [
+    re.compile(closing, re.IGNORECASE)
+    for closing in (
+        r"</(?:[\w-]+:)?(?:think\w*|thoughts?|reasoning)\s*>",
+        r"\[/THINK\]",
+        r"◁/think▷",
+        r"<\|END_THINKING\|>",
+    )
+]
+_WRAPPERS = [
+    re.compile(opening + r"(?P<words>[\s\S]*?)" + closing, re.IGNORECASE)
+    for opening, closing in (
+        (r"\A\s*(?:<\|start\|>assistant)?<\|channel\|>final[^<]*<\|message\|>", r"(?:<\|(?:return|end)\|>\s*)?\Z"),
+        (r"\A\s*<\|START_RESPONSE\|>", r"(?:<\|END_RESPONSE\|>\s*)?\Z"),
+        (r"\A\s*<\|begin_of_solution\|>", r"(?:<\|end_of_solution\|>\s*)?\Z"),
+        (r"\A\s*<answer>", r"</answer>\s*\Z"),
+    )
+]
+_FIRST = "<[◁a"
+"""Characters with which a mark may begin."""
 
 
-def split_thoughts(text: str, *, partial: bool = False) -> tuple[str, str]:
-    """What was said, and the unclosed thought at the end (closed ones are dropped).
+class Spoken(NamedTuple):
+    """What was said, and the unclosed thought at the end. `thought` says that there were any."""
 
-    `partial`: more of the text may come, so that what may be the beginning of a mark is withheld.
-    """
-    if partial and "<".startswith(text.lstrip()[:1]) and ">" not in text:
-        return "", text
+    words: str
+    unclosed: str = ""
+    thought: bool = False
+
+
+def split_thoughts(text: str) -> Spoken:
+    """What was said in a text. Closed thoughts are dropped; all before an end without a beginning is one, too,
+    because the beginning stood in the prompt's template."""
+    text, thought = _after_unopened(text)
     said: list[str] = []
-    position, opened = 0, False
-    for tag in _THOUGHT_TAG.finditer(text):
-        if tag.group(1):
-            if not opened:
-                said.clear()  # the opening tag stood in the prompt's template: all before was thought
-            position, opened = tag.end(), False
-        elif not opened:
-            said.append(text[position : tag.start()])
-            position, opened = tag.end(), True
-    rest = text[position:]
-    return ("".join(said), rest) if opened else ("".join([*said, rest]), "")
+    while True:
+        closed = _closing(text)
+        if closed is None:
+            break
+        before, rest = closed
+        said.append(before)
+        thought = True
+        if rest is None:
+            return Spoken("".join(said), text[len(before) :], thought)
+        text = rest
+    said.append(text)
+    words = "".join(said)
+    for wrapper in _WRAPPERS:
+        if (found := wrapper.match(words)) is not None:
+            return Spoken(found.group("words"), "", thought)
+    return Spoken(words, "", thought)
+
+
+def may_be_thinking(text: str) -> bool:
+    """True if a text that is still coming is a thought, or may become one with its next characters."""
+    begun = text.lstrip()
+    if not begun:
+        return True
+    if begun[0] not in _FIRST:
+        return False
+    if begun[0] == "a":
+        return "analysis".startswith(begun[:8])
+    spoken = split_thoughts(text)
+    return not spoken.words.strip() or (not spoken.thought and len(begun) < 32 and "\n" not in begun)
+
+
+def _after_unopened(text: str) -> tuple[str, bool]:
+    """The text behind an end of a thought that has no beginning."""
+    for end in _ENDS:
+        found = end.search(text)
+        if found is not None and not _opens_before(text, found.start()) and not _in_block(text, found.start()):
+            return text[found.end() :], True
+    return text, False
+
+
+def _opens_before(text: str, place: int) -> bool:
+    return any(opening.match(text) for opening, _ in _OPENING) or _LATER.search(text, 0, place) is not None
+
+
+def _closing(text: str) -> tuple[str, str | None] | None:
+    """What stands before the next thought and what follows it (None: it is not closed); None: there is none."""
+    for opening, closing in _OPENING:
+        found = opening.match(text)
+        if found is not None:
+            return "", _behind(text, found, closing)
+    for found in _LATER.finditer(text):
+        if not _in_block(text, found.start()):
+            return text[: found.start()], _behind(text, found, r"</{name}\s*>")
+    return None
+
+
+def _behind(text: str, opening: re.Match[str], closing: str) -> str | None:
+    name = opening.groupdict().get("name") or ""
+    end = re.compile(closing.replace("{name}", re.escape(name)), re.IGNORECASE).search(text, opening.end())
+    return text[end.end() :] if end is not None else None
+
+
+def _in_block(text: str, place: int) -> bool:
+    return ("```" in text or "~~~" in text) and any(
+        fence.closed and fence.start <= place < fence.end for fence in fences_in(text)
+    )

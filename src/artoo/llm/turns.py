@@ -9,10 +9,13 @@ from pydantic import JsonValue
 
 from artoo.contracts.conversation import ModelTurn, Took, ToolRequest
 from artoo.contracts.well_formed import well_formed, well_formed_value
+from artoo.llm.call_forms import formed_calls
 from artoo.llm.completion import Called, Completion
+from artoo.llm.fences import fences_in
 from artoo.llm.jsontext import objects_in
 from artoo.llm.reading import LONGEST_ANSWER, Unreadable
 from artoo.llm.thoughts import split_thoughts
+from artoo.llm.transport import Json
 from artoo.llm.wires.text import turn_of
 from artoo.ports.model import Conversation
 
@@ -26,12 +29,18 @@ def read_turn(
     if not native:
         new_id = _unused(f"call_{len(taken) + 1}", taken)
         return turn_of(completion.text, conversation.tools, new_id, cut=cut, small=small)
-    spoken, thought = split_thoughts(completion.content[:LONGEST_ANSWER])
+    spoken, thought, _ = split_thoughts(completion.content[:LONGEST_ANSWER])
     calls: list[ToolRequest] = []
     for called in completion.calls:
         request = _request(called, _unused(called.id or f"call_{len(taken) + 1}", taken))
         taken.append(request.id)
         calls.append(request)
+    if not completion.calls:
+        spoken, written = _written_calls(spoken, {spec.name for spec in conversation.tools})
+        for called in written:
+            request = _request(called, _unused(f"call_{len(taken) + 1}", taken))
+            taken.append(request.id)
+            calls.append(request)
     if not spoken.strip() and not calls:
         thinking = thought.strip() or completion.thoughts.strip()
         raise Unreadable("the answer ended while still thinking" if thinking else "the answer is empty")
@@ -41,6 +50,30 @@ def read_turn(
         reasoning=cast(JsonValue, well_formed_value(completion.reasoning)),
         cut=cut,
     )
+
+
+def _written_calls(text: str, names: set[str]) -> tuple[str, list[Called]]:
+    """The calls that stand in the text of an answer, in a form with marks or as a bare object, and the rest of it.
+
+    Raises Unreadable for half a call.
+    """
+    blocks = [fence for fence in fences_in(text) if fence.closed]  # a call in a block is shown, not made
+    formed = [
+        call for call in formed_calls(text) if not any(fence.start < call.start < fence.end for fence in blocks)
+    ]
+    if any(not call.whole for call in formed):
+        raise Unreadable("the tool call in the text is not complete; call tools by function calling")
+    whole = text.strip()
+    if not formed and whole.startswith("{") and whole.endswith("}"):
+        found = objects_in(whole)
+        value = found[0].value if len(found) == 1 else None
+        if value is not None and value.keys() == {"name", "arguments"} and value["name"] in names:
+            return "", [Called("", str(value["name"]), cast(Json, value["arguments"]))]
+    calls: list[Called] = []
+    for call in formed:
+        value = cast("dict[str, Json]", orjson.loads(call.line))
+        calls.append(Called("", str(value["name"]), value["arguments"]))
+    return (text[: formed[0].start] if formed else text), calls
 
 
 def _request(called: Called, new_id: str) -> ToolRequest:

@@ -23,7 +23,8 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One scripted answer. `message` replaces the whole assistant message; `error` is the text of an error status.
+    """One scripted answer. `message` replaces the whole assistant message; `error` is the text of an error status,
+    `code` the error's code ("" stands for the status).
 
     `delay` is in seconds of real time.
     """
@@ -34,6 +35,7 @@ class Reply:
     message: Mapping[str, object] | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     error: str = ""
+    code: str = ""
     ending: Ending = Ending.WHOLE
     delay: float = 0.0
     usage: Mapping[str, object] | None = None

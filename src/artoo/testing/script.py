@@ -55,7 +55,8 @@ class ScriptPlayer:
 
     `script`: for each contract a queue of entries, or one callable for each request (or for all). A single entry
     that is no list is a queue of one. `refuse` names response formats that this server pretends not to know
-    (`json_schema`, `json_object`, `grammar`), or `native`: it refuses tools. Refused requests use up nothing.
+    (`json_schema`, `forced_tool`, `json_object`, `grammar`), or `native`: it refuses tools. Refused requests use up
+    nothing.
     """
 
     def __init__(self, script: Script, *, refuse: Collection[str] = ()) -> None:
@@ -78,13 +79,15 @@ class ScriptPlayer:
         asked = asked_in(body, len(self.requests) + 1)
         if asked.wire in self._refuse:
             self.refused.append(asked)
-            what = "tools are" if asked.wire == "native" else f"response_format {asked.wire} is"
-            return Reply(status=400, error=f"{what} not supported"), {}
+            names = {"native": "tools", "forced_tool": "tool_choice", "grammar": "grammar"}
+            what = names.get(asked.wire, f"response_format {asked.wire}")
+            return Reply(status=400, error=f"{what} is not supported"), {}
         self.requests.append(asked)
         entry = self._entry(asked)
         if entry is None:
             self.unscripted.append(asked)
-            return Reply(status=400, error=f"the script has nothing (more) for {_shown(asked)}"), {}
+            missing = f"the script has nothing (more) for {_shown(asked)}"
+            return Reply(status=400, error=missing, code="model_not_found"), {}  # no other form helps
         reply = as_reply(entry)
         if asked.wire == "native":
             reply = natively(reply, body, asked.number)
@@ -140,10 +143,13 @@ def asked_in(body: Mapping[str, Json], number: int) -> Asked:
     system = "\n".join(_words(m.get("content")) for m in messages if m.get("role") == "system")
     user = "\n".join(_words(m.get("content")) for m in messages if m.get("role") in ("user", "tool"))
     form = cast(dict[str, Json], body.get("response_format") or {})
-    named = cast(dict[str, Json], form.get("json_schema") or {}).get("name")
-    line = _CONTRACT_LINE.search(system)
+    chosen = body.get("tool_choice")
+    forced = cast(dict[str, Json], chosen.get("function") or {}) if isinstance(chosen, dict) else {}
+    named = cast(dict[str, Json], form.get("json_schema") or {}).get("name") or forced.get("name")
+    line = _CONTRACT_LINE.search(system or user)
     contract = named if isinstance(named, str) else (line.group(1) if line else "")
-    unheld = "grammar" if body.get("grammar") else "native" if body.get("tools") else "prompted"
+    offered = "forced_tool" if forced else "native" if body.get("tools") else "prompted"
+    unheld = "grammar" if body.get("grammar") else offered
     wire = str(form.get("type") or unheld)
     return Asked(contract, system, user, wire, number, body, tuple(_pictures(messages)))
 

@@ -129,7 +129,7 @@ def complain(player: ScriptPlayer, error: BaseException | None) -> None:
 def reply_body(reply: Reply, usage: Mapping[str, object]) -> dict[str, object]:
     """The JSON body of a reply, as a chat-completions server writes it."""
     if reply.status != 200:
-        return {"error": {"message": reply.error, "type": "scripted", "code": reply.status}}
+        return {"error": {"message": reply.error, "type": "scripted", "code": reply.code or reply.status}}
     message = reply.message if reply.message is not None else {"role": "assistant", "content": reply.text}
     return {
         "id": "chatcmpl-scripted",

@@ -14,10 +14,12 @@ import orjson
 from artoo.contracts.conversation import ModelTurn
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.well_formed import well_formed
+from artoo.llm.grammar import grammar_of
 from artoo.llm.prompt import Exchange, Prompt, exchanges
-from artoo.llm.streamed import DONE
+from artoo.llm.schema import schema_of
+from artoo.llm.streamed import DONE, objects
 from artoo.llm.transport import Json, TransportReply
-from artoo.ports.tools import ToolSpec
+from artoo.llm.wires.how import Form, How, answer_schema
 
 PATH = "/chat/completions"
 
@@ -25,28 +27,79 @@ _TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
 _SENT_BACK = ("reasoning_content", "reasoning", "reasoning_details")
 
 
-def messages_of(prompt: Prompt, system: str) -> list[dict[str, object]]:
-    """The messages of a request, the system prompt first."""
-    messages: list[dict[str, object]] = [{"role": "system", "content": well_formed(system)}]
+def body_of(prompt: Prompt, how: How) -> dict[str, object]:
+    """The body of a request. Its tools and messages are the same bytes in every turn of a conversation."""
+    body: dict[str, object] = {"model": how.model, "messages": _messages(prompt, how)}
+    if prompt.tools:
+        body["tools"] = [_function(spec.name, spec.description, spec.json_schema()) for spec in prompt.tools]
+    if how.stream:
+        body["stream"] = True
+        if how.has("stream_options"):
+            body["stream_options"] = {"include_usage": True}
+    if how.has("temperature"):
+        body["temperature"] = how.temperature
+    if how.seed and how.has("seed"):
+        body["seed"] = how.seed
+    if how.max_tokens is not None:
+        body["max_tokens" if how.has("max_tokens") else "max_completion_tokens"] = how.max_tokens
+    if how.reasoning is not None and how.has("reasoning"):
+        body["reasoning_effort"] = "none" if how.reasoning == "off" else how.reasoning
+    if how.llama and how.has("cache"):
+        body["cache_prompt"] = True
+    elif how.caches and prompt.key and how.has("cache"):
+        body["prompt_cache_key"] = prompt.key
+    if how.stop and how.has("stop"):
+        body["stop"] = list(how.stop)
+    return body | _form(prompt, how)
+
+
+def _form(prompt: Prompt, how: How) -> dict[str, object]:
+    if prompt.schema is None:
+        return {}
+    schema, strict = answer_schema(prompt.schema, wants_strict=how.strict)
+    match how.form:
+        case Form.JSON_SCHEMA:
+            described: dict[str, object] = {"name": prompt.contract, "schema": schema}
+            if strict:
+                described["strict"] = True
+            return {"response_format": {"type": "json_schema", "json_schema": described}}
+        case Form.FORCED_TOOL:
+            chosen = {"type": "function", "function": {"name": prompt.contract}}
+            return {"tools": [_function(prompt.contract, "Give the answer.", schema)], "tool_choice": chosen}
+        case Form.JSON_OBJECT:
+            return {"response_format": {"type": "json_object"}}
+        case Form.GRAMMAR:
+            return {"grammar": grammar_of(schema_of(prompt.schema))}
+        case _:
+            return {}
+
+
+def _messages(prompt: Prompt, how: How) -> list[dict[str, object]]:
+    """The messages, the system prompt first: in the user's message for a server that refuses that role."""
+    messages: list[dict[str, object]] = []
     for part in exchanges(prompt.messages):
-        messages += [_assistant(part)] if isinstance(part, ModelTurn) else _user(part, prompt.pictures)
+        if isinstance(part, ModelTurn):
+            messages.append(_assistant(part, thoughts=how.has("thoughts")))
+        else:
+            messages += _user(part, prompt.pictures)
+    if how.has("system"):
+        return [{"role": "system", "content": well_formed(prompt.system)}, *messages]
+    first = messages[0]
+    content = first["content"]
+    if isinstance(content, str):
+        first["content"] = f"{well_formed(prompt.system)}\n\n{content}"
+    else:
+        first["content"] = [{"type": "text", "text": well_formed(prompt.system)}, *cast("list[object]", content)]
     return messages
 
 
-def tools_of(specs: Sequence[ToolSpec]) -> list[dict[str, object]]:
-    """The tools as functions."""
-    return [
-        {
-            "type": "function",
-            "function": {"name": spec.name, "description": spec.description, "parameters": spec.json_schema()},
-        }
-        for spec in specs
-    ]
+def _function(name: str, description: str, schema: Mapping[str, object]) -> dict[str, object]:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
-def _assistant(turn: ModelTurn) -> dict[str, object]:
+def _assistant(turn: ModelTurn, *, thoughts: bool) -> dict[str, object]:
     message: dict[str, object] = {"role": "assistant", "content": turn.text or (None if turn.calls else "")}
-    if isinstance(turn.reasoning, dict):
+    if thoughts and isinstance(turn.reasoning, dict):
         message |= {name: turn.reasoning[name] for name in _SENT_BACK if name in turn.reasoning}
     if turn.calls:
         message["tool_calls"] = [
@@ -78,7 +131,7 @@ def _shown(images: Sequence[AttachedImage], pictures: Mapping[str, str]) -> list
 
 def words(event: Mapping[str, Json]) -> str:
     """The words of an answer that an event of a stream brings, for people to read."""
-    for choice in _objects(event.get("choices")):
+    for choice in objects(event.get("choices")):
         piece = choice.get("delta") or choice.get("message")
         if choice.get("index", 0) == 0 and isinstance(piece, dict):
             said = piece.get("content")
@@ -103,7 +156,7 @@ def _gathered(events: Sequence[Mapping[str, Json]]) -> Json:
         if event.get("error"):
             return dict(event)
         rest |= {name: event[name] for name in ("id", "model", "usage", "timings") if event.get(name) is not None}
-        for choice in _objects(event.get("choices")):
+        for choice in objects(event.get("choices")):
             if choice.get("index", 0) != 0:
                 continue
             finish = choice.get("finish_reason") or finish
@@ -114,7 +167,13 @@ def _gathered(events: Sequence[Mapping[str, Json]]) -> Json:
         return None
     if calls:
         message["tool_calls"] = cast(Json, calls)
-    return {**rest, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+    return {**rest, **completion(message, finish)}
+
+
+def completion(message: Mapping[str, Json], finish: Json) -> dict[str, Json]:
+    """A whole chat completion with this message: the form into which every wire puts its answers."""
+    choice: dict[str, Json] = {"index": 0, "message": dict(message), "finish_reason": finish}
+    return {"choices": [choice]}
 
 
 def _add(message: dict[str, Json], calls: list[dict[str, Json]], piece: dict[str, Json]) -> None:
@@ -125,7 +184,7 @@ def _add(message: dict[str, Json], calls: list[dict[str, Json]], piece: dict[str
     details, before = piece.get("reasoning_details"), message.get("reasoning_details")
     if isinstance(details, list):
         message["reasoning_details"] = [*(before if isinstance(before, list) else ()), *details]
-    for call in _objects(piece.get("tool_calls")):
+    for call in objects(piece.get("tool_calls")):
         _add_call(calls, call)
 
 
@@ -152,7 +211,3 @@ def _add_call(calls: list[dict[str, Json]], piece: dict[str, Json]) -> None:
         whole["arguments"] = str(whole["arguments"]) + said
     elif said is not None:
         whole["arguments"] = orjson.dumps(said).decode()
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,0 +1,176 @@
+"""Tool calls as open models write them in text, where a server hands them through instead of reading them (pure).
+
+Every form is a line of data: the mark that begins it, with the tool's name or without, and what stands between the
+marks: a JSON value, or arguments one by one. A form that begins and does not end is half a call: it is never made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+_BAR = r"[|｜]"
+_NAMED = (
+    rf"<{_BAR}tool▁call▁begin{_BAR}>(?:function<{_BAR}tool▁sep{_BAR}>)?(?P<name>[\w.-]+)"
+    rf"(?:<{_BAR}tool▁sep{_BAR}>)?\s*(?:```json\s*)?",  # DeepSeek
+    r"<\|tool_call_begin\|>\s*(?:functions\.)?(?P<name>[\w.-]+?)(?::\d+)?\s*"
+    r"<\|tool_call_argument_begin\|>\s*",  # Kimi
+    r"\[TOOL_CALLS\]\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?\[ARGS\]\s*",  # Mistral
+    r"<\|channel\|>commentary\s+to=functions\.(?P<name>[\w.-]+)[^{}]*?<\|message\|>\s*",  # gpt-oss
+    r"(?:assistant)?commentary\s+to=functions\.(?P<name>[\w.-]+)\s*(?:json|code)?\s*(?=\{)",  # without marks
+    r"<function=(?P<name>[\w.-]+)>\s*(?=\{)",  # Llama
+)
+"""The name in the mark; behind it the arguments as a JSON object."""
+
+_UNNAMED = (
+    r"<tool_call>\s*(?=[\[{])",  # Hermes, Qwen
+    r"<\|tool_call\|>\s*(?=[\[{])",  # Granite, Phi
+    r"<\|python_tag\|>\s*(?=[\[{])",  # Llama
+    r"\[TOOL_CALLS\]\s*(?=[\[{])",  # Mistral
+    r"<\|START_ACTION\|>\s*(?=[\[{])",  # Cohere
+    r"<\|tool_call_start\|>\s*(?=[\[{])",
+    r"functools\s*(?=\[)",
+)
+"""Behind the mark a JSON object with name and arguments, or a list of such objects."""
+
+_ONE_BY_ONE = (
+    # Qwen Coder, and the tags that prompts of other agents use
+    (
+        r"(?:(?<=\n)|\A|(?<=>))[ \t]*(?:</?[\w:-]{1,40}>[ \t]*)*"
+        r"<(?:\w{1,20}:)?(?:invoke name=\"(?P<name>[^\"\n]{1,64})\"|function=(?P<other>[\w.-]{1,64}))>",
+        r"\s*<(?:\w{1,20}:)?parameter(?: name=\"(?P<key>[^\"\n]{1,64})\"|=(?P<also>[\w.-]{1,64}))>",
+        r"</(?:\w{1,20}:)?parameter>",
+        r"\s*</(?:\w{1,20}:)?(?:invoke|function)>",
+    ),
+    # GLM
+    (
+        r"<tool_call>(?P<name>[\w.-]{1,64})\s*(?=<arg_key>|</tool_call>)",
+        r"\s*<arg_key>(?P<key>[^<\n]{1,64})</arg_key>\s*<arg_value>",
+        r"</arg_value>",
+        r"\s*</tool_call>",
+    ),
+)
+"""The mark with the name, a parameter's beginning and end, and the end. Values are text as it stands."""
+
+_CLOSERS = re.compile(
+    rf"\s*(?:```|</?tool_call>|</function>|\[/TOOL_CALLS\]|<{_BAR}[\w▁]*(?:end|END|call)[\w▁]*{_BAR}>)",
+    re.IGNORECASE,
+)
+_NAME_KEYS = ("name", "tool_name", "tool", "function")
+_ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
+_MOST_CALLS = 64
+
+_JSON_FORMS = [re.compile(form) for form in (*_NAMED, *_UNNAMED)]
+_LISTED_FORMS = [tuple(re.compile(part) for part in form) for form in _ONE_BY_ONE]
+
+
+@dataclass(frozen=True, slots=True)
+class FormedCall:
+    """A call in one of the forms: its place, and itself as a line of JSON. `line` is empty: it is not whole."""
+
+    start: int
+    end: int
+    line: str
+
+    @property
+    def whole(self) -> bool:
+        """True if the form ended."""
+        return bool(self.line)
+
+
+def formed_calls(text: str) -> list[FormedCall]:
+    """The calls of a text in order. The first that is not whole ends the list."""
+    found: list[FormedCall] = []
+    position = 0
+    while len(found) < _MOST_CALLS and (next_calls := _next(text, position)):
+        found += next_calls
+        if not found[-1].whole:
+            break
+        position = found[-1].end
+    return found
+
+
+def with_lines(text: str, calls: list[FormedCall]) -> str:
+    """The text with each of these calls as its line of JSON."""
+    parts, position = list[str](), 0
+    for call in calls:
+        parts += (text[position : call.start], f"\n{call.line}\n")
+        position = call.end
+    return "".join((*parts, text[position:]))
+
+
+def _next(text: str, position: int) -> list[FormedCall]:
+    """The call that begins next; several where one mark begins a list."""
+    begun = [
+        (match.start(), number, match)
+        for number, form in enumerate((*_JSON_FORMS, *(form[0] for form in _LISTED_FORMS)))
+        if (match := form.search(text, position)) is not None
+    ]
+    if not begun:
+        return []
+    start, number, match = min(begun, key=lambda each: each[:2])
+    if number < len(_JSON_FORMS):
+        return list(_from_json(text, start, match))
+    return [_one_by_one(text, start, match, *_LISTED_FORMS[number - len(_JSON_FORMS)][1:])]
+
+
+def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[FormedCall]:
+    try:
+        value, end = cast("tuple[object, int]", json.JSONDecoder(strict=False).raw_decode(text, mark.end()))
+    except (ValueError, RecursionError):
+        yield FormedCall(start, len(text), "")
+        return
+    while (closer := _CLOSERS.match(text, end)) is not None:
+        end = closer.end()
+    name = mark.groupdict().get("name")
+    given = cast("list[object]", value) if isinstance(value, list) else [value]
+    lines = [_line(each, name) for each in given]
+    if not lines or not all(lines):
+        yield FormedCall(start, end, "")
+        return
+    for at, line in enumerate(lines):
+        yield FormedCall(start if at == 0 else end, end, line)
+
+
+def _line(value: object, name: str | None) -> str:
+    """A call's name and arguments as a line of JSON; empty for what is no call."""
+    if not isinstance(value, dict):
+        return ""
+    fields = cast("dict[str, object]", value)
+    if name is not None:
+        return json.dumps({"name": name, "arguments": fields}, ensure_ascii=False)
+    known = next((fields[key] for key in _NAME_KEYS if key in fields), None)
+    if isinstance(known, dict):  # {"function": {"name": …, "arguments": …}}
+        return _line(cast("dict[str, object]", known), None)
+    given = next((key for key in _ARGUMENT_KEYS if key in fields), "")
+    arguments: object = fields.get(given, dict[str, object]())
+    return json.dumps({"name": known, "arguments": arguments}, ensure_ascii=False) if isinstance(known, str) else ""
+
+
+def _one_by_one(
+    text: str,
+    start: int,
+    mark: re.Match[str],
+    parameter: re.Pattern[str],
+    value_end: re.Pattern[str],
+    closing: re.Pattern[str],
+) -> FormedCall:
+    groups, position = mark.groupdict(), mark.end()
+    arguments: dict[str, str] = {}
+    while (begun := parameter.match(text, position)) is not None:
+        ending = value_end.search(text, begun.end())
+        if ending is None:
+            return FormedCall(start, len(text), "")
+        keys, value = begun.groupdict(), text[begun.end() : ending.start()]
+        if keys.get("also"):
+            value = value.removeprefix("\n").removesuffix("\n")
+        arguments[keys.get("key") or keys.get("also") or ""] = value
+        position = ending.end()
+    closed = closing.match(text, position)
+    if closed is None:
+        return FormedCall(start, len(text), "")
+    call = {"name": groups.get("name") or groups.get("other"), "arguments": arguments}
+    return FormedCall(start, closed.end(), json.dumps(call, ensure_ascii=False))

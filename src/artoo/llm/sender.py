@@ -1,0 +1,351 @@
+"""Sends prompts to one model of one server until it answers: wires, refused forms, retries and the account."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import NamedTuple, NoReturn
+from urllib.parse import urlsplit
+
+from artoo.contracts.errors import ContextOverflow, ModelRefused, ModelUnreachable
+from artoo.contracts.events import Usage
+from artoo.llm.asking import NOTHING_USED, Asking
+from artoo.llm.budget import Demand
+from artoo.llm.completion import Completion, completion_of, error_of, kind_of, status_of
+from artoo.llm.dialect import Dialect, DialectMemory, may_object, refused_with, suspects
+from artoo.llm.overflow import overflow_of
+from artoo.llm.prompt import PICTURE_TOKENS, Prompt, bytes_of, estimated_tokens, halved, most_tokens, texts_of
+from artoo.llm.request import WIRES, ServerTraits, Wire, features_of, request_for
+from artoo.llm.retry import Retrier, RetryPolicy, is_transient
+from artoo.llm.streamed import objects
+from artoo.llm.transport import Json, OnEvent, Transport, TransportReply
+from artoo.ports.clock import Clock
+from artoo.ports.model import Tier
+
+Made = Callable[[Dialect], Prompt]
+"""Makes the prompt in a dialect: with function calling, or as text."""
+
+_IDENTIFY_SECONDS = 5.0
+_MOST_IDENTIFICATIONS = 2
+_LONGEST_ADDRESS = 200
+_ROOM_FOR_THOUGHTS = 8_192
+"""Tokens added to the limit for a model that was seen to think first: its thoughts count against the limit."""
+_PROBED_TOKENS = 1_024
+"""Estimated tokens of a prompt above which half of it is tried, to tell whether the prompt is too long."""
+_PROBE_ANSWER = 16
+_NO_SUCH_PATH = (404, 405, 501)
+_HOSTS = {"api.openai.com": "responses", "api.anthropic.com": "messages"}
+"""Whose own format is known by the address."""
+
+
+class _Request(NamedTuple):
+    """One request as it will be sent, the features that it uses, and the most that it can use up."""
+
+    wire: Wire
+    body: dict[str, object]
+    prompt: Prompt
+    demand: Demand
+    features: frozenset[str]
+
+
+class Sender:
+    """Shared by all questions to one model. `wire`: as configured; `auto` goes by the address and by what the
+    server answers."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        model: str,
+        clock: Clock,
+        *,
+        retry: RetryPolicy,
+        memory: DialectMemory,
+        random: Random,
+        traits: ServerTraits,
+        wire: str = "auto",
+    ) -> None:
+        self.transport = transport
+        self.model = model
+        host = urlsplit(transport.name).hostname or ""
+        is_openai = host == "api.openai.com" or host.endswith(".openai.azure.com")
+        self.traits = replace(traits, is_openai=is_openai)
+        self._retrier = Retrier(retry, clock, random)
+        self._memory = memory
+        self._key = f"{transport.name} {model}"
+        self._dialect = memory.load(self._key) or Dialect()
+        self._by_address = _HOSTS.get(host, "chat")
+        self._fixed = None if wire == "auto" else wire
+        self._proven: frozenset[str] = frozenset()
+        self._room_for_thoughts = 0
+        self._identified = False
+        self._failed_identifications = 0
+        self._identifying = asyncio.Lock()
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the server is asked now."""
+        return self._dialect
+
+    @property
+    def native(self) -> bool:
+        """Whether conversations are asked with function calling; small models write programs better in fences."""
+        return self._fixed != "text" and "tools" not in self._dialect.without and not self.traits.is_small
+
+    async def complete(self, asking: Asking, made: Made, max_tokens: int) -> Completion:
+        """One answer. Raises ModelUnreachable, ModelRefused, ContextOverflow or BudgetExhausted."""
+        reply = await self._send(asking, made, max_tokens + self._room_for_thoughts)
+        completion = asking.completion or self._failed(reply, asking, made(self._dialect))
+        asking.model = completion.model or self.model
+        if completion.thought:
+            self._room_for_thoughts = _ROOM_FOR_THOUGHTS
+        if completion.refusal:
+            raise ModelRefused(
+                f"{asking.model} declined to answer ({asking.contract}): {completion.refusal[:300]}; "
+                "rephrase the request or use another model",
+                status=200,
+            )
+        return completion
+
+    async def identify(self) -> None:
+        """Asks once which server this is; only llama.cpp matters, for its grammars. No answer means another."""
+        if self._identified:
+            return
+        async with self._identifying:
+            if self._identified:
+                return
+            try:
+                reply = await self.transport.models(timeout=_IDENTIFY_SECONDS)
+            except ModelUnreachable:
+                # The question itself will say so, with its retries. A server that hangs here is not asked for ever.
+                self._failed_identifications += 1
+                self._identified = self._failed_identifications >= _MOST_IDENTIFICATIONS
+                return
+            self.traits = replace(
+                self.traits,
+                is_llama=any(entry.get("owned_by") == "llamacpp" for entry in _listed(reply)),
+                model_bytes=_meta(reply, self.model, "size"),
+                window=_window(reply, self.model),
+            )
+            self._identified = True
+
+    async def _send(self, asking: Asking, made: Made, max_tokens: int) -> TransportReply:
+        """Sends, and where the server objects to the form, leaves out one optional feature after the other."""
+        dialect = self._dialect
+        reply, request = await self._try(asking, made, max_tokens, dialect)
+        if asking.completion is not None:
+            self._proven |= request.features
+            return reply
+        first = reply
+        overflow = overflow_of(reply, bytes_of(request.prompt), request.prompt.max_tokens)
+        if overflow is not None and not request.prompt.images:
+            raise self._too_long(first, overflow.window)
+        if not may_object(reply):
+            return reply
+        while left := suspects(reply, request.features - dialect.without, self._proven):
+            dialect = dialect.giving_up(left[0])
+            reply, request = await self._try(asking, made, max_tokens, dialect)
+            if asking.completion is not None:
+                learnt = refused_with(left[0], dialect.without - self._dialect.without)
+                await self._adopt(Dialect(self._dialect.wire, learnt))
+                return reply
+            if not may_object(reply):
+                return reply
+        if status_of(first) not in _NO_SUCH_PATH and await self._half_fits(asking, made, dialect):
+            raise self._too_long(first, None)
+        return await self._on_other_wire(asking, made, max_tokens, first) or first
+
+    async def _half_fits(self, asking: Asking, made: Made, dialect: Dialect) -> bool:
+        """Whether the server answers half of a prompt that it refuses in every form: then the whole is too long."""
+        prompt = made(dialect)
+        if estimated_tokens(*texts_of(prompt)) < _PROBED_TOKENS:
+            return False
+        live, asking.live = asking.live, None
+        await self._try(asking, lambda _: halved(prompt), _PROBE_ANSWER, dialect)
+        asking.live = live
+        answered, asking.completion = asking.completion is not None, None
+        return answered
+
+    async def _on_other_wire(
+        self, asking: Asking, made: Made, max_tokens: int, first: TransportReply
+    ) -> TransportReply | None:
+        """The answer on another wire, where the path of the usual one does not exist on this server."""
+        if self._fixed is not None or self._dialect.wire is not None or status_of(first) not in _NO_SUCH_PATH:
+            return None
+        for wire in WIRES:
+            if wire != self._by_address:
+                reply, _ = await self._try(asking, made, max_tokens, Dialect(wire))
+                if asking.completion is not None:
+                    await self._adopt(Dialect(wire))
+                    return reply
+        return None
+
+    async def _try(
+        self, asking: Asking, made: Made, max_tokens: int, dialect: Dialect
+    ) -> tuple[TransportReply, _Request]:
+        request = self._request(asking, replace(made(dialect), max_tokens=max_tokens), dialect)
+        asking.native = bool(request.prompt.tools)
+        reply = await self._retrier.send(lambda timeout: self._post(asking, request, timeout))
+        return reply, request
+
+    def _request(self, asking: Asking, prompt: Prompt, dialect: Dialect) -> _Request:
+        asking.wire = self._wire(dialect)
+        prompt, how = request_for(prompt, self.model, asking.wire, dialect, self.traits, stream=asking.streams)
+        asking.form = how.form
+        wire = WIRES[asking.wire]
+        body = wire.body_of(prompt, how)
+        described = (
+            body.get("tools") or body.get("response_format") or body.get("text") or body.get("output_config")
+        )
+        demand = Demand(most_tokens(prompt, described), prompt.max_tokens, self.model)
+        return _Request(wire, body, prompt, demand, frozenset(features_of(body, prompt, how, asking.wire)))
+
+    def _wire(self, dialect: Dialect) -> str:
+        chosen = self._fixed if self._fixed in WIRES else dialect.wire
+        return chosen if chosen is not None and chosen in WIRES else self._by_address
+
+    async def _post(self, asking: Asking, request: _Request, timeout: float) -> TransportReply:
+        """One request: reserved, sent, settled by what it used.
+
+        What was sent and never answered may have been charged: its prompt counts, by estimate.
+        """
+        reservation = await asking.meter.reserve(request.demand)
+        asking.requests += 1
+        asking.completion = None
+        reply: TransportReply | None = None
+        lost = True
+        try:
+            path, hears = self._path(request.wire), _hearing(asking, request)
+            reply = request.wire.whole(
+                await self.transport.post(request.body, timeout=timeout, path=path, on_event=hears)
+            )
+            asking.completion = completion_of(reply) if status_of(reply) == 200 else None
+            return reply
+        except ModelUnreachable as error:
+            lost = error.sent
+            raise
+        finally:
+            if reply is not None:
+                used = _used(request, reply, asking.completion)
+            else:
+                used = Usage(prompt_tokens=_estimate(request), estimated=True) if lost else None
+            if used is None:
+                asking.meter.release(reservation)
+            else:
+                asking.add(used)
+                asking.meter.settle(reservation, used)
+
+    def _path(self, wire: Wire) -> str:
+        """Anthropic's base URL is written without the version that its paths begin with."""
+        versioned = urlsplit(self.transport.name).path.rstrip("/").endswith("/v1")
+        return wire.path if wire is not WIRES["messages"] or versioned else f"/v1{wire.path}"
+
+    async def _adopt(self, dialect: Dialect) -> None:
+        """Take over what a refusal taught, together with what parallel questions learnt meanwhile."""
+        self._dialect = Dialect(dialect.wire or self._dialect.wire, self._dialect.without | dialect.without)
+        await self._memory.save(self._key, self._dialect)
+
+    def _too_long(self, reply: TransportReply, window: int | None) -> ContextOverflow:
+        of = f" of {window} tokens" if window is not None else ""
+        return ContextOverflow(
+            f"the prompt does not fit the context{of} of {self.model} at {self.transport.name} (HTTP "
+            f"{status_of(reply)}: {error_of(reply)}); give the server a larger context, or use a model with one",
+            status=status_of(reply),
+            window=window,
+        )
+
+    def _failed(self, reply: TransportReply, asking: Asking, prompt: Prompt) -> NoReturn:
+        """Raises what a reply without a completion means."""
+        status = status_of(reply)
+        where, said, later = self.transport.name, error_of(reply), self._retrier.comes_back(reply)
+        if status == 200 or (is_transient(reply) and status >= 500):
+            came = f"HTTP {status}" if status != 200 else f"no chat completion, but {kind_of(reply)}"
+            raise ModelUnreachable(
+                f"{where} did not answer ({came}): {said}{later}; check the server and its log", transient=True
+            )
+        hint = later or _hint(reply, asking.tier, prompt.images)
+        raise ModelRefused(f"{where} refused the request (HTTP {status}): {said}{hint}", status=status)
+
+
+def _used(request: _Request, reply: TransportReply, completion: Completion | None) -> Usage | None:
+    """What an answer used, by estimate as far as the server did not count; None: a refusal, which costs nothing."""
+    if status_of(reply) != 200:
+        return None
+    if completion is None:
+        return Usage(prompt_tokens=_estimate(request), estimated=True)
+    counted = completion.usage or NOTHING_USED
+    if counted.prompt_tokens and counted.completion_tokens:
+        return counted
+    written = estimated_tokens(completion.text, completion.thoughts)
+    if counted.prompt_tokens and not written:
+        return counted
+    return Usage(
+        prompt_tokens=counted.prompt_tokens or _estimate(request),
+        completion_tokens=counted.completion_tokens or written,
+        cached_tokens=counted.cached_tokens,
+        estimated=True,
+    )
+
+
+def _estimate(request: _Request) -> int:
+    return estimated_tokens(*texts_of(request.prompt)) + request.prompt.images * PICTURE_TOKENS
+
+
+def _hearing(asking: Asking, request: _Request) -> OnEvent | None:
+    """Who hears the events of a reply. Steps of the text dialect are no words for people."""
+    live = asking.live
+    if live is None or not request.prompt.tools:
+        return None
+    live.restart()
+    return lambda event: live.add(request.wire.words(event))
+
+
+def _listed(reply: TransportReply) -> list[dict[str, Json]]:
+    """The models that a server lists."""
+    return objects(reply.body.get("data")) if reply.status == 200 and isinstance(reply.body, dict) else []
+
+
+def _asked(reply: TransportReply, model: str) -> dict[str, Json]:
+    """The entry of the model that is asked, or the only one, which the server may call otherwise."""
+    listed = _listed(reply)
+    found = listed if len(listed) == 1 else [entry for entry in listed if entry.get("id") == model]
+    return found[0] if found else {}
+
+
+def _meta(reply: TransportReply, model: str, name: str) -> int | None:
+    """llama.cpp says in `meta` how large the weights (`size`) and the context (`n_ctx`) of a model are."""
+    meta = _asked(reply, model).get("meta")
+    value = meta.get(name) if isinstance(meta, dict) else None
+    return value if isinstance(value, int) else None
+
+
+def _window(reply: TransportReply, model: str) -> int | None:
+    """The context of a model in tokens, as llama.cpp, vLLM, OpenRouter and others list it."""
+    entry = _asked(reply, model)
+    found = (entry.get(name) for name in ("max_model_len", "context_length", "context_window", "max_input_tokens"))
+    listed = next((value for value in found if isinstance(value, int) and value > 0), None)
+    return _meta(reply, model, "n_ctx") or listed
+
+
+def _hint(reply: TransportReply, tier: Tier, images: int) -> str:
+    status, elsewhere = status_of(reply), reply.headers.get("location", "")
+    if elsewhere and 300 <= status < 400:
+        return (
+            f"; it sends on to {elsewhere[:_LONGEST_ADDRESS]}, where no key is taken unasked: "
+            "if that server is meant, set the base URL to it"
+        )
+    if images and status in (400, 404, 413, 415, 422):
+        return (
+            f"; it was shown {images} image(s): if the model takes none, set "
+            f"models.{tier.value}.images to false, if it takes only smaller ones, make them smaller"
+        )
+    match status:
+        case 401 | 403:
+            return "; check the API key (BRAIN_API_KEY, TOOL_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY)"
+        case 404:
+            return "; check the model's name, and that the base URL ends as the server wants it (mostly /v1)"
+        case 429:
+            return "; wait, lower the parallelism, or raise the account's limits"
+        case _:
+            return ""
