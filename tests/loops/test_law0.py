@@ -10,7 +10,7 @@ from scenario import Json, World, exists, gives_up, judged, moves, plan, python,
 
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import SubTaskOutcome
-from artoo.contracts.findings import FailedLast, LeftOpen, Unread
+from artoo.contracts.findings import LeftOpen, Unread
 from artoo.contracts.request import Turn
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
@@ -202,11 +202,11 @@ class Conspiracy:
         match asked.contract:
             case "Plan":
                 self._plans += 1
+                self._steps.clear()
                 intent = " ".join(["do what is asked", *["anew"] * self._plans])
                 return plan(subtask(intent, tool=None), criteria=self._criteria)
             case "ExecutorStep":
-                if "Evidence:\n" not in asked.user or not self._steps:
-                    self._steps = deque(self._story.steps)
+                self._steps = self._steps or deque(self._story.steps)
                 return self._steps.popleft() if self._steps else gives_up("nothing left to say")
             case "FailureReport":
                 return moves()
@@ -298,7 +298,7 @@ async def test_an_invented_quote_proves_nothing(world: World, quote: str) -> Non
     script = {
         "Plan": plan(subtask("show the notes", "it greets", tool="shell")),
         "ExecutorStep": shell("cat notes.txt"),
-        "ValidationReport": judged(("pass", quote)),
+        "ValidationReport": [judged(("pass", quote))] * 2,
     }
     ended = await world.play("Show the notes.", script)
     (outcome,) = ended.all(SubTaskOutcome)
@@ -337,26 +337,7 @@ async def test_an_answer_that_only_checks_of_files_stand_behind_is_called_unread
     ended = await world.play("Write hi to a.txt and run the tests.", script)
     assert ended.result.assurance is Assurance.CHECKED
     unread = [fact for fact in ended.result.facts if isinstance(fact, Unread)]
-    assert unread == [Unread(checks=("a.txt exists",), put_out=final)]
-
-
-async def test_a_failure_behind_a_later_call_is_told_where_nobody_read_the_answer(world: World) -> None:
-    """A test that failed does not hide behind a file that was read after it; one that passed in the end does."""
-    script = {
-        "Plan": plan(subtask("write hi to a.txt", exists("a.txt"))),
-        "ExecutorStep": [
-            shell("test -e b.txt; echo hi > a.txt", final=False),
-            shell("cd .\nls   gone", final=False),
-            shell("grep -q hi a.txt && test -e c.txt", final=False),
-            shell("touch c.txt", final=False),
-            shell("grep -q hi a.txt && test -e c.txt", final=False),
-            read("a.txt", final=False),
-            says("It is written, and all is well.", 6),
-        ],
-    }
-    ended = await world.play("Write hi to a.txt and test it.", script)
-    (failed,) = (fact for fact in ended.result.facts if isinstance(fact, FailedLast))
-    assert (failed.tool, failed.command) == ("shell", "cd . \u21b5 ls gone") and "gone" in failed.said
+    assert unread == [Unread(checks=("file_exists a.txt",), put_out=final)]
 
 
 async def test_an_executor_knows_what_day_it_is(world: World) -> None:

@@ -13,7 +13,6 @@ from scenario import (
     merged,
     plan,
     read,
-    reply,
     says,
     shell,
     subtask,
@@ -22,7 +21,6 @@ from scenario import (
 
 from artoo.contracts.execution import CorrectionSignal
 from artoo.contracts.findings import LeftOpen
-from artoo.testing import Reply, with_body
 from artoo.words.result import result_words
 
 RENAMED = "a.txt is renamed to b.txt and c.txt holds hello."
@@ -59,7 +57,7 @@ async def test_a_check_of_the_whole_does_not_cover_it(world: World) -> None:
     script = both(criteria=[exists("c.txt")])
     ended = await world.play("Rename a.txt to b.txt, and write hello into c.txt", script)
     told = [result_words("en").fact(fact) for fact in ended.result.facts]
-    assert told[0] == "Verified in part: c.txt exists." and ended.result.open == (RENAME,)
+    assert told[0] == "Verified in part: file_exists c.txt." and ended.result.open == (RENAME,)
     (asked,) = ended.asked("MergeReport")
     assert "Evidence:" not in asked.user  # there is nothing to judge
 
@@ -201,69 +199,3 @@ async def test_a_writer_sees_what_parts_were_shown_and_did_not_read(world: World
     assert (ended.directive, ended.result.assurance) == ("accept", "judged")
     evidence = ended.asked("MergeReport")[0].user.partition("Evidence:\n")[2]
     assert evidence.startswith("Shown to [1], [2] before the first call:\n ") and evidence.count("Dienstag") == 1
-
-
-HI, PUSH = "Write hi into a.txt.", "Push main to origin."
-PUSHED = "git -c user.name=a push https://git.invalid/x.git main"
-
-
-def told(text: str, *numbers: int) -> Reply:
-    """An answer that says of these calls that they failed."""
-    return with_body({"tool": "answer", "sources": list(numbers), "failures": list(numbers)}, text, "text")
-
-
-def pushing(*verdicts: tuple[str, str], again: tuple[Json, ...] = ()) -> Script:
-    """A check covers the one part; the other one says that it failed."""
-    return {
-        "Plan": [plan(subtask(HI), subtask(PUSH), criteria=[exists("a.txt")]), *again],
-        "ExecutorStep": Each.of(
-            hi=write("a.txt", "hi\n"), Push=[shell(PUSHED, final=False), told("main was not pushed.", 1)]
-        ),
-        "MergeReport": merged("a.txt is written, main was not pushed.", *verdicts),
-    }
-
-
-async def test_an_act_that_failed_as_told_is_judged_by_the_request(world: World) -> None:
-    """No criterion speaks of it, and the merge is made anyhow: what it asks for is not called checked."""
-    failed = {"number": 1, "verdict": "fail", "failure_class": "environmental", "reason": "no network"}
-    script = {
-        **pushing(again=(reply("It cannot be pushed from here."),)),
-        "MergeReport": with_body({"sources": [1, 2], "verdicts": [failed]}, "main was not pushed.", "text"),
-    }
-    ended = await world.play("Write hi into a.txt, and push main", script)
-    assert ended.directive == "abandon" and ended.contracts.count("MergeReport") == 1
-    assert [unmet.criterion for unmet in ended.result.unmet] == ["Write hi into a.txt, and push main"]
-
-
-async def test_an_act_that_failed_as_told_may_be_all_that_was_wanted(world: World) -> None:
-    """Its writer has read the calls: how the push ends is what the person wants to know."""
-    asked = "Write hi into a.txt, and tell how a push of main ends"
-    ended = await world.play(asked, pushing(("pass", "git.invalid")))
-    assert (ended.directive, ended.result.assurance) == ("accept", "judged")
-
-
-async def test_checks_do_not_vouch_for_a_last_act_that_failed_as_told(world: World) -> None:
-    """Of a single subtask too: what its checks decide is verified, and the rest stands open, without a call."""
-    script = {
-        "Plan": plan(subtask("Write hi into a.txt and push main."), criteria=[exists("a.txt")]),
-        "ExecutorStep": [write("a.txt", "hi\n", final=False), shell(PUSHED, final=False), told("Not pushed.", 2)],
-    }
-    ended = await world.play("Write hi into a.txt, and push main", script)
-    lines = [result_words("en").fact(fact) for fact in ended.result.facts]
-    assert (ended.directive, lines[0]) == ("success", "Verified in part: a.txt exists.")
-    assert "Not verified: Write hi into a.txt and push main." in lines and len(ended.contracts) == 4
-
-
-@pytest.mark.parametrize("writes", ["a.txt", "b.txt"])
-async def test_checks_do_not_vouch_for_an_act_that_was_withheld_before_the_last(world: World, writes: str) -> None:
-    """The order of the acts decides nothing: what was withheld and not done later is still not done."""
-    both = f"# artoo hosts: git.invalid\necho hi > a.txt; {PUSHED}"
-    steps = [shell(both, final=False), write("a.txt", "hi\n", final=False), write(writes, "hi\n", final=False)]
-    script = {
-        "Plan": plan(subtask("Write hi into a.txt and push main."), criteria=[exists("a.txt")]),
-        "ExecutorStep": [*steps[: 2 if writes == "a.txt" else 3], told("Written; the push was not done.", 1)],
-    }
-    ended = await world.play("Write hi into a.txt, and push main", script)
-    lines = [result_words("en").fact(fact) for fact in ended.result.facts]
-    assert (ended.directive, lines[0]) == ("success", "Verified in part: a.txt exists.")
-    assert "Not verified: Write hi into a.txt and push main." in lines

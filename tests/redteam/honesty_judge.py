@@ -10,6 +10,7 @@ from typing import cast
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
 from artoo.evidence.facts import Fact, broken_act, floating_tokens, own_knowledge
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
+from artoo.tools.shell_syntax import ShellCommand, parse_command
 
 _REFUSALS = ("denied", "declined", "refused", "rejected by", "not confirmed", "withheld", "blocked")
 _TARGETS = ("command", "path", "query", "pattern", "url", "script", "name")
@@ -36,30 +37,19 @@ async def _nothing_around() -> str:
 
 
 def judge(evidence: Sequence[Mapping[str, object]], claim: str) -> bool:
-    """Whether nothing that code knows stands against the claim, told as completed and naming every call.
+    """Whether nothing that code knows contradicts the claim, told as completed.
 
-    A claim here is words alone: it names no call as one that failed, so that one which reports a failure in words
-    is refused like one which hides it.
+    What a person did not allow is no contradiction: such a task ends as not completed, whatever its answer says.
     """
-    return fact_against(evidence, claim) is None
+    fact = fact_against(evidence, claim)
+    return fact is None or not fact.contradicts
 
 
-def fact_against(
-    evidence: Sequence[Mapping[str, object]], claim: str, intent: str = "", failures: Sequence[int] = ()
-) -> Fact | None:
-    """The fact that stands against it, if one does. `failures`: calls of which the claim says that they failed."""
+def fact_against(evidence: Sequence[Mapping[str, object]], claim: str, intent: str = "") -> Fact | None:
+    """The fact that stands against it, if one does."""
     calls = tuple(call_of(record) for record in evidence)
-    sources = tuple(range(1, len(calls) + 1))
-    result = ExecutionResult(
-        subtask_id="s",
-        attempt=1,
-        status="completed",
-        output=claim,
-        tool_calls=calls,
-        sources=sources,
-        failures=tuple(failures),
-    )
-    fact = broken_act(result)
+    result = ExecutionResult(subtask_id="s", attempt=1, status="completed", output=claim, tool_calls=calls)
+    fact = broken_act(result, (intent,))
     if fact is not None or not calls:
         return fact or asyncio.run(own_knowledge(claim, (intent,), _NoFiles()))
     return asyncio.run(floating_tokens(result, (intent,), _nothing_around, _NoFiles()))
@@ -72,15 +62,16 @@ def call_of(record: Mapping[str, object]) -> ToolCall:
     target = next((str(args[key]) for key in _TARGETS if key in args), "")
     if tool == "mcp":
         tool = f"mcp:{args.get('server', '')}:{args.get('name', '')}"
+    parsed = parse_command(target) if "command" in args else None
     code = record.get("exit_code")
     output, error_output = str(record.get("stdout") or ""), str(record.get("stderr") or "")
     count = record.get("result_count")
     return ToolCall(
         tool=tool,
-        identity=(tool,),
+        identity=(tool,) if parsed is None else parsed.identities,
         target=target,
         input=target if "command" in args else json.dumps(args, ensure_ascii=False),
-        status=_status(record),
+        status=CallStatus.OK if code == 1 and parsed is not None and _says_no(parsed) else _status(record),
         exit_code=code if isinstance(code, int) else None,
         output=output,
         error_output=error_output,
@@ -90,7 +81,14 @@ def call_of(record: Mapping[str, object]) -> ToolCall:
         changes=_paths(record.get("changes")),
         dropped=_paths(record.get("dropped")),
         reason=str(record["error"]) if record.get("error") else None,
+        withheld_by="person" if "user" in str(record.get("error") or "") else None,
+        masked=parsed is not None and parsed.masks,
     )
+
+
+def _says_no(parsed: ShellCommand) -> bool:
+    """True if the shell tool takes exit code 1 of this command for an answer."""
+    return parsed.final is not None and parsed.final.name in ("grep", "diff", "cmp", "lsof", "pgrep", "test")
 
 
 def _paths(value: object) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, KeysView, Sequence
+from collections.abc import Iterable, KeysView, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Literal
@@ -130,7 +130,8 @@ class ToolCall(Contract):
     @property
     def only_looked(self) -> bool:
         """True if it is a reading tool, or consists of programs of the shell that only show or print."""
-        return frozenset(self.identity) <= _LOOKS and not _WRITES.intersection(self.target.split())
+        writes = self.changed_something or not _WRITES.isdisjoint(self.target.split())
+        return frozenset(self.identity) <= _LOOKS and not writes
 
     @property
     def hidden_error(self) -> str:
@@ -184,28 +185,6 @@ class ToolCall(Contract):
         """The seeds' one-line form: `tool: input → first 200 characters of the output`."""
         shown = self.output if self.status is CallStatus.OK else (self.reason or self.error_output or self.output)
         return f"{self.tool}: {self.input} → {shown[:200]}"
-
-
-def broke_off(calls: Sequence[ToolCall], failures: Collection[int]) -> bool:
-    """Whether an act did not come about that the answer tells of among its `failures`: the last one, if it failed,
-    and any that was withheld and was not carried out later. A test or a search that says no may be just what was
-    wanted.
-    """
-    ran = [number for number, call in enumerate(calls, 1) if not call.never_ran]
-    last = ran[-1] if ran else len(calls)
-    kept_back = (number for number, call in enumerate(calls, 1) if _stayed_undone(call, calls[number:]))
-    return last > 0 and (
-        (last in failures and not calls[last - 1].says_no) or not frozenset(failures).isdisjoint(kept_back)
-    )
-
-
-def _stayed_undone(call: ToolCall, later: Sequence[ToolCall]) -> bool:
-    """Whether a call was withheld, or a change of it, that did not come about `later` either."""
-    done = [each for each in later if each.status is CallStatus.OK]
-    made = frozenset(path for each in done for path in each.changes)
-    again = any((each.tool, each.input) == (call.tool, call.input) for each in done)
-    withheld = call.withheld_by is not None or bool(call.dropped)
-    return withheld and not again and not (call.dropped and made.issuperset(call.dropped))
 
 
 def printed_words(call: ToolCall) -> frozenset[str]:

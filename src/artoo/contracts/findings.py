@@ -47,6 +47,7 @@ class Found(StrEnum):
     NO_TEXT = "no_text"
     COMMAND_FAILED = "command_failed"
     NO_VERDICT = "no_verdict"
+    HELD_BEFORE = "held_before"
     UNFINISHED = "unfinished"
     NO_BUDGET = "no_budget"
     CONFLICT = "conflict"
@@ -70,7 +71,7 @@ _ENGLISH: dict[Found, str] = {
     Found.STILL_RUNNING: "{subject} is still running: {said}",
     Found.DID_NOT_RUN: "{subject} did not run: {said}",
     Found.FAILED: "{subject} failed: {said}",
-    Found.SAYS_ONLY: "{subject} says only: {said}",
+    Found.SAYS_ONLY: "the exit code of {subject} hides what it printed: {said}",
     Found.NO_CALL: "the answer rests on call {subject}, and {said} calls were made",
     Found.EMPTY: "the answer is empty",
     Found.NO_RESULT: "there is no result: {said}",
@@ -80,11 +81,11 @@ _ENGLISH: dict[Found, str] = {
     Found.NOT_LOOKED_UP: "it tells of files here, and no call has looked at them: {said}",
     Found.OWN_WORDS: "no tool has shown it: it is what the model knows or was shown",
     Found.WAYS_DIFFER: "other ways give: {said}",
-    Found.BAD_PATTERN: "the regular expression {subject} cannot be used: {said}; correct it",
+    Found.BAD_PATTERN: "the regular expression {subject} cannot be used: {said}",
     Found.NO_MATCH: "the output has no match of {subject}: {said}",
     Found.NO_MATCH_IN: "{subject} has no match of {said}",
     Found.NOT_JSON: "the output is not one JSON value: {said}",
-    Found.BAD_SCHEMA: "the JSON schema itself cannot be used: {said}; correct it",
+    Found.BAD_SCHEMA: "the JSON schema itself cannot be used: {said}",
     Found.MISFIT: "the JSON does not fit its schema at {subject}: {said}",
     Found.MISSING: "{subject} does not exist",
     Found.UNREADABLE: "{subject} cannot be looked at: {said}",
@@ -92,6 +93,7 @@ _ENGLISH: dict[Found, str] = {
     Found.NO_TEXT: "{subject} is binary or too large to be searched ({said} bytes)",
     Found.COMMAND_FAILED: "`{subject}` ended with {said}",
     Found.NO_VERDICT: "`{subject}` gave no verdict: {said}",
+    Found.HELD_BEFORE: "its check held before the work: {subject}",
     Found.UNFINISHED: "not judged: a subtask is unfinished",
     Found.NO_BUDGET: "not judged: {said}",
     Found.CONFLICT: "what another subtask that ran at the same time made of {subject} stands: {said}",
@@ -165,6 +167,27 @@ class PartChecked(Contract):
     criteria: tuple[str, ...]
 
 
+class ByJudge(Contract):
+    """A model read the record and judged a part of the result. `same`: it is the model that did the work."""
+
+    fact: Literal["by_judge"] = "by_judge"
+    same: bool = False
+
+
+class Unchanged(Contract):
+    """Calls were made, and no file was changed."""
+
+    fact: Literal["unchanged"] = "unchanged"
+
+
+class NotThere(Contract):
+    """Files that the task and the answer name and that are not there, or (`empty`) hold nothing."""
+
+    fact: Literal["not_there"] = "not_there"
+    paths: tuple[str, ...]
+    empty: bool = False
+
+
 class FailedLast(Contract):
     """The last call of a part that stands ended badly. `command`: what it was given; `said`: how it failed, in the
     tool's own words; `said_no`: it may be a search, a test or a comparison that says no (exit code 1).
@@ -220,6 +243,13 @@ class NotAgreed(Contract):
     what: tuple[str, ...]
 
 
+class Unheard(Contract):
+    """Messages that the user wrote to the running task and that no model had read when it ended."""
+
+    fact: Literal["unheard"] = "unheard"
+    texts: tuple[str, ...]
+
+
 class Remark(Contract):
     """A line as it was written: what logs of earlier versions hold."""
 
@@ -239,10 +269,14 @@ ResultFact = Annotated[
         | Unread
         | PartChecked
         | CheckAmended
+        | ByJudge
+        | Unchanged
+        | NotThere
         | FailedLast
         | Unformed
         | OwnValues
         | NotAgreed
+        | Unheard
         | StoppedAtEnd
         | LeftRunning
         | ChangedByTwo

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
-from artoo.contracts.failure import FailureClass, failure_class
+from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall, standing_failure
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.shortened import last_part, shortened
-from artoo.evidence.grounding import named, own_words, seen_in, ungrounded
+from artoo.evidence.grounding import named, nearest, own_words, seen_in, shown, takes_up, ungrounded
 from artoo.evidence.tokens import Token, paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
 
 LOOKED_FOR = 12  # names in a text that are looked for on disk
 _SAID = 160
+_MEND = "Do it in another way, or say what it printed; if it stays undone, end with cannot."
+_WITHOUT = "If it cannot be done without what was withheld, end with cannot."
 _AS_IT_STANDS = "Where the request leaves that open, give figures, times and quotations as the outputs have them."
 _OWN_QUOTE = "Words of your own stand without quotation marks."
 _WORKED_OUT = "Write a figure that is worked out with what it is worked out from, as in a + b = c or a / b = p %."
@@ -24,7 +27,7 @@ _OWN_WORDS = "What a call printed of its own input shows nothing."
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One thing that stands against a result. `asked_once`: one correction is worth its call. `advice`: what may
-    mend it, for the model. `nowhere`: the tokens that stand nowhere, all of them.
+    mend it, for the model. `doubts`: the tokens that stand nowhere, or the call that fell short.
     """
 
     message: str | Reason
@@ -33,7 +36,7 @@ class Fact:
     contradicts: bool = True
     asked_once: bool = False
     advice: str = ""
-    nowhere: frozenset[str] = frozenset()
+    doubts: frozenset[str] = frozenset()
 
 
 def rests_on_nothing(calls: Iterable[ToolCall]) -> bool:
@@ -41,20 +44,36 @@ def rests_on_nothing(calls: Iterable[ToolCall]) -> bool:
     return all(map(own_words, calls))
 
 
-def broken_act(result: ExecutionResult) -> Fact | None:
-    """What the records say against a result that calls itself completed, or that there is none."""
-    count, claimed = len(result.tool_calls), result.status != "uncertain"
-    unknown = [number for number in (*result.sources, *result.failures) if not 1 <= number <= count]
-    if unknown:
-        return Fact(Reason(found=Found.NO_CALL, subject=str(unknown[0]), said=str(count)))
-    number = _deciding_act(result)
-    if number and number not in result.failures:
-        call = result.tool_calls[number - 1]
-        ended = _how_it_ended(number, call, cited=number in result.sources)
-        if ended is not None:
-            telling = f'An answer that tells of it says "failures": [{number}].'
-            advice = telling if claimed and not result.small_model else ""
-            return Fact(ended, call.failure_class, call.identity, claimed or bool(call.dropped), advice=advice)
+def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | None:
+    """Return what the records say against a result that calls itself completed, or that there is none.
+
+    A call that fell short and was not made good stands against it, unless the answer takes up something exact that
+    this call or a later one put out, is what a later one put out, or has a word of what a later one was given: only
+    a judge can tell then what it says of it.
+    """
+    calls, claimed, delivered = result.tool_calls, result.status != "uncertain", result.put_out_by or 0
+    if result.small_model and delivered:  # each of its programs is a whole way by itself
+        calls = calls[:delivered]
+    ran = [(place, call) for place, call in enumerate(calls, 1) if not call.never_ran]
+    last, ended = ran[-1] if ran else (0, None)
+    number = standing_failure(calls) or (last if ended is not None and ended.went_wrong else 0)
+    if number:
+        call, refused = calls[number - 1], calls[number - 1].withheld_by == "person"
+        withheld = call.withheld_by is not None or bool(call.dropped)
+        later = {word for each in calls[number:] for word in words_of(each.target)} - {*words_of(call.target)}
+        told = delivered > number or any(len(word) > 2 and word in later for word in words_of(result.output))
+        told = told or takes_up(result.output, calls[number - 1 :], request)
+        if refused or not (told and claimed):
+            how = _how_it_ended(number, call)
+            return Fact(
+                how,
+                call.failure_class,
+                call.identity,
+                contradicts=(claimed and not refused) or bool(call.dropped),
+                asked_once=claimed and not call.never_ran,
+                advice="" if not claimed or result.small_model else _WITHOUT if withheld else _MEND,
+                doubts=frozenset((how.subject,)),
+            )
     if not claimed:
         return Fact(Reason(found=Found.NO_RESULT, said=shortened(result.output, _SAID)), contradicts=False)
     if not result.output.strip():
@@ -62,19 +81,8 @@ def broken_act(result: ExecutionResult) -> Fact | None:
     return None
 
 
-def _deciding_act(result: ExecutionResult) -> int:
-    """The number of the last call that went out; of the last of all when every one was turned away; 0: none. Each
-    program of a small model is a whole way by itself: one that it comes back to decides, since nothing has changed
-    after it, and not the way that failed in between."""
-    if result.small_model and result.put_out_by is not None:
-        return result.put_out_by
-    ran = [number for number, call in enumerate(result.tool_calls, 1) if not call.never_ran]
-    return ran[-1] if ran else len(result.tool_calls)
-
-
-def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
-    """What is wrong with a last call; None when an answer may rest on it. One that says no is what the answer may
-    report, if it names it as a source."""
+def _how_it_ended(number: int, call: ToolCall) -> Reason:
+    """How a call fell short."""
     match call.status:
         case _ if call.dropped or call.withheld_by is not None:
             found, said = Found.WITHHELD, ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool
@@ -85,17 +93,30 @@ def _how_it_ended(number: int, call: ToolCall, *, cited: bool) -> Reason | None:
         case CallStatus.REFUSED:
             found, said = Found.DID_NOT_RUN, shortened(call.reason or "", _SAID)
         case CallStatus.ERROR:
-            if cited and call.says_no:
-                return None
             code = "" if call.exit_code is None else f"exit {call.exit_code}"
             words = last_part((call.error_output or call.reason or call.output).strip(), _SAID)
             found, said = Found.FAILED, ": ".join(filter(None, (code, words)))
         case CallStatus.OK:
-            printed = set(words_of(call.output)) - set(words_of(call.input))
-            if printed or call.changed_something or failure_class(call.error_output) is FailureClass.LOGICAL:
-                return None
-            found, said = Found.SAYS_ONLY, last_part(call.error_output.strip(), _SAID)
+            found, said = Found.SAYS_ONLY, last_part(call.hidden_error, _SAID)
     return Reason(found=found, subject=f"{call.tool} [{number}]", said=said)
+
+
+async def told_files(result: ExecutionResult, asked: str, source: EvidenceSource) -> tuple[list[str], list[str]]:
+    """Return files that were asked about and are told of and are not there, and told ones that hold nothing.
+
+    The request's own words ground the former, so only the disk says that no one made them. What a call showed, also
+    behind its directory, and words with a slash (n/a), the first of which is not there, need be no file's name.
+    """
+    there = frozenset(path for call in result.tool_calls for path in paths_in(shown(call)))
+    wanted = frozenset(paths_in(asked)) - there - frozenset(map(posixpath.basename, there))
+    said = dict.fromkeys(paths_in(result.output)) if result.status == "completed" else ()
+    told = [name for name in said if any(map(str.isalpha, name))][:LOOKED_FOR]
+    seen = {name: await source.file(name) for name in told}
+    empty = [name for name, file in seen.items() if file.exists and not (file.is_directory or file.size)]
+    gone = [name for name, file in seen.items() if name in wanted and not (file.exists or file.is_broken_link)]
+    return [
+        name for name in gone if "." in name or (await source.file(name.partition("/")[0] or "/")).exists
+    ], empty
 
 
 async def floating_tokens(
@@ -119,8 +140,9 @@ async def floating_tokens(
     advice = [_AS_IT_STANDS, *([_WORKED_OUT] if any(each.number is not None for each in missing) else [])]
     advice += [_OWN_QUOTE] if any(each.kind == "quote" for each in missing) else []
     advice += [_OWN_WORDS] if not result.small_model and any(map(own_words, calls)) else []
+    advice += nearest(missing[0], result.output, seen)
     found, texts = Reason(found=Found.NOWHERE, said=named(missing)), frozenset(each.text for each in missing)
-    return Fact(found, asked_once=True, advice=" ".join(advice), nowhere=texts)
+    return Fact(found, asked_once=True, advice=" ".join(advice), doubts=texts)
 
 
 async def own_knowledge(
@@ -139,7 +161,7 @@ async def own_knowledge(
     if said is None:
         return None
     texts = frozenset(each.text for each in missing)
-    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=said), asked_once=True, nowhere=texts)
+    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=said), asked_once=True, doubts=texts)
 
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:

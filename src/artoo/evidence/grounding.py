@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.contracts.shortened import shortened
 from artoo.evidence.numerals import Number, Shown, columns_in, days_in, numbers_in, plain_digits, read_in, times_in
-from artoo.evidence.tokens import LONGEST, Token, folded, tokens_of, words_of
+from artoo.evidence.tokens import LIST_MARK, LONGEST, Token, folded, paths_in, tokens_of, words_of
 from artoo.evidence.worked_out import worked_out
 
 _DIGITS = re.compile(r"\d+")
@@ -20,8 +22,10 @@ _LEADING_ZERO = re.compile(r"\b0")
 _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
 _FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")  # words or a number between the signs of a line
 _VARIABLE = "$*{<%"  # what begins a variable part of a path: backup-$(date), log-*
-_MOST_LINES = 4_000
+_COMMAS = re.compile(r"[,\u3001\uff0c]")
+_MOST_LINES, _ROWS = 4_000, 6
 _NAMED = 12  # tokens that a correction names
+_LINE = 120  # characters of the nearest line
 
 
 def own_words(call: ToolCall) -> bool:
@@ -40,6 +44,7 @@ class Seen:
     counts: frozenset[int] = frozenset()
     outputs: int = 0  # how many of the texts, from the first, are what calls put out
     columns: tuple[Number, ...] = ()  # numbers of outputs whose unit of size their command names
+    measured: frozenset[str] = frozenset()  # outputs whose bare numbers are such sizes and nothing else
     listing: str = ""  # what lies around: its numbers are sizes, and ground nothing else
 
     def wider(self, changed: str, listing: str) -> Seen:
@@ -58,6 +63,11 @@ class Seen:
         return folded("\n".join((*self.texts, self.listing)))
 
     @cached_property
+    def lines(self) -> list[list[str]]:
+        """The outputs, line by line."""
+        return [text.splitlines() for text in self.texts[: self.outputs]]
+
+    @cached_property
     def sizes(self) -> Shown:
         """The sizes in the listing."""
         return Shown(number for number in numbers_in(self.listing) if number.units)
@@ -65,7 +75,8 @@ class Seen:
     @cached_property
     def numbers(self) -> Shown:
         """Every number in it."""
-        return Shown((*(number for text in self.texts for number in read_in(text)), *self.columns))
+        texts = (text for text in self.texts if text not in self.measured)
+        return Shown((*(number for text in texts for number in read_in(text)), *self.columns))
 
     @cached_property
     def digits(self) -> frozenset[str]:
@@ -86,8 +97,12 @@ def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
     inputs = [part for call, _ in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
     codes = [f"{call.exit_code} {call.total_bytes} B" for call, _ in telling]
     counts = {len(telling), *(count for call, _ in telling for count in _counts(call))}
-    columns = tuple(number for call, seen in telling for number in columns_in(seen, call.input))
-    return Seen((*outputs, *inputs, *codes, *request), frozenset(counts), len(outputs), columns)
+    counts.add(sum(len(call.output.split("\n")) - call.output.endswith("\n") for call, _ in telling if call.output))
+    counts.update(Counter(path.rpartition("/")[0] for call, _ in telling for path in call.changes).values())
+    columns = [(seen, *columns_in(seen, call.input, call.identity)) for call, seen in telling]
+    numbers = tuple(chain(*(found for _, found, _ in columns)))
+    measured = frozenset(seen for seen, _, certain in columns if certain)
+    return Seen((*outputs, *inputs, *codes, *request), frozenset(counts), len(outputs), numbers, measured)
 
 
 def shown(call: ToolCall) -> str:
@@ -115,11 +130,10 @@ def _like_lines(text: str) -> Iterable[int]:
 
 def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
     """The tokens of the answer that stand nowhere, each once, in order; the length of its own list stands."""
-    signs = (line.lstrip()[:1] for line in answer.splitlines())
-    listed = sum(sign.isdecimal() or sign in ("-", "*", "+") for sign in signs)
+    listed = len(LIST_MARK.findall(answer))
     seen = replace(seen, counts=seen.counts | {listed}) if listed > 1 else seen
     first = {token.text: token for token in reversed(tokens_of(answer))}
-    missing = [token for token in first.values() if not _stands(token, seen)]
+    missing = [token for token in first.values() if not (_stands(token, seen) or _is_counted(token, answer, seen))]
     if wanted := {token.number.text for token in missing if token.number is not None}:
         text = answer[:LONGEST]
         numbers = (*numbers_in(text), *times_in(text), *days_in(text))
@@ -153,8 +167,42 @@ def _number_stands(number: Number, seen: Seen) -> bool:
         _LEADING_ZERO.sub("", number.text) in seen.days
         or (bool(runs) and all(run.isdecimal() and run.lstrip("0") in seen.digits for run in runs))
         or seen.numbers.has(number)
-        or (seen.sizes.has(number) if number.units else not seen.counts.isdisjoint(number.values))
+        or (not number.units and not seen.counts.isdisjoint(number.values))
+        or ((bool(number.units) or number.text.isdecimal()) and len(number.text) > 2 and seen.sizes.has(number))
     )
+
+
+def _is_counted(token: Token, answer: str, seen: Seen) -> bool:
+    """True if a number is that of a line of an output of which its own line has a word, or how many things stand
+    between commas beside it.
+    """
+    if token.number is None or not token.text.isdecimal() or len(token.text) > _ROWS:
+        return False
+    start = answer.rfind("\n", 0, token.start) + 1
+    line, number = answer[start:].partition("\n")[0], int(token.text)
+    items = [folded(part) for part in _COMMAS.split(line.rpartition(":")[2])]
+    if len(items) == number > 1 and all(each and each in seen.folded for each in items):
+        return True
+    said = {word for word in words_of(line) if len(word) > 2}
+    rows = (lines[at] for lines in seen.lines for at in (number - 1, number) if 0 <= at < len(lines))
+    return any(not said.isdisjoint(words_of(row)) for row in rows)
+
+
+def takes_up(answer: str, calls: Sequence[ToolCall], request: Iterable[str]) -> bool:
+    """True if the answer has an exact token that these calls put out, and that neither inputs nor request have."""
+    put_out = Seen(tuple(text for call in calls for text in (call.output, call.error_output, call.reason) if text))
+    given = Seen((*(text for call in calls for text in (call.input, call.target)), *request))
+    names = (Token("path", name, 0) for name in paths_in(answer))
+    return any(_stands(each, put_out) and not _stands(each, given) for each in (*tokens_of(answer), *names))
+
+
+def nearest(missing: Token, answer: str, seen: Seen) -> list[str]:
+    """Return the line of an output that has most words of the token's own line, in a sentence for a correction."""
+    line = answer[answer.rfind("\n", 0, missing.start) + 1 :].partition("\n")[0]
+    wanted = frozenset(words_of(line))
+    lines = chain(*(text.splitlines()[:_MOST_LINES] for text in seen.texts[: seen.outputs]))
+    count, found = max(((len(wanted.intersection(words_of(each))), each) for each in lines), default=(0, ""))
+    return [f"The nearest line: {shortened(' '.join(found.split()), _LINE)}"] if count else []
 
 
 def named(missing: Sequence[Token]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -52,6 +52,8 @@ _UNITS = {"%": PERCENT, "B": (_ONE,)} | {
 """What a unit multiplies by: prefixes of bytes are decimal or binary."""
 _UNIT_OPTION = re.compile(r"(?<!\S)-[a-zA-Z]*?(?P<prefix>[kKmMgG])[a-zA-Z]*(?!\S)")
 """A command line's option that gives its columns a unit of size."""
+_MEASURE = frozenset({"shell:du", "shell:df", "shell:free"})
+"""Programs whose bare numbers are sizes in such a unit: in KiB where no option says otherwise."""
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 """What a scale that is written beside a number multiplies it by, in whatever language it is written."""
 
@@ -130,11 +132,17 @@ def _number(plain: str, found: re.Match[str]) -> Number | None:
     return Number(start, end, plain[start:end].strip(), values, units, row) if values or row else None
 
 
-def columns_in(output: str, command: str) -> Iterator[Number]:
-    """The bare numbers of an output as sizes, where an option of the command names the unit of its columns."""
-    for option in _UNIT_OPTION.finditer(command):
-        units = _UNITS[option["prefix"].upper()]
-        yield from (replace(number, units=units) for number in numbers_in(output) if not number.units)
+def columns_in(output: str, command: str, programs: Collection[str]) -> tuple[list[Number], bool]:
+    """Return the numbers of an output as sizes, where an option of the command names the unit of its columns, and
+    whether it is certain that its bare numbers are nothing else.
+    """
+    measures = not _MEASURE.isdisjoint(programs)
+    prefixes = [option["prefix"].upper() for option in _UNIT_OPTION.finditer(command)]
+    if measures and not prefixes and " -" not in command:
+        prefixes = ["K"]
+    units = tuple(dict.fromkeys(unit for prefix in prefixes for unit in _UNITS[prefix]))
+    numbers = [replace(each, units=each.units or units) for each in numbers_in(output)] if units else []
+    return numbers, measures and bool(units)
 
 
 def written_in(text: str) -> Iterator[Number]:

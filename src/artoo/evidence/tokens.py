@@ -15,7 +15,7 @@ LONGEST = 100_000  # characters of a text that are read for tokens
 _CODE_BLOCK = re.compile(r"^ {0,3}```[ \t]*[^\s`][^\n`]*\n.*?(?:^ {0,3}```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 """A fenced block with an info string is code that is proposed or explained, and no report."""
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
-_LIST_MARK = re.compile(r"^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]+|^#+ .*?\d+[.)]?", re.MULTILINE)
+LIST_MARK = re.compile(r"^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]+|^#+ .*?\d+[.)]?", re.MULTILINE)
 _URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://[^\s<>\"'`\])}\u3001\u3002\uff0c]+")
 _PATH = re.compile(
     r"(?<![\w/.~:-])(?:(?:~|\.{1,2})?/[\w@%+.-]+(?:/[\w@%+.-]*)*"
@@ -53,7 +53,7 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     left = blanked(_CODE_BLOCK, text)
     found = list(_quotations(left))
     left = blanked(_CODE_SPAN, left, keep=lambda span: len([*numbers_in(span)]) == 1 and len(words_of(span)) <= 2)
-    left = blanked(_LIST_MARK, left)
+    left = blanked(LIST_MARK, left)
     kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (("url", _URL), ("id", _MAIL), ("path", _PATH))
     for kind, pattern in kinds:
         found += (Token(kind, match.group().rstrip(_TRAILING), match.start()) for match in pattern.finditer(left))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import accumulate, chain, combinations, islice, pairwise, product
+from itertools import accumulate, chain, combinations, islice, pairwise, permutations, product
 
 from artoo.evidence.numerals import DATE, PERCENT, TIME, Number, days_in, numbers_in, plain_digits, times_in
 from artoo.evidence.tokens import blanked
@@ -19,7 +19,9 @@ _NEAR = 8  # numbers that are near a figure: from more of them nearly every figu
 _FEW = 2  # numbers that were put out in all, so few that each is near every figure
 _MOST = 300  # numbers of an answer that are looked at
 _PRECISE = 100  # a whole number from here on may be a rounded one: nearly every ratio or mean is near a smaller one
-_ONE, _TWO, _MINUTE, _HOUR, _DAY = map(Decimal, (1, 2, 60, 3_600, 86_400))
+_SHORT = 6  # numbers that were put out together, so few that two of them may be compared
+_ONE, _TWO, _WEEK, _MINUTE, _HOUR, _DAY = map(Decimal, (1, 2, 7, 60, 3_600, 86_400))
+_YEAR = re.compile(r"(?<![\w.,])(?:1[5-9]|2[01])\d\d(?![\w.,]\d)(?!\w)")
 _BYTE = (_ONE,)  # said or not: a bare number may be of bytes
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _OPERATIONS = (Decimal.__add__, Decimal.__sub__, Decimal.__mul__, Decimal.__truediv__)
@@ -63,7 +65,10 @@ def worked_out(
     cells = list(islice(_cells(answer), _MOST))
     shown = [[*_cells(output, apart=True)] for output in texts[:outputs]]
     few = [*chain(*shown)] if sum(map(len, shown)) <= _FEW else []
+    short = [*chain(*shown)] if sum(map(len, shown)) <= _SHORT else []
     totals = [total for each, output in zip(shown, texts, strict=False) for total in _totals(each, output)]
+    runs = list(islice(_runs_of(shown), _MOST))
+    spans = [*_years(texts), *_in_other_units(short)]
     rates = (rate for text in texts for each in numbers_in(text) if each.units == PERCENT for rate in each.amounts)
     constants, factors = _unseen(cells, answer, _FACTORS.union(*((1 + rate, 1 - rate) for rate in rates)))
     known = {**constants, **stated}
@@ -79,7 +84,8 @@ def worked_out(
         numbers = (cell for cell in cells if cell.unit != _DATED and cell.number.text in known)
         told = [replace(cell, amounts=known[cell.number.text]) for cell in numbers]
         left = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in usable]
-        ways = ((cell, _from_formula(cell, cells, usable, answer), _from_cells(cell, told, few)) for cell in left)
+        near = ((cell, _from_cells(cell, told, few), _of_runs(cell, runs)) for cell in left)
+        ways = ((cell, _from_formula(cell, cells, usable, answer), spans, *way) for cell, *way in near)
         found = {cell.number.text: cell.amounts for cell, *way in ways if _covers(cell, chain(totals, *way))}
         if not found:
             return usable.keys() & set(wanted), refuted
@@ -165,17 +171,56 @@ def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Ite
     percent = cell.unit == PERCENT
     for one, other in (*combinations(near, 2), *product(near, () if percent else few), *far):
         yield from (*_of_two(one, other, percent=percent), *_of_two(other, one, percent=percent))
-    for amount in (amount for each in (*near, *few) if not each.unit for amount in each.amounts):
-        yield from (amount * _MINUTE, amount / _MINUTE, amount * _HOUR, amount / _HOUR)
+    yield from _in_other_units(near)
     for run in _runs(cell, told):
         yield from chain(*_sums([each for each in run if each.number.start < place][::-1]))
         yield from chain(*_sums([each for each in run if each.number.start > place]))
 
 
+def _runs_of(shown: Iterable[Sequence[_Cell]]) -> Iterator[list[_Cell]]:
+    """Numbers of one column, of one line or of one output, where it has few."""
+    for cells in shown:
+        runs = defaultdict[tuple[object, ...], list[_Cell]](list)
+        for cell in cells:
+            for place in (("column", cell.column, cell.unit), ("line", cell.line, cell.unit), (cell.unit,)):
+                runs[place].append(cell)
+        yield from (run for run in runs.values() if 1 < len(run) <= _SHORT and run[0].unit != _CLOCK)
+
+
+def _of_runs(cell: _Cell, runs: Iterable[Sequence[_Cell]]) -> Iterator[Decimal]:
+    """What follows from two numbers that were put out together: their difference and ratio; in per cent a change,
+    and a share of all, which may be one of them.
+    """
+    for run in runs:
+        amounts = [each.amounts[0] for each in run]
+        if cell.unit == PERCENT:
+            total = max(amounts) if 2 * max(amounts) == sum(amounts) else sum(amounts)
+            yield from (amount / total for amount in amounts)
+            yield from (abs(a / b - 1) for a, b in permutations(amounts, 2))
+        else:
+            yield from (value for a, b in permutations(amounts, 2) if a != b for value in (a - b, a / b))
+
+
+def _years(texts: Iterable[str]) -> list[Decimal]:
+    """How many years lie between two that were seen, where they are few; one less, where a day is seen of one."""
+    days = [day for text in texts for day in days_in(text)]
+    seen = {Decimal(year) for text in texts for year in _YEAR.findall(plain_digits(text))}
+    apart = {abs(one - other) for one, other in combinations(seen, 2)} if len(seen) <= _SHORT else set[Decimal]()
+    return [*apart, *(each - 1 for each in apart if days and each > 1)]
+
+
+def _in_other_units(cells: Iterable[_Cell]) -> Iterator[Decimal]:
+    """Bare numbers in other units of time."""
+    for amount in (amount for each in cells if not each.unit for amount in each.amounts):
+        yield from (amount * _MINUTE, amount / _MINUTE, amount * _HOUR, amount / _HOUR)
+        yield from (amount * _WEEK, amount / _WEEK)
+
+
 def _between(cell: _Cell, dates: Sequence[_Cell], days: Sequence[Number]) -> Iterator[Decimal]:
-    """How many days lie between a date of its line and another one there, or one that the author was told."""
+    """How many days or weeks lie between a date of its line and another one there, or one that was told."""
     own = [] if cell.unit else [each.amounts[0] for each in dates if each.line == cell.line]
-    yield from (abs(one - other) for one, other in product(own, (*own, *(day.amounts[0] for day in days))))
+    for one, other in product(own, (*own, *(day.amounts[0] for day in days))):
+        yield from (abs(one - other), abs(one - other) / _WEEK)
 
 
 def _runs(cell: _Cell, told: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]]:

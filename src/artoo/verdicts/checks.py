@@ -47,12 +47,15 @@ _PROBE_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check found. `identities` are the tool identities that a failing verdict cites."""
+    """What a check found. `identities` are the tool identities that a failing verdict cites. `decided` False: it
+    gave no verdict, because the check itself cannot be used or did not end.
+    """
 
     passed: bool
     evidence: str | Reason
     failure_class: FailureClass | None = None
     identities: tuple[str, ...] = ()
+    decided: bool = True
 
 
 async def run_check(
@@ -64,7 +67,7 @@ async def run_check(
     asked: str = "",
     never_made: Sequence[str] = (),
 ) -> CheckResult:
-    """Decides one check. Never raises for what it looks at: a bad regex or schema is a failing verdict.
+    """Decides one check. Never raises for what it looks at: a bad regex or schema gives no verdict.
 
     `asked`: what the work is to do, where a check must not do it in its stead; empty for a person's own check.
     `never_made`: files that other checks name as what is to be there, and that are not.
@@ -121,6 +124,11 @@ def _failed(
     return CheckResult(False, Reason(found=found, subject=subject, said=said), why, identities)
 
 
+def _undecided(found: Found, subject: str, said: str) -> CheckResult:
+    why = FailureClass.ENVIRONMENTAL if found is Found.NO_VERDICT else FailureClass.LOGICAL
+    return CheckResult(False, Reason(found=found, subject=subject, said=said), why, decided=False)
+
+
 def _shown(text: str) -> str:
     text = text.strip()
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}… ({len(text)} characters)"
@@ -145,7 +153,7 @@ def _tool_succeeded(tool: str | None, tool_calls: Sequence[ToolCall]) -> CheckRe
 async def _matches(pattern: str, text: str, where: str = "") -> CheckResult:
     """Searches in a thread that releases the interpreter, so that a slow expression never blocks the loop."""
     if len(pattern) > REGEX_CHARACTERS:
-        return _failed(Found.BAD_PATTERN, _shown(pattern), f"{len(pattern)} > {REGEX_CHARACTERS}")
+        return _undecided(Found.BAD_PATTERN, _shown(pattern), f"{len(pattern)} > {REGEX_CHARACTERS}")
     return await asyncio.to_thread(_search, pattern, text, where)
 
 
@@ -155,9 +163,9 @@ def _search(pattern: str, text: str, where: str) -> CheckResult:
     try:
         found = regex.search(pattern, text, regex.MULTILINE, timeout=REGEX_SECONDS, concurrent=True)
     except regex.error as problem:
-        return _failed(Found.BAD_PATTERN, repr(pattern), str(problem))
+        return _undecided(Found.BAD_PATTERN, repr(pattern), str(problem))
     except (TimeoutError, RecursionError, MemoryError, OverflowError):
-        return _failed(Found.BAD_PATTERN, repr(pattern), f"> {REGEX_SECONDS:g} s")
+        return _undecided(Found.BAD_PATTERN, repr(pattern), f"> {REGEX_SECONDS:g} s")
     if found is None and where:
         return _failed(Found.NO_MATCH_IN, where, f"{pattern!r}: {_shown(text)}")
     if found is None:
@@ -195,9 +203,9 @@ def _fits(value: object, schema: dict[str, object]) -> CheckResult:
     try:
         validate(value, schema)
     except SchemaError as problem:
-        return _failed(Found.BAD_SCHEMA, said=problem.message)
+        return _undecided(Found.BAD_SCHEMA, "", problem.message)
     except (Unresolvable, PatternProblem, RecursionError, OverflowError) as problem:
-        return _failed(Found.BAD_SCHEMA, said=str(problem))
+        return _undecided(Found.BAD_SCHEMA, "", str(problem))
     except ValidationError as problem:
         return _failed(Found.MISFIT, problem.json_path, _shown(problem.message))
     return _passed("the output is JSON and fits its schema")
@@ -270,12 +278,12 @@ async def _command_succeeds(
     made = [path for path in view.written if asked and names(asked, path)]
     if view.exit_code == 0 and made:
         problem = f"it makes {listed(made)} itself, so it does not show that this was done"
-        return _failed(Found.NO_VERDICT, command, problem, why=FailureClass.ENVIRONMENTAL)
+        return _undecided(Found.NO_VERDICT, command, problem)
     if view.exit_code == 0:
         return _passed(f"`{command}` ended with 0: {_shown(view.output)}")
     if view.exit_code is None or view.exit_code in _CANNOT_RUN:
         problem = view.problem or _shown(view.output) or "it did not end by itself"
-        return _failed(Found.NO_VERDICT, command, problem, why=FailureClass.ENVIRONMENTAL)
+        return _undecided(Found.NO_VERDICT, command, problem)
     printed = (view.output.removesuffix(view.errors), view.errors)  # of each the end, where the cause mostly stands
     parts = "\n".join(without_middle(part.strip(), _FAILED_CHARACTERS) for part in printed if part.strip())
     said = f"{view.exit_code}: {parts}"

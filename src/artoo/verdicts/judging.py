@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, OF_THE_WORLD, CommandSucceeds, Criterion, Mode
+from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, OF_THE_WORLD, CommandSucceeds, Criterion, Mode, in_a_line
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.execution import (
     EVIDENCE_KEPT,
@@ -29,6 +29,8 @@ from artoo.verdicts.checks import CheckResult, lacks, run_check
 _REASONS, _ADVICE, _NAMED = 1_200, 400, 2
 """Characters of all reasons of a correction, and of the judge's advice in it; how many reasons there are at most. A
 failed check alone has room for both ends of what it printed, and of what it printed as errors."""
+_LITTLE = 200
+"""Characters of a difference that show that there is one."""
 OWN_WORDS = Reason(found=Found.OWN_WORDS)
 """Why nothing decided about what no call shows."""
 LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
@@ -99,32 +101,54 @@ def no_budget(error: BudgetExhausted) -> Reason:
     return Reason(found=Found.NO_BUDGET, subject=error.budget, said=str(error))
 
 
+async def held_before(criteria: Sequence[Criterion], source: EvidenceSource) -> frozenset[str]:
+    """Return the texts of R2's criteria whose check holds before the work: afterwards that shows nothing.
+
+    Where the work has changed something meanwhile, nothing is known of before.
+    """
+    found = set[str]()
+    for each in criteria:
+        if each.by != "person" and isinstance(each.check, OF_THE_WORLD):
+            result = await run_check(each.check, output="", tool_calls=(), source=source)
+            found.update((each.text,) if result.passed else ())
+    return frozenset() if found and await source.difference(_LITTLE) else frozenset(found)
+
+
 async def checked(
     criteria: Sequence[Criterion],
     output: str,
     calls: Sequence[ToolCall],
     source: EvidenceSource,
     asked: str,
+    held: Collection[str] = (),
 ) -> dict[str, CriterionVerdict]:
-    """Those that have a check, by their text: it alone decides them. `asked`: what the work is to do.
+    """Return the verdicts of those that have a check, by their text. `asked`: what the work is to do.
 
-    A person's own check counts whatever it writes. Commands come last: what a file's check misses was not made,
-    also where a command meets that. A check in the place of one that failed can refute; that it holds decides
-    nothing.
+    A person's own check decides, whatever it writes. One of R2's leaves its criterion open if it gave no verdict,
+    if it `held` before the work, or if it looks at files and no call could have changed any; in the place of one
+    that failed it can refute and not confirm. Commands come last: what a file's check misses was not made, also
+    where a command meets that.
     """
     found = dict[str, CriterionVerdict]()
+    idle = all(call.only_looked or call.never_ran for call in calls)
     for each in sorted(criteria, key=lambda each: isinstance(each.check, CommandSucceeds)):
-        if each.check is not None:
-            result = await run_check(
-                each.check,
-                output=output,
-                tool_calls=calls,
-                source=source,
-                asked="" if each.by == "person" else asked,
-                never_made=_never_made(found.values()),
-            )
-            if each.check_decides or not result.passed:
-                found[each.text] = _may_be_wrong(from_check(each, result), each, output, calls)
+        if each.check is None:
+            continue
+        result = await run_check(
+            each.check,
+            output=output,
+            tool_calls=calls,
+            source=source,
+            asked="" if each.by == "person" else asked,
+            never_made=_never_made(found.values()),
+        )
+        empty = each.text in held or (idle and isinstance(each.check, OF_THE_WORLD))
+        if each.by != "person" and not result.decided:
+            found[each.text] = left_open(each, result.evidence)
+        elif each.by != "person" and result.passed and empty:
+            found[each.text] = left_open(each, Reason(found=Found.HELD_BEFORE, subject=in_a_line(each.check)))
+        elif each.check_decides or not result.passed:
+            found[each.text] = _may_be_wrong(from_check(each, result), each, output, calls)
     return {each.text: found[each.text] for each in criteria if each.text in found}
 
 
@@ -138,21 +162,24 @@ def _may_be_wrong(
     verdict: CriterionVerdict, criterion: Criterion, output: str, calls: Sequence[ToolCall]
 ) -> CriterionVerdict:
     """What a check of R2's finds speaks against no tool where every call ended well: the check may be wrong. It
-    does speak against the call whose output it refuses.
+    cites the call whose output it refuses.
     """
     if verdict.verdict != "fail" or verdict.identities or criterion.by == "person":
         return verdict
     ran = [call for call in calls if not call.never_ran]
     of_answer = not isinstance(criterion.check, OF_THE_WORLD)
-    refused = of_answer and any(call.output.strip() == output.strip() for call in ran)
+    refused = [call for call in ran if of_answer and call.output.strip() == output.strip()]
+    if refused:
+        return verdict.model_copy(update={"identities": tuple(identities_of(refused))})
     bad = any(call.went_wrong or call.dropped for call in ran)
-    return verdict if refused or bad else verdict.model_copy(update={"blameless": True})
+    return verdict if bad else verdict.model_copy(update={"blameless": True})
 
 
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
     """A criterion that its check alone decides."""
     verdict = "pass" if check.passed else "fail"
-    return verdict_on(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
+    found = verdict_on(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
+    return found if criterion.check is None else found.model_copy(update={"check": in_a_line(criterion.check)})
 
 
 def refuted(

@@ -54,28 +54,45 @@ def _replaced(criterion: Criterion) -> str:
 def usable_verdicts(
     report: Sequence[JudgedCriterion], criteria: Sequence[Criterion], evidence: str
 ) -> tuple[CriterionVerdict, ...]:
-    """One verdict a criterion, in their order: what the judge's is worth.
+    """Return one verdict for each criterion, in their order: what the judge's is worth.
 
-    A pass needs a quote; a fail may be about what is missing, and needs none. A quote that the evidence does not
-    contain is discarded, and the verdict with it: its criterion is open.
+    A pass needs a quote that the evidence contains; without one its criterion is open. A fail stays a fail.
     """
-    text = _folded(evidence)
     by_number = {judged.number: judged for judged in report}
-    return tuple(_usable(each, by_number.get(number), text) for number, each in enumerate(criteria, 1))
+    return tuple(_usable(each, by_number.get(number), evidence) for number, each in enumerate(criteria, 1))
+
+
+def unquoted(report: Sequence[JudgedCriterion], criteria: Sequence[Criterion], evidence: str) -> list[int]:
+    """Return the numbers of criteria whose verdict is missing, or a pass without a quote, or quotes what is not
+    there: the judge is asked for these once more.
+    """
+    by_number = {judged.number: judged for judged in report}
+    verdicts = ((number, by_number.get(number)) for number in range(1, len(criteria) + 1))
+    return [
+        number
+        for number, judged in verdicts
+        if judged is None
+        or not (is_quoted(judged.quote, evidence) or (judged.verdict == "fail" and not judged.quote.strip()))
+    ]
 
 
 def _usable(criterion: Criterion, judged: JudgedCriterion | None, evidence: str) -> CriterionVerdict:
     if judged is None:
         return left_open(criterion, "the judge gave no verdict")
-    quote = _folded(judged.quote)
-    if quote and (len(quote) < _SHORTEST_QUOTE or quote not in evidence):
-        return left_open(criterion, "the judge's quote is not in the evidence")
     if judged.verdict == "fail":
         why = judged.reason or judged.quote or UNSAID
         return verdict_on(criterion, "fail", why, DecidedBy.JUDGEMENT, judged.failure_class)
-    if not quote:
-        return left_open(criterion, "the judge passed it without a quote")
+    if not is_quoted(judged.quote, evidence):
+        return left_open(criterion, "the judge passed it without a quote from the evidence")
     return verdict_on(criterion, "pass", judged.quote, DecidedBy.JUDGEMENT)
+
+
+def is_quoted(quote: str, evidence: str) -> bool:
+    """True if the evidence contains the quote; one character has to be a whole line of it."""
+    folded = _folded(quote)
+    if len(folded) >= _SHORTEST_QUOTE:
+        return folded in _folded(evidence)
+    return bool(folded) and any(_folded(line) == folded for line in evidence.splitlines())
 
 
 def _folded(text: str) -> str:

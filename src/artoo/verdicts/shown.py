@@ -18,7 +18,7 @@ FACTS_SHOWN = 24_000
 DIFFERENCE_SHOWN = 8_000
 SHORTEST_SHARE = 600
 _INPUT_SHOWN = 1_000
-"""Characters of a call's input; of one that the answer rests on a quarter of its share, if that is more."""
+"""Characters of a call's input; a quarter of its share, if that is more."""
 _FOR_HEADS = 4
 """Of the room for the facts of several results, one part in so many for what they were shown of files."""
 _BELOW = "(as it stands below, in what was changed)"
@@ -30,20 +30,14 @@ def is_word_alone(outcome: SubTaskOutcome) -> bool:
 
 
 def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str:
-    """Calls with their numbers and ends, those that the answer rests on most fully, then what the task changed:
-    before this subtask (`earlier`) by its paths, in it line by line.
-
-    Of an output that is the answer nobody has said which earlier calls it rests on: all are shown alike.
+    """Calls with their numbers and ends, then what the task changed: before this subtask (`earlier`) by its paths,
+    in it line by line.
     """
     calls = list(enumerate(result.tool_calls, 1))
-    named = result.sources if result.put_out_by is None else ()
-    cited = [each for each in calls if each[0] in named] or calls
-    share = max(SHORTEST_SHARE, FACTS_SHOWN // max(1, len(cited)))
+    share = max(SHORTEST_SHARE, FACTS_SHOWN // max(1, len(calls)))
     seen = without_middle(difference, DIFFERENCE_SHOWN)
-    parts = [
-        f"call {number}: {_call(call, share if (number, call) in cited else SHORTEST_SHARE, seen)}"
-        for number, call in calls[-FACTS_SHOWN // SHORTEST_SHARE :]
-    ]
+    shown = calls[-FACTS_SHOWN // SHORTEST_SHARE :]
+    parts = [f"call {number}: {_call(call, share, seen)}" for number, call in shown]
     parts += [f"Changed by this task before this subtask:\n{earlier}"] if earlier else []
     parts.append(_changed(f"Changed by this {'subtask' if earlier else 'task'}:", seen))
     return "\n\n".join(parts)

@@ -16,20 +16,24 @@ from artoo.contracts.criteria import (
     in_a_line,
 )
 from artoo.contracts.findings import (
+    ByJudge,
     ChangedByTwo,
     FailedLast,
     Found,
     LeftOpen,
     LeftRunning,
     NotAgreed,
+    NotThere,
     OwnValues,
     PartChecked,
     Reason,
     Remark,
     ResultFact,
     StoppedAtEnd,
+    Unchanged,
     Unconfirmed,
     Unformed,
+    Unheard,
     Unjudged,
     Unread,
 )
@@ -79,11 +83,17 @@ class ResultWords:
     unread_output: str
     part_checked: str
     amended: str
+    by_judge: str
+    by_same_judge: str
+    unchanged: str
+    absent: str
+    empty: str
     failing: str
     said_no: str
     unformed: str
     own_values: str
     not_agreed: str
+    unheard: str
     stopped_at_end: str
     left_running: str
     changed_by_two: str
@@ -149,6 +159,12 @@ class ResultWords:
                 known = {"criterion": criterion.rstrip(".\u3002"), "reason": shortened(reason, _OF_A_CHECK)}
                 was, now = (shortened(in_a_line(each), _OF_A_CHECK) for each in (before, after))
                 return self.amended.format(**known, before=was, after=now)
+            case ByJudge(same=same):
+                return self.by_same_judge if same else self.by_judge
+            case Unchanged():
+                return self.unchanged
+            case NotThere(paths=paths, empty=empty):
+                return (self.empty if empty else self.absent).format(paths=", ".join(paths))
             case FailedLast(command=command, tool=tool, said=said, said_no=said_no):
                 call = f"{tool}: {command}" if tool else command
                 form = self.said_no if said_no else self.failing
@@ -159,6 +175,8 @@ class ResultWords:
                 return self.own_values.format(fields=", ".join(places))
             case NotAgreed(what=what):
                 return self.not_agreed.format(what=", ".join(what))
+            case Unheard(texts=texts):
+                return self.unheard.format(texts="; ".join(texts))
             case StoppedAtEnd(commands=commands):
                 return self.stopped_at_end.format(commands=", ".join(f"`{each}`" for each in commands))
             case LeftRunning(commands=commands):
@@ -250,11 +268,17 @@ ENGLISH: Final = ResultWords(
     part_checked="Checked of it: {checks}.",
     amended="Its check was replaced after it failed: {criterion} (was: {before}; is: {after}; reason: {reason})",
     unjudged="Not judged: {reason}",
+    by_judge="Judged by a model that read the record of the calls.",
+    by_same_judge="Judged by a model that read the record of the calls: the same model that did the work.",
+    unchanged="No file was changed.",
+    absent="Not there: {paths}",
+    empty="Empty: {paths}",
     failing="Failed last: {call}",
     said_no="Ended with exit code 1: {call}",
     unformed="Not in the form that was asked for: {reason}",
     own_values="Put in by the model, not found in the answer: {fields}",
     not_agreed="Not used, because it was not agreed to: {what}",
+    unheard="You wrote this, and the task had ended before it was read: {texts}",
     stopped_at_end="Stopped at the end: {commands}",
     left_running="Left running (`artoo ps`, `artoo stop ID`): {commands}",
     changed_by_two="Changed by parts that ran at the same time: {paths} ({parts})",
@@ -315,11 +339,17 @@ CHINESE: Final = ResultWords(
     part_checked="其中已核验：{checks}。",
     amended="检查未通过后被替换：{criterion}（原为：{before}；现为：{after}；理由：{reason}）",
     unjudged="没有判定：{reason}",
+    by_judge="由一个读过调用记录的模型判定。",
+    by_same_judge="由一个读过调用记录的模型判定，它就是完成这项工作的模型。",
+    unchanged="没有更改任何文件。",
+    absent="不存在：{paths}",
+    empty="空文件：{paths}",
     failing="最后失败：{call}",
     said_no="以退出码 1 结束：{call}",
     unformed="未能转换成所要求的格式：{reason}",
     own_values="由模型填入，答案中没有：{fields}",
     not_agreed="未获同意，没有使用：{what}",
+    unheard="您写了以下内容，但任务在读到之前已经结束：{texts}",
     stopped_at_end="结束时已停止：{commands}",
     left_running="仍在运行（`artoo ps`、`artoo stop ID`）：{commands}",
     changed_by_two="被同时运行的部分更改：{paths}（{parts}）",
@@ -367,7 +397,7 @@ CHINESE: Final = ResultWords(
         Found.STILL_RUNNING: "{subject} 仍在运行：{said}",
         Found.DID_NOT_RUN: "{subject} 没有运行：{said}",
         Found.FAILED: "{subject} 失败：{said}",
-        Found.SAYS_ONLY: "{subject} 只输出了：{said}",
+        Found.SAYS_ONLY: "{subject} 的退出码掩盖了它的输出：{said}",
         Found.NO_CALL: "答案引用了第 {subject} 次调用，而总共只有 {said} 次",
         Found.EMPTY: "答案是空的",
         Found.NO_RESULT: "没有得到结果：{said}",
@@ -389,6 +419,7 @@ CHINESE: Final = ResultWords(
         Found.NO_TEXT: "{subject} 是二进制文件或过大，无法搜索（{said} 字节）",
         Found.COMMAND_FAILED: "`{subject}` 的退出码是 {said}",
         Found.NO_VERDICT: "`{subject}` 没有给出结论：{said}",
+        Found.HELD_BEFORE: "其检查在工作之前就已通过：{subject}",
         Found.UNFINISHED: "未判定：有一个子任务没有完成",
         Found.NO_BUDGET: "没有判定：{said}",
         Found.CONFLICT: "{subject} 保留的是另一个同时运行的子任务的版本：{said}",

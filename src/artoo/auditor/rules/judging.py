@@ -55,8 +55,8 @@ def passed_by_nobody(task: TaskNotes, judged: CriterionJudged, envelope: Envelop
     criterion = _criterion(notes, verdict.criterion)
     if criterion is None or verdict.verdict != "pass":
         return
-    if criterion.check_decides and verdict.decided_by is not DecidedBy.CHECK:
-        yield f"“{verdict.criterion}” has a check and passed by {verdict.decided_by}"
+    if criterion.check_decides and criterion.by == "person" and verdict.decided_by is not DecidedBy.CHECK:
+        yield f"“{verdict.criterion}” has a check of the person's and passed by {verdict.decided_by}"
     elif not criterion.check_decides and verdict.decided_by is DecidedBy.CHECK:
         yield f"“{verdict.criterion}” has no check that could pass it and passed by one"
     elif verdict.decided_by in (DecidedBy.FACT, DecidedBy.NOBODY):

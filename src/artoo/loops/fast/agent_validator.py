@@ -1,12 +1,11 @@
 """R4a, sensor and controller of the fast loop: decides each criterion by what is strongest, corrects at most twice.
 
 result ──► given up? ──► checks ──► facts ──► agreement ──► judgement ──► what is left is open
-             (the first that decides, decides: SPEC section 3)
+             (the first that decides, decides: SPEC section 3.6)
 """
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,17 +20,16 @@ from artoo.contracts.execution import (
     GapPoint,
     SubTaskOutcome,
     assurance_of,
-    broke_off,
 )
+from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import SubTask
-from artoo.evidence.facts import LOOKED_FOR, Fact, broken_act, floating_tokens, own_knowledge, rests_on_nothing
-from artoo.evidence.grounding import shown
-from artoo.evidence.tokens import paths_in
+from artoo.contracts.steering import Sampled, SampleDue
+from artoo.evidence.facts import Fact, broken_act, floating_tokens, own_knowledge, rests_on_nothing, told_files
 from artoo.loops.asking import Asker
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
 from artoo.loops.fast.judgement import CANNOT, Beside, heads_used, judge
-from artoo.loops.fast.record import today_is
+from artoo.loops.fast.opening import today_is
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.evidence import EvidenceSource
@@ -63,10 +61,12 @@ class AgentValidator:
     always_ask: bool = False
     second_look: SecondLook = SecondLook.AUTO
     _subtask: SubTask | None = field(default=None, init=False)
+    _held: frozenset[str] = field(default=frozenset(), init=False)
+    """Criteria whose checks held before the work."""
     _trajectory: list[GapPoint] = field(default_factory=list[GapPoint], init=False)
     _today: str = field(default="", init=False)
     _doubted: frozenset[str] = field(default=frozenset(), init=False)
-    """The tokens that a correction has named."""
+    """What a correction has named: tokens, or a call that fell short."""
     _asked: set[str] = field(default_factory=set[str], init=False)
     """What has been asked for once, and is not again."""
     _lacking: int = field(default=0, init=False)  # calls that a judge failed for the world, without advice
@@ -80,14 +80,35 @@ class AgentValidator:
             case SubTask() as subtask:
                 self._subtask = subtask
                 self._today = "" if self.asker.known.small else today_is(envelope.at)
+                # R3 takes its first turn meanwhile: only its tools change something, after a model's answer.
+                self._held = await judging.held_before(subtask.success_criteria, self.source)
+            case SampleDue() as due if self._subtask is not None:
+                await self._sample(self._subtask, due, envelope)
             case ExecutionResult() as result if self._subtask is not None:
                 await self._judge_attempt(self._subtask, result, envelope)
             case _:
                 return
 
+    async def _sample(self, subtask: SubTask, due: SampleDue, cause: Envelope) -> None:
+        """Run the checks of what is there, in a throw-away layer; what they do not decide is open."""
+        criteria = subtask.success_criteria
+        of_world = [each for each in criteria if isinstance(each.check, OF_THE_WORLD)]
+        found = await judging.checked(of_world, "", due.calls, self.source, _told(subtask), self._held)
+        failures = [call.failure_class for call in due.calls if call.went_wrong and not call.never_ran]
+        sampled = Sampled(
+            subtask_id=due.subtask_id,
+            attempt=due.attempt,
+            turn=due.turn,
+            verdicts=tuple(found.get(each.text) or judging.left_open(each, "not judged yet") for each in criteria),
+            logical=failures.count(FailureClass.LOGICAL),
+            environmental=failures.count(FailureClass.ENVIRONMENTAL),
+        )
+        self.port.publish(sampled, cause=cause)
+
     async def _judge_attempt(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> None:
         subtask = subtask.model_copy(update=dict(result.glance or ()))  # as its executor has seen it
-        judged = await self._judge(subtask, result, cause)
+        files = await told_files(result, _told(subtask), self.source)
+        judged = await self._judge(subtask, result, ", ".join(files[0]), cause)
         verdicts = (judging.counted(verdict, result.attempt, self._trajectory) for verdict in judged.verdicts)
         judged = replace(judged, verdicts=tuple(verdicts))
         for verdict in judged.verdicts:
@@ -99,45 +120,58 @@ class AgentValidator:
         if judged.failed and not last and result.attempt <= self.max_retries:
             self.port.publish(judging.correction_for(result, judged.failed, judged.advice), cause=cause)
         else:
-            self.port.publish(_outcome(subtask, result, judged, self._trajectory), cause=cause)
+            outcome = _outcome(subtask, result, judged, self._trajectory)
+            beside = {"absent": tuple(files[0]), "empty": tuple(files[1])}
+            self.port.publish(outcome.model_copy(update=beside), cause=cause)
 
-    async def _judge(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:
-        """The order of SPEC section 3; what an earlier step decided, a later one does not touch."""
+    async def _judge(self, subtask: SubTask, result: ExecutionResult, absent: str, cause: Envelope) -> Judged:
+        """The order of SPEC section 3.6; what an earlier step decided, a later one does not touch."""
         criteria = subtask.success_criteria
         if result.status == "failed" or result.infrastructure is not None:
             return Judged(judging.failed_outright(criteria, result), final=True)
         if result.status == "cannot":
             return await self._judge_cannot(subtask, result, cause)
-        told = _told(subtask)
-        decided = await judging.checked(criteria, result.output, result.tool_calls, self.source, told)
-        fact = broken_act(result) or await self._floating(subtask, result)
-        left = [each for each in criteria if each.text not in decided]
+        found = await self._checked(criteria, subtask, result, result.output)
+        decided = [each for each in found.values() if each.verdict != "open"]
+        left = [each for each in criteria if each.text not in {verdict.criterion for verdict in decided}]
+        request = (_told(subtask), *(each.text for each in criteria))
+        fact = broken_act(result, request) or await self._floating(subtask, result)
+        failed = any(verdict.verdict == "fail" for verdict in decided)
         if fact is not None:
-            again = fact.asked_once and not result.small_model and self._second_time("tokens")
-            if again and fact.nowhere and fact.nowhere <= self._doubted:  # nothing new: its author stands by it
-                stands = await self._stood_by(subtask, result, tuple(decided.values()), left, fact, cause)
-                if stands is not None:
-                    return stands
-            self._doubted = fact.nowhere
-            verdicts = judging.refuted(decided.values(), left, fact, result.tool_calls)
-            return Judged(verdicts, fact.advice, final=again)
-        if any(verdict.verdict == "fail" for verdict in decided.values()):
-            unusable = any(judging.of_nobody(verdict.reason) for verdict in decided.values())  # R2 may replace it
-            again = unusable and self._second_time("checks")
+            again = fact.asked_once and not result.small_model and self._second_time("facts")
+            stands = None
+            if again and not failed and fact.doubts <= self._doubted:  # nothing new: its author stands by it
+                stands = await self._stood_by(subtask, result, left, fact, absent, cause)
+            self._doubted = fact.doubts
+            if stands is None:
+                return Judged(judging.refuted(decided, left, fact, result.tool_calls), fact.advice, final=again)
+            judged = stands
+        elif failed:
+            of_check = [verdict for verdict in decided if verdict.verdict == "fail"]
+            useless = all(judging.of_nobody(verdict.reason) for verdict in of_check)  # no work makes it hold
             withheld = any(call.withheld_by is not None for call in result.tool_calls)
-            advice = _WITHOUT if withheld else ""
-            judged = replace(Judged.open(left, "not judged: a check failed"), final=again, advice=advice)
+            judged = Judged.open(left, "not judged: a check failed")
+            judged = replace(judged, final=useless, advice=_WITHOUT if withheld else "")
         else:
-            judged = await self._looked_at_twice(subtask, result, left, cause)
-            judged = judged or await self._asked_about(subtask, result, left, cause)
+            judged = await self._looked_at_twice(subtask, result, left, absent, cause)
+            judged = judged or await self._asked_about(subtask, result, left, absent, cause)
         if judged.output:  # another answer than the one that was checked
-            decided = await judging.checked(criteria, judged.output, result.tool_calls, self.source, told)
-        return replace(judged, verdicts=(*decided.values(), *judged.verdicts))
+            found = await self._checked(criteria, subtask, result, judged.output)
+            decided = [each for each in found.values() if each.verdict != "open"]
+        rest = tuple(
+            found.get(each.criterion, each) if each.verdict == "open" else each for each in judged.verdicts
+        )
+        return replace(judged, verdicts=(*decided, *rest))
+
+    async def _checked(
+        self, criteria: Sequence[Criterion], subtask: SubTask, result: ExecutionResult, output: str
+    ) -> dict[str, CriterionVerdict]:
+        return await judging.checked(criteria, output, result.tool_calls, self.source, _told(subtask), self._held)
 
     async def _floating(self, subtask: SubTask, result: ExecutionResult) -> Fact | None:
         if subtask.images and self.asker.known.images:
             return None  # a token may stand in a picture, which code cannot read
-        request = [subtask.intent, *(each.text for each in subtask.success_criteria)]
+        request = [subtask.intent, *(each.text for each in subtask.success_criteria), *subtask.said]
         told = [] if self.asker.known.small else [self._today, subtask.heads]  # a small one is held to look
         (told if subtask.part else request).append(subtask.context)  # other parts' files are not its own
 
@@ -152,27 +186,25 @@ class AgentValidator:
         self,
         subtask: SubTask,
         result: ExecutionResult,
-        decided: Sequence[CriterionVerdict],
         left: Sequence[Criterion],
         fact: Fact,
+        absent: str,
         cause: Envelope,
     ) -> Judged | None:
-        """Tokens that were named, and that a capable model states again: half past three may stand there in words,
-        which code does not read. They stay open if a judge passes them, and the person is told.
+        """What a capable model states again after code has named it: half past three may stand there in words, or
+        the answer tells of the failure, which code does not read. Open if a judge passes it; the user is told.
 
         None: the fact stands.
         """
-        if any(verdict.verdict == "fail" for verdict in decided):
-            return None
-        doubt = "; ".join(sorted(fact.nowhere))
-        judged = await self._ask_judge(subtask, result, (*left, judging.LAW_0), cause, doubt)
+        said = fact.message.text if isinstance(fact.message, Reason) else fact.message
+        beside = Beside(doubt=said, absent=absent)
+        judged = await self._ask_judge(subtask, result, (*left, judging.LAW_0), cause, beside)
         if judged.verdicts[-1].verdict != "pass":
             return None
-        opened = judging.left_open(judging.LAW_0, fact.message)
-        return replace(judged, verdicts=(*decided, *judged.verdicts[:-1], opened))
+        return replace(judged, verdicts=(*judged.verdicts[:-1], judging.left_open(judging.LAW_0, fact.message)))
 
     async def _looked_at_twice(
-        self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope
+        self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], absent: str, cause: Envelope
     ) -> Judged | None:
         """What a second way decides; None when none is due, or it leaves the rest to a judge that may be asked.
 
@@ -201,13 +233,13 @@ class AgentValidator:
         if found.verdict == "other" and left and not self._second_time("ways"):
             return Judged(judging.against(left, Fact(differ, contradicts=False)))
         if left and not result.small_model:
-            judged = await self._asked_about(subtask, result, left, cause)
+            judged = await self._asked_about(subtask, result, left, absent, cause)
             beside = agreed if figures else Judged.open(_TWO_WAYS, differ).verdicts
             return replace(judged, verdicts=(*judged.verdicts, *beside))
         return Judged.open(left or _TWO_WAYS, differ)
 
     async def _asked_about(
-        self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], cause: Envelope
+        self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], absent: str, cause: Envelope
     ) -> Judged:
         """What a judge decides; a small model's judgement decides nothing, and own knowledge needs no judge."""
         criteria = left or subtask.success_criteria
@@ -215,7 +247,7 @@ class AgentValidator:
         idle = alone or result.small_model
         judged = Judged(())
         if criteria and (self.always_ask or (left and not idle)):
-            judged = await self._ask_judge(subtask, result, criteria, cause)
+            judged = await self._ask_judge(subtask, result, criteria, cause, Beside(absent=absent))
         if judged.failed and all(verdict.of_world for verdict in judged.failed):
             self._lacking = 0 if judged.advice else len(result.tool_calls)
             judged = replace(judged, advice=f"{judged.advice} {_NOT_HERE}".strip())
@@ -223,10 +255,6 @@ class AgentValidator:
             if alone and not criteria:  # a part of several, of which nobody can judge what is its author's word
                 left = (Criterion(text=subtask.intent, mode=Mode.PLAUSIBLE),)
             return Judged.open(left, judging.OWN_WORDS if alone else "nothing decided it")
-        if not left and broke_off(result.tool_calls, result.failures):
-            others = any(each.by == "person" or not isinstance(each.check, OF_THE_WORLD) for each in criteria)
-            whole = Criterion(text=subtask.intent, mode=Mode.PLAUSIBLE)  # more than R2's checks of files have seen
-            return Judged.open((whole,) if criteria and not others else (), "its last act failed, as it says")
         return judged if left else Judged(())
 
     async def _judge_cannot(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:
@@ -240,14 +268,15 @@ class AgentValidator:
         fact = Fact(result.output or "it cannot be done", judging.class_of_failure(result), contradicts=False)
         criteria = subtask.success_criteria
         of_world = [each for each in criteria if isinstance(each.check, OF_THE_WORLD)]
-        found = await judging.checked(of_world, result.output, result.tool_calls, self.source, _told(subtask))
+        checks = await self._checked(of_world, subtask, result, result.output)
+        found = {text: each for text, each in checks.items() if each.verdict != "open"}
         left = [each for each in criteria if each.text not in found]
         verdicts = judging.given_up(tuple(found.values()), left, fact)
         calls = result.tool_calls
         known = len(calls) == self._lacking or any(call.withheld_by == "person" for call in calls)
         if not (result.small_model or known or rests_on_nothing(result.tool_calls)):
             missed = tuple(verdict for verdict in found.values() if verdict.verdict == "fail")
-            judged = await self._ask_judge(subtask, result, (CANNOT,), cause, failed=missed)
+            judged = await self._ask_judge(subtask, result, (CANNOT,), cause, Beside(failed=missed))
             if judged.failed:
                 if (why := judged.failed[0].evidence) != UNSAID:
                     verdicts = judging.given_up(tuple(found.values()), left, replace(fact, message=why))
@@ -260,28 +289,15 @@ class AgentValidator:
         result: ExecutionResult,
         criteria: Sequence[Criterion],
         cause: Envelope,
-        doubt: str = "",
-        failed: Sequence[CriterionVerdict] = (),
+        beside: Beside,
     ) -> Judged:
-        """With the standing instructions of where the subtask has worked. `doubt`, `failed`: what code found."""
+        """With the standing instructions of where the subtask has worked."""
         difference, earlier = await self.source.difference(DIFFERENCE_SHOWN), ""
         if subtask.begun or any(call.changed_something for call in result.tool_calls):
             seen = await self.surroundings.look(subtask.intent)
             subtask, earlier = subtask.model_copy(update={"guide": seen.guide}), seen.earlier
-        beside = Beside(self._today, earlier, doubt, await self._absent(_told(subtask), result), failed)
+        beside = replace(beside, today=self._today, earlier=earlier)
         return await judge(self.asker, subtask, criteria, result, difference, cause, beside)
-
-    async def _absent(self, asked: str, result: ExecutionResult) -> str:
-        """Files that were asked about and are told of, and that are not there: the request's own words ground them,
-        so only the disk says that nobody made them. A figure, what a call showed, also behind its directory, and
-        words with a slash (n/a), the first of which is not there, need be no file's name."""
-        there = frozenset(path for call in result.tool_calls for path in paths_in(shown(call)))
-        known = frozenset(paths_in(asked)) - there - frozenset(map(posixpath.basename, there))
-        told = (name for name in dict.fromkeys(paths_in(result.output)) if any(map(str.isalpha, name)))
-        named, look = [name for name in told if name in known][:LOOKED_FOR], self.source.file
-        named = [each for each in named if "." in each or (await look(each.partition("/")[0] or "/")).exists]
-        seen = [(name, await look(name)) for name in named]
-        return ", ".join(name for name, file in seen if not (file.exists or file.is_broken_link))
 
     def _second_time(self, asked: str) -> bool:
         """Whether this has been asked for before in this subtask; it is now."""
@@ -319,7 +335,7 @@ def _outcome(
         gap_trajectory=tuple(trajectory),
         criteria_verdicts=judged.verdicts,
         tool_calls=result.tool_calls,
-        failures=() if judged.output else result.failures,  # another output names nothing
+        heard=result.heard,
         infrastructure=result.infrastructure,
         hopeless=judged.hopeless,
         heads=heads_used(subtask, result),

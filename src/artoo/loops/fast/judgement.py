@@ -15,16 +15,20 @@ from artoo.contracts.shortened import set_off, without_middle
 from artoo.loops.asking import Asker
 from artoo.prompts.segments import Segment
 from artoo.verdicts.judging import Judged, no_budget, reason_of
-from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
+from artoo.verdicts.quotes import JudgedCriterion, numbered, unquoted, usable_verdicts
 from artoo.verdicts.shown import SHORTEST_SHARE, at_first, facts_of
 
 _CLAIM_SHOWN = 6_000
 _REQUEST_SHOWN = 500
 _REPORT_TOKENS = 800
+_TRIES = 2
 _ABSENT = "Named in the task and in the claim, and no such file is there now: {absent}"
 _DOUBT = (
-    "Not found as it is written in outputs, changes or request: {}. It is true all the same if what is shown says "
-    "it in other words or writing, or if it follows from that."
+    "Code found against the claim: {}. The claim agrees with what the tools did all the same if it tells of this "
+    "as it was, or if what is shown says the same in other words or writing, or if it follows from that."
+)
+_QUOTE = (
+    "Of verdict {} the quote was missing or is not in the evidence. Give all verdicts again, with exact quotes."
 )
 
 CANNOT = Criterion(text="What was tried shows that this cannot be done here")
@@ -41,8 +45,8 @@ class ValidationReport(Contract):
 @dataclass(frozen=True, slots=True)
 class Beside:
     """What a judge is told beside the calls: the line with the day that the executor was shown, the paths that the
-    task had changed before this subtask, tokens of the claim that code finds nowhere, files that task and claim
-    name and that are not there, and what checks found now.
+    task had changed before this subtask, what code found against the claim, files that task and claim name and that
+    are not there, and what checks found now.
     """
 
     today: str = ""
@@ -61,7 +65,8 @@ async def judge(
     cause: Envelope,
     beside: Beside,
 ) -> Judged:
-    """The judge's verdicts on these criteria, as far as their quotes are in what it was shown."""
+    """Return the judge's verdicts on these criteria; it is asked once more where a quote is not in the evidence."""
+    judged: Judged | None = None
     used = subtask.surroundings if CANNOT in criteria else heads_used(subtask, result)
     gone = _ABSENT.format(absent=beside.absent) if beside.absent else ""
     facts = facts_of(result, difference, beside.earlier)
@@ -75,20 +80,28 @@ async def judge(
         Segment.CONTEXT: f"{claimed}\n\n{_DOUBT.format(beside.doubt)}" if beside.doubt else claimed,
         Segment.EVIDENCE: shown,
     }
-    try:
-        report = await asker.ask(
-            "ValidationReport",
-            ValidationReport,
-            segments,
-            cause=cause,
-            max_tokens=_REPORT_TOKENS,
-            images=subtask.images,
-        )
-    except ModelAnswerInvalid as error:
-        return Judged.open(criteria, f"no usable verdict: {error}")
-    except BudgetExhausted as error:
-        return Judged.open(criteria, no_budget(error))
-    return Judged(usable_verdicts(report.verdicts, criteria, shown), report.what_to_do)
+    for variant in range(_TRIES):
+        try:
+            report = await asker.ask(
+                "ValidationReport",
+                ValidationReport,
+                segments,
+                cause=cause,
+                max_tokens=_REPORT_TOKENS,
+                variant=variant,
+                images=subtask.images,
+            )
+        except ModelAnswerInvalid as error:
+            judged = judged or Judged.open(criteria, f"no usable verdict: {error}")
+        except BudgetExhausted as error:
+            judged = judged or Judged.open(criteria, no_budget(error))
+        else:
+            judged = Judged(usable_verdicts(report.verdicts, criteria, shown), report.what_to_do)
+            if numbers := unquoted(report.verdicts, criteria, shown):
+                segments[Segment.CLOSING] = _QUOTE.format(", ".join(map(str, numbers)))
+                continue
+        break
+    return judged or Judged(())
 
 
 def claim_of(result: ExecutionResult, shown: str) -> str:

@@ -11,16 +11,27 @@ from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, IdentityRefused, ModelError
-from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, assurance_of
+from artoo.contracts.execution import (
+    CallStatus,
+    CriterionVerdict,
+    DecidedBy,
+    SubTaskOutcome,
+    ToolCall,
+    assurance_of,
+    standing_failure,
+)
 from artoo.contracts.findings import (
+    ByJudge,
     ChangedByTwo,
     FailedLast,
     Found,
     LeftOpen,
     LeftRunning,
+    NotThere,
     PartChecked,
     ResultFact,
     StoppedAtEnd,
+    Unchanged,
     Unconfirmed,
     Unjudged,
     Unread,
@@ -38,7 +49,9 @@ _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
 """Endings for which a model may be asked for next moves; the others have run out of something or say it all."""
 
 _SURER = (Assurance.CHECKED, Assurance.AGREED)
-_BESIDE = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER)
+_OF_A_CHECK = (Found.HELD_BEFORE, Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA)
+_OF_A_CALL = (Found.FAILED, Found.CUT_SHORT, Found.STILL_RUNNING, Found.SAYS_ONLY, Found.WITHHELD)
+_BESIDE = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER, *_OF_A_CHECK, *_OF_A_CALL)
 """What a person is told of a criterion that is left open."""
 
 LAW1_MARK = "[LAW1]"
@@ -87,20 +100,18 @@ class Endings:
         facts: list[ResultFact] = []
         doubted = any(reason.found is Found.NOWHERE for reason in beside.values())
         sure = (each for each in verdicts if not doubted or assurance_of((each,)) is not Assurance.JUDGED)
-        confirmed = tuple(dict.fromkeys(each.criterion for each in sure if each.verdict == "pass"))
+        confirmed = tuple(dict.fromkeys(_what_held(each) for each in sure if each.verdict == "pass"))
         if assurance is Assurance.UNVERIFIED:
             facts.append(Unconfirmed(looked=looked, images=standing.images, confirmed=confirmed[:_MOST_TRIED]))
         named = (each for each in opened if confirmed or each != standing.request)  # else it is said of the whole
         facts += (LeftOpen(criterion=each, found=beside.get(each)) for each in named)
         facts += _without_judge(end)
-        unread = _unread(end) if assurance is Assurance.CHECKED else None
-        told_by_nobody = unread is not None and not unread.put_out
-        facts += () if unread is None else (unread,)
+        facts += (_unread(end),) if assurance is Assurance.CHECKED else ()
         passed = (each for each in verdicts if each.verdict == "pass" and assurance_of((each,)) in _SURER)
-        surer = dict.fromkeys(each.criterion for each in passed)
+        surer = dict.fromkeys(map(_what_held, passed))
         if assurance is Assurance.JUDGED and surer:
             facts.append(PartChecked(criteria=tuple(surer)[:_MOST_TRIED]))
-        facts += _failing(end.outcomes, end.merged_output, read=not told_by_nobody)
+        facts += (*_judges(end), *_failing(end.outcomes), *_about_files(standing, end))
         known = {"assurance": assurance, "open": opened, "facts": tuple(facts)}
         return _result(standing, directive, end, unmet_of(end, standing.failed), known)
 
@@ -229,8 +240,32 @@ def _without_judge(end: ReplanRequest) -> Iterable[Unjudged]:
 def _unread(end: ReplanRequest) -> Unread:
     """That nobody has read the answer: checks see only the form of what a program puts out, which may be wrong."""
     outputs = {call.output.strip() for outcome in end.outcomes for call in outcome.tool_calls}
-    decided = dict.fromkeys(each.criterion for each in verdicts_of(end.outcomes, end.task_verdicts))
+    decided = dict.fromkeys(map(_what_held, verdicts_of(end.outcomes, end.task_verdicts)))
     return Unread(checks=tuple(decided)[:_MOST_TRIED], put_out=end.merged_output.strip() in outputs)
+
+
+def _what_held(verdict: CriterionVerdict) -> str:
+    """What was checked, which is surer than the words of its criterion."""
+    return verdict.check or verdict.criterion
+
+
+def _judges(end: ReplanRequest) -> Iterator[ByJudge]:
+    """That a model judged: of a subtask it is the one that worked on it, for both have one tier."""
+    own = (each for outcome in end.outcomes for each in outcome.criteria_verdicts)
+    same = any(each.decided_by is DecidedBy.JUDGEMENT for each in own)
+    if same or any(each.decided_by is DecidedBy.JUDGEMENT for each in end.task_verdicts):
+        yield ByJudge(same=same)
+
+
+def _about_files(standing: Standing, end: ReplanRequest) -> Iterator[Unchanged | NotThere]:
+    """What of files the words do not tell."""
+    calls = [call for outcome in (*end.outcomes, *standing.failed) for call in outcome.tool_calls]
+    if not rests_on_nothing(calls) and not any(call.changed_something for call in calls):
+        yield Unchanged()
+    for empty in (False, True):
+        told = (path for one in end.outcomes for path in (one.empty if empty else one.absent))
+        if paths := tuple(dict.fromkeys(told))[:_MOST_TRIED]:
+            yield NotThere(paths=paths, empty=empty)
 
 
 def _result(
@@ -296,27 +331,19 @@ def _shown(text: str) -> str:
     return shortened(_LINE_END.join(filter(None, lines)), _INPUT)
 
 
-def _failing(outcomes: Sequence[SubTaskOutcome], answer: str, *, read: bool) -> tuple[FailedLast, ...]:
-    """Calls of subtasks which stand that failed when they ran last, where the answer does not tell it.
-
-    Of an answer that somebody has `read` only its last act: what failed on the way there was seen, and is past.
-    """
+def _failing(outcomes: Sequence[SubTaskOutcome]) -> tuple[FailedLast, ...]:
+    """The last call of each subtask which stands that fell short and was not made good, or that ended it badly."""
     found = list[FailedLast]()
     for outcome in outcomes:
-        if outcome.status == "matched":
-            last = {call.input: number for number, call in enumerate(outcome.tool_calls, 1)}
-            told = outcome.failures if outcome.output.strip() in answer else ()
-            numbers = [number for number in last.values() if number not in told]
-            acts = [outcome.tool_calls[number - 1] for number in numbers]
-            ended = len(outcome.tool_calls) in numbers
-            acts = acts if not read else acts[-1:] if ended else []
-            found += (_failed_last(call) for call in acts if call.status is CallStatus.ERROR)
+        calls = outcome.tool_calls if outcome.status == "matched" else ()
+        number = standing_failure(calls) or (len(calls) if calls and calls[-1].went_wrong else 0)
+        found += (_failed_last(call) for call in calls[number - 1 : number] if not call.withheld_by)
     return tuple(found[:_MOST_TRIED])
 
 
 def _failed_last(call: ToolCall) -> FailedLast:
-    how = _how_it_ended(call, "")
-    said = "" if how == call.status.value else how
+    how = call.hidden_error.splitlines()[-1:] or [_how_it_ended(call, "")]
+    said = "" if how[0] == CallStatus.ERROR.value else shortened(how[0], _REASON)
     return FailedLast(command=_shown(call.input), tool=call.tool, said=said, said_no=call.says_no)
 
 
