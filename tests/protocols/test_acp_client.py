@@ -162,15 +162,26 @@ async def test_a_session_is_loaded_by_another_process(place: Place) -> None:
             await here.agent.load_session(cwd=str(place.project), session_id="another")
 
 
-async def test_two_sessions_work_side_by_side_and_one_prompt_at_a_time(place: Place) -> None:
-    """A second prompt in a session that is answering is refused; another session is not kept waiting."""
+async def test_a_prompt_during_a_turn_reaches_the_running_task(place: Place) -> None:
+    """It is answered at once, and the model reads it before its next turn."""
+    editor = Editor()
+    async with connected(place, editor) as here:
+        session = (await here.agent.new_session(cwd=str(place.project))).session_id
+        prompt = asyncio.ensure_future(here.agent.prompt(prompt=[text_block("run: hear")], session_id=session))
+        await editor.until(lambda: bool(editor.of(ToolCallStart)))
+        steered = await here.agent.prompt(prompt=[text_block("use the blue one")], session_id=session)
+        assert steered.stop_reason == "end_turn" and not prompt.done()
+        assert (await prompt).stop_reason == "end_turn"
+    assert "heard it" in editor.said()
+
+
+async def test_two_sessions_work_side_by_side(place: Place) -> None:
+    """A session that is answering cannot be loaded again; another session is not kept waiting."""
     editor = Editor()
     async with connected(place, editor) as here:
         first = (await here.agent.new_session(cwd=str(place.project))).session_id
         prompt = asyncio.ensure_future(here.agent.prompt(prompt=[text_block("run: wait")], session_id=first))
         await editor.until(lambda: bool(editor.of(AgentPlanUpdate)))
-        with pytest.raises(RequestError, match="answers a prompt now"):
-            await here.agent.prompt(prompt=[text_block("run: true")], session_id=first)
         with pytest.raises(RequestError, match="answers a prompt now"):
             await here.agent.load_session(cwd=str(place.project), session_id=first)
         assert (await asked_for(here, place, "run: true"))[1] == "end_turn"

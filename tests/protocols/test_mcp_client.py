@@ -85,6 +85,18 @@ async def test_a_task_is_run_looked_at_applied_and_undone(place: Place, era: str
 
 
 @ERAS
+async def test_a_message_reaches_a_running_task(place: Place, era: str) -> None:
+    """The tool `send` writes to a task that goes on after its call; the model reads it before its next turn."""
+    async with connected(place, era) as client:
+        begun = await called(client, "run", request="run: hear", wait_seconds=0)
+        await called(client, "send", task_id=begun["task_id"], text="use the blue one")
+        ended = await called(client, "result", task_id=begun["task_id"], wait_seconds=60)
+        assert "heard it" in ended["answer"]
+        refused = await client.call_tool("send", {"task_id": begun["task_id"], "text": "too late"})
+        assert refused.is_error
+
+
+@ERAS
 async def test_consent_is_asked_where_the_client_has_forms(place: Place, era: str) -> None:
     """A yes in the form applies at once; who asked and through what it was answered is on the stream."""
     person = Person("apply")

@@ -26,6 +26,7 @@ COMMANDS: dict[str, Mounted] = {
     "discard": Mounted("artoo.cli.settle_commands", "discard", "Drop what a task changed."),
     "undo": Mounted("artoo.cli.undo_command", "undo", "Put back what a task changed."),
     "ps": Mounted("artoo.cli.running_commands", "ps", "Show what tasks left running."),
+    "say": Mounted("artoo.cli.running_commands", "say", "Write to a task that runs."),
     "stop": Mounted("artoo.cli.running_commands", "stop", "Stop what a task left running."),
     "laws": Mounted("artoo.cli.laws_command", "laws", "Show the Four Laws and what enforces them."),
     "log": Mounted("artoo.cli.log_command", "log", "Look at what tasks did."),

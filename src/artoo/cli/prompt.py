@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from artoo.cli.completing import ConversationCompleter
@@ -47,9 +48,9 @@ class Prompt:
         `status` is shown above the line and asked for twice a second. The line leaves nothing on the screen.
         """
 
-        def message() -> list[tuple[str, str]]:  # a toolbar is not shown where the cursor cannot be located
+        def message() -> FormattedText:  # a toolbar is not shown where the cursor cannot be located
             columns = self._beside.output.get_size().columns
-            return [("fg:ansibrightblack", f"{status()[: columns - 1]}\n"), ("", "› ")]
+            return FormattedText([("fg:ansibrightblack", f"{status()[: columns - 1]}\n"), ("", "› ")])
 
         try:
             return await self._beside.prompt_async(message, refresh_interval=0.5, handle_sigint=False)

@@ -28,6 +28,7 @@ from artoo.cli.printable import show, show_as_it_is
 from artoo.cli.task_names import name_at
 from artoo.cli.view import TaskView
 from artoo.contracts.envelope import Envelope
+from artoo.contracts.plan import Effort
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult
 from artoo.runtime.config_endpoints import TIERS, TierName
@@ -35,6 +36,7 @@ from artoo.runtime.config_file import load_config
 from artoo.runtime.options import Budgets, RunOptions, check_policy_line
 from artoo.runtime.sessions import Session, open_session
 
+EFFORTS: tuple[Effort, ...] = ("quick", "normal", "long")
 LONGEST_REQUEST = 256 * 1024
 """Bytes of a request that are read from standard input."""
 
@@ -84,6 +86,12 @@ class Output:
 )
 @click.option("--verify", is_flag=True, help="Reach each answer in a second way too, and compare.")
 @click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
+@click.option(
+    "--effort", type=click.Choice(EFFORTS), help="How large the task is; sets its budgets (default: the plan)."
+)
+@click.option(
+    "--plan", "show_plan", is_flag=True, help="Show the plan for approval or changes before anything runs."
+)
 @click.option("--strict", is_flag=True, help="Only a complete result is a success.")
 @click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
 @click.option("--model", metavar="NAME", help="The model for this request, of the configured server.")
@@ -112,6 +120,8 @@ def run(
     image: tuple[Path, ...],
     verify: bool,
     budget: tuple[str, ...],
+    effort: Effort | None,
+    show_plan: bool,
     strict: bool,
     strict_roles: bool,
     model: str | None,
@@ -150,6 +160,8 @@ def run(
         images=image,
         verify=verify,
         budgets=Budgets.parse(budget),
+        effort=effort,
+        plan=show_plan,
         strict=strict,
         strict_roles=strict_roles,
         memory=not no_memory,

@@ -1,4 +1,4 @@
-"""`artoo ps` and `artoo stop`: what tasks left running because the user agreed."""
+"""`artoo ps` and `artoo stop`: what tasks left running. `artoo say`: a message to a task that runs."""
 
 from __future__ import annotations
 
@@ -38,6 +38,29 @@ def ps(as_json: bool) -> None:
         started = one.started
         begun, command = local_time(started.since), one_line(started.command)
         show(f"{started.id}  {how:<11}  {begun}  {started.task_id[:8]}  {command}")
+
+
+@click.command(context_settings=HELP)
+@click.argument("task_id", metavar="TASK")
+@click.argument("text", nargs=-1, required=True)
+@click.pass_context
+def say(context: click.Context, task_id: str, text: tuple[str, ...]) -> None:
+    """Write TEXT to a task that runs, in whatever window: it is read before the task's next turn.
+
+    TASK is its id, or a beginning of it. Exit codes: 0 it was passed on, 1 the task does not run.
+    """
+    from artoo.contracts.steering import UserMessage
+    from artoo.runtime.desk import send_message
+    from artoo.tasklog.reader import find_log
+
+    home, said = load_config().home, " ".join(text).strip()
+    if not said:
+        raise click.UsageError("the message is empty; say what the task should know")
+    whole = find_log(home, task_id).task_id()
+    if not send_message(home, whole, UserMessage(text=said, by="terminal")):
+        show(f"task {task_id} does not run now; to go on with one that stopped: artoo resume {task_id}")
+        context.exit(FAILED)
+    show("It is passed on.")
 
 
 @click.command(context_settings=HELP)

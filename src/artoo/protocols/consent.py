@@ -36,8 +36,16 @@ _REVIEW = (
 )
 
 
+_PLAN = (
+    Option("yes", "Yes, do it so", Consent.ONCE),
+    Option("no", "No, do nothing", Consent.NO),
+)
+
+
 def options_of(request: ConfirmationRequest) -> tuple[Option, ...]:
-    """What may be answered to it."""
+    """Return what may be answered to it, besides words."""
+    if request.wants != "consent":
+        return _PLAN if request.wants == "plan" else ()
     return _ACT if request.review is None else _REVIEW
 
 

@@ -16,6 +16,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from artoo.contracts.confirmation import Words
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ArtooError, ConfigurationError, ProtocolError
 from artoo.contracts.recording import AskedBy
@@ -55,6 +56,10 @@ class Runner(Protocol):
 
     def interrupt(self, task_id: str | None = None) -> None:
         """Asks it to end."""
+        ...
+
+    def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
+        """Writes to it while it runs. Raises ConfigurationError when it does not."""
         ...
 
 
@@ -133,6 +138,23 @@ class Intake:
             self.runner.interrupt(task.task_id)
         else:
             task.unwanted = True
+
+    def send(self, task: HandedTask, text: str, by: str) -> None:
+        """Write to a running task: the answer to a question that wants words, else a message for its next turn.
+
+        Raises ConfigurationError for an empty text, one that is too long, and a task that does not run.
+        """
+        if not text.strip():
+            raise ConfigurationError("the message is empty; say what the task should know")
+        if len(text) > LONGEST_REQUEST:
+            raise ConfigurationError(f"a message has at most {LONGEST_REQUEST:,} characters; name a file instead")
+        question = task.question
+        if question is not None and question.request.wants != "consent":
+            question.answer(Words(text=text.strip()))
+        elif task.ended or not task.task_id:
+            raise ConfigurationError(f"task {task.task_id} does not run now")
+        else:
+            self.runner.send(text, task.task_id, by=by)
 
     async def _begun(self, handed: HandedTask, messages: AsyncGenerator[Envelope, None]) -> HandedTask:
         if self._closed or len(self._playing) >= MOST_RUNNING:

@@ -91,6 +91,7 @@ ROUTES = (
     Route("/tasks/{task}/stream", tasks.stream),
     Route("/tasks/{task}/events/{number}", tasks.event),
     Route("/tasks/{task}/stop", tasks.stop, methods=["POST"]),
+    Route("/tasks/{task}/say", tasks.say, methods=["POST"]),
     Route("/tasks/{task}/answer", tasks.answer, methods=["POST"]),
     Route("/tasks/{task}/difference", differences.difference),
     Route("/tasks/{task}/apply", differences.apply, methods=["POST"]),

@@ -10,6 +10,7 @@ from typing import Literal
 
 from artoo.contracts.base import Contract
 from artoo.contracts.confirmation import NOBODY, ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.conversation import ChecklistItem, ChecklistUpdated
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CorrectionSignal, CriterionVerdict, SubTaskOutcome
 from artoo.contracts.plan import DispatchManifest, Plan, PlanRefused, SubTask
@@ -25,9 +26,12 @@ from artoo.contracts.solution import (
     ReplanRequest,
     RoleFailure,
 )
+from artoo.contracts.steering import SampleMeasured, UserMessage
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.tasklog.layout import GAP_KEY
 
+MOST_SAMPLES = 40
+MOST_MESSAGES = 100
 MOST_SHOWN = 60
 """Subtasks of a round that are drawn one by one."""
 
@@ -37,6 +41,7 @@ TOLD = frozenset(
         *(TaskOpened, UserRequest, TaskSpec, Plan, PlanRefused, DispatchManifest, SubTask, CorrectionSignal),
         *(SubTaskOutcome, OutcomeSummary, ReplanRequest, Decided, PlanDirective, FinalResult, TaskResumed),
         *(ConfirmationRequest, ConfirmationAnswer, RoleFailure, Interrupt, Ending, Settled),
+        *(UserMessage, ChecklistUpdated, SampleMeasured),
     )
 )
 """Kinds of which the story needs all; of the others it only counts."""
@@ -73,6 +78,8 @@ class Round:
     decided: Decided | None = None
     directive: PlanDirective | None = None
     """How the next round must differ."""
+    samples: list[SampleMeasured] = field(default_factory=list[SampleMeasured])
+    """Measurements of long attempts while they went on, the latest `MOST_SAMPLES`."""
 
 
 @dataclass(slots=True)
@@ -98,6 +105,8 @@ class Story:
     opened: TaskOpened | None = None
     rounds: list[Round] = field(default_factory=list[Round])
     asked: list[Asked] = field(default_factory=list[Asked])
+    messages: list[str] = field(default_factory=list[str])
+    checklist: tuple[ChecklistItem, ...] = ()
     result: FinalResult | None = None
     settled: Settled | None = None
     failure: str = ""
@@ -237,6 +246,19 @@ class Story:
     @_take.register
     def _directive(self, payload: PlanDirective) -> None:
         self.round.directive, self.turn = payload, Role.PLANNER
+
+    @_take.register
+    def _message(self, payload: UserMessage) -> None:
+        if payload.text:
+            self.messages = [*self.messages, payload.text][-MOST_MESSAGES:]
+
+    @_take.register
+    def _checklist(self, payload: ChecklistUpdated) -> None:
+        self.checklist = payload.items
+
+    @_take.register
+    def _sampled(self, payload: SampleMeasured) -> None:
+        self.round.samples = [*self.round.samples, payload][-MOST_SAMPLES:]
 
     @_take.register
     def _question(self, payload: ConfirmationRequest) -> None:

@@ -12,11 +12,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from artoo.contracts import codec
-from artoo.contracts.confirmation import Choice, Consent
+from artoo.contracts.confirmation import Choice, Consent, Words
 from artoo.contracts.errors import ConfigurationError, MessageUnreadable
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult, StoppedBy
-from artoo.runtime.desk import answer_question, ask_to_stop, open_questions
+from artoo.contracts.steering import UserMessage
+from artoo.runtime.desk import answer_question, ask_to_stop, open_questions, send_message
 from artoo.runtime.options import RunOptions
 from artoo.runtime.pendings import pendings, settle_cut_applies
 from artoo.tasklog.layout import part_path, task_directory
@@ -229,16 +230,31 @@ async def stop(request: Request) -> Response:
     return RedirectResponse(f"/tasks/{task_id}", 303)
 
 
+async def say(request: Request) -> Response:
+    """Write to a running task, wherever it runs."""
+    task_id, _ = directory_of(request)
+    form = await form_of(request)
+    message = UserMessage(text=value(form, "text").strip(), hold=bool(value(form, "hold")), by="web")
+    if not message.text and not message.hold:
+        raise ConfigurationError("the message is empty; say what the task should know")
+    if not await asyncio.to_thread(send_message, site_of(request).home, task_id, message):
+        raise ConfigurationError("the task does not run any more; start another one")
+    return RedirectResponse(f"/tasks/{task_id}", 303)
+
+
 async def answer(request: Request) -> Response:
     """Answers a question, if it is still the one that was shown and nobody was quicker."""
     task_id, _ = directory_of(request)
     form = await form_of(request)
     paths = paths_of(form)
-    said: Consent | Choice
+    said: Consent | Choice | Words
     try:
-        said = Consent(value(form, "consent")) if value(form, "consent") != "chosen" else Choice(paths=paths)
+        if words := value(form, "words").strip():
+            said = Words(text=words)
+        else:
+            said = Consent(value(form, "consent")) if value(form, "consent") != "chosen" else Choice(paths=paths)
     except ValueError:
-        raise ConfigurationError("choose at least one path, or another answer") from None
+        raise ConfigurationError("choose at least one path, or give another answer") from None
     given = await asyncio.to_thread(
         answer_question, site_of(request).home, task_id, value(form, "key"), value(form, "digest"), said, PAGE
     )

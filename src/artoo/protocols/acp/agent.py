@@ -144,8 +144,11 @@ class EditorAgent:
         return SetSessionModeResponse()
 
     async def prompt(self, prompt: Sequence[object], session_id: str, **_: Any) -> PromptResponse:
-        """Runs a request to its end; the answer comes as a message of the session."""
+        """Run a request to its end; the answer comes as a message of the session. During a turn: steer its task."""
         self._known()
+        steered = self._steered(session_id, prompt)
+        if steered is not None:
+            return steered
         found, turn = self._open.begin(session_id)
         try:
             return await self._answer(found, turn, request_of(prompt))
@@ -155,6 +158,17 @@ class EditorAgent:
             raise RequestError(INTERNAL, self.looking.clean.text(str(error))) from error
         finally:
             found.turn = None
+
+    def _steered(self, session_id: str, prompt: Sequence[object]) -> PromptResponse | None:
+        """A prompt while another one is answered goes to the running task. None: nothing runs in the session."""
+        turn = self._open.find(session_id).turn
+        if turn is None or turn.task is None or turn.task.ended:
+            return None
+        try:
+            self.intake.send(turn.task, request_of(prompt), "acp")
+        except ConfigurationError as error:
+            raise RequestError(INVALID_PARAMS, self.looking.clean.text(str(error))) from error
+        return PromptResponse(stop_reason="end_turn", field_meta={"artoo": {"steered": turn.task.task_id}})
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Ends the prompt of a session; its answer says so. What it did is kept."""

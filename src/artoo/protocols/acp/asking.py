@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from acp.exceptions import RequestError
+from acp.helpers import update_agent_message_text
 from acp.schema import AllowedOutcome, PermissionOption, PermissionOptionKind, RequestPermissionResponse
 
 from artoo.contracts.confirmation import Consent
@@ -39,6 +40,10 @@ async def put(question: OpenQuestion, task_id: str, teller: Teller) -> None:
         text = question_text(request)
     except ValueError as error:  # what is asked about is never shortened: it waits, or is not done
         question.unanswered(f"the question is too long for an editor: {error}")
+        return
+    if request.wants == "words":  # an editor has no form for that: the next prompt of the session is the answer
+        await teller.say(update_agent_message_text(teller.clean.text(text)))
+        await asyncio.wait({question.said})
         return
     call = await teller.ask(task_id, request, text)
     options = [

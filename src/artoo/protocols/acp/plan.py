@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from acp.helpers import plan_entry, update_plan
 from acp.schema import AgentPlanUpdate, PlanEntryStatus
 
+from artoo.contracts.conversation import ChecklistItem
 from artoo.contracts.plan import DispatchManifest
 from artoo.redaction import Redactor
+
+_STATUS: dict[str, PlanEntryStatus] = {"pending": "pending", "in_progress": "in_progress", "done": "completed"}
 
 
 @dataclass(slots=True)
@@ -28,6 +32,21 @@ class ShownPlan:
             one.subtask_id: (one.intent, "pending") for one in manifest.subtasks
         }
         self._entries = stand | fresh
+
+    def detail(self, subtask_id: str, items: Sequence[ChecklistItem]) -> bool:
+        """Show an executor's checklist below its subtask. False: the subtask is not in the plan."""
+        if subtask_id not in self._entries:
+            return False
+        prefix = f"{subtask_id}/"
+        kept = {key: entry for key, entry in self._entries.items() if not key.startswith(prefix)}
+        fresh: dict[str, tuple[str, PlanEntryStatus]] = {
+            f"{prefix}{number}": (item.text, _STATUS[item.status]) for number, item in enumerate(items)
+        }
+        self._entries = {}
+        for key, entry in kept.items():
+            self._entries[key] = entry
+            self._entries |= fresh if key == subtask_id else {}
+        return True
 
     def mark(self, subtask_id: str, status: PlanEntryStatus) -> bool:
         """How a subtask stands now. False: nothing has changed."""

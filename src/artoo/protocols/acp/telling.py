@@ -12,12 +12,14 @@ from acp.helpers import (
     text_block,
     tool_content,
     update_agent_message_text,
+    update_agent_thought_text,
     update_tool_call,
 )
 from acp.interfaces import Client
 from acp.schema import (
     AgentMessageChunk,
     AgentPlanUpdate,
+    AgentThoughtChunk,
     AvailableCommandsUpdate,
     ToolCallLocation,
     ToolCallProgress,
@@ -30,7 +32,9 @@ from acp.schema import (
 
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.confirmation import ConfirmationRequest
+from artoo.contracts.conversation import ChecklistUpdated, TextDelta
 from artoo.contracts.envelope import Envelope
+from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall, ToolCalled, ToolStarted
 from artoo.contracts.plan import DispatchManifest, SubTask
 from artoo.contracts.settling import ClassifiedChange, Review, Settled, SettledState
@@ -49,6 +53,7 @@ Update = (
     | ToolCallStart
     | ToolCallProgress
     | AgentMessageChunk
+    | AgentThoughtChunk
     | UserMessageChunk
     | AvailableCommandsUpdate
 )
@@ -91,6 +96,7 @@ class Teller:
     _plan: ShownPlan = field(default_factory=ShownPlan)
     _announced: set[str] = field(default_factory=set[str])
     _review: Review | None = None
+    _words: str = ""
     _gone: bool = False
 
     async def say(self, update: Update) -> None:
@@ -123,12 +129,27 @@ class Teller:
                 self._review = review
             case Settled() as settled:
                 await self.settled(task_id, settled)
+            case ChecklistUpdated(subtask_id=subtask_id, items=items):
+                if self._plan.detail(subtask_id, items):
+                    await self.say(self._plan.update(self.clean))
+            case TextDelta(text=text):
+                self._words += text
+                await self._stream(whole=False)
+            case ModelCalled() if self._words:
+                await self._stream(whole=True)
             case FinalResult() as result:
                 answer = self.clean.text(answer_of(result))
                 if answer:
                     await self.say(update_agent_message_text(answer))
             case _:
                 return
+
+    async def _stream(self, *, whole: bool) -> None:
+        """Tell the model's words line by line, as thoughts: the answer itself comes when it is checked."""
+        end = len(self._words) if whole else self._words.rfind("\n") + 1
+        line, self._words = self._words[:end], self._words[end:]
+        if line.strip():
+            await self.say(update_agent_thought_text(self.clean.text(line if line.endswith("\n") else f"{line}\n")))
 
     async def ask(self, task_id: str, request: ConfirmationRequest, question: str) -> ToolCallUpdate:
         """Shows what a question is about, as the call that waits for the answer."""

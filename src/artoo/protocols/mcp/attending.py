@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.confirmation import ConfirmationRequest, Consent, Words
 from artoo.contracts.recording import AskedBy
 from artoo.protocols.consent import consent_named, options_of, question_text
 from artoo.protocols.handed import HandedTask, OpenQuestion
@@ -107,7 +107,7 @@ def asking(request: ConfirmationRequest, task_id: str, clean: Redactor) -> Input
     )
 
 
-async def ask_now(request: ConfirmationRequest, call: Call, clean: Redactor) -> Consent | None:
+async def ask_now(request: ConfirmationRequest, call: Call, clean: Redactor) -> Consent | Words | None:
     """Asks in the middle of the call. Whatever is no clear answer is no; None: nobody has answered.
 
     Raises ValueError for a question that is too long.
@@ -120,29 +120,36 @@ async def ask_now(request: ConfirmationRequest, call: Call, clean: Redactor) -> 
     return said_in(request, result)
 
 
-def answered(request: ConfirmationRequest, call: Call) -> Consent:
+def answered(request: ConfirmationRequest, call: Call) -> Consent | Words:
     """What a call that is made again brings."""
     found = (call.input_responses or {}).get(CONSENT)
     return said_in(request, found) if isinstance(found, ElicitResult) else Consent.NO
 
 
-def said_in(request: ConfirmationRequest, result: ElicitResult) -> Consent:
+def said_in(request: ConfirmationRequest, result: ElicitResult) -> Consent | Words:
     """A form that was filled in; declined and dismissed are no, which keeps what a review is about."""
     if result.action != "accept" or result.content is None:
         return Consent.NO
+    words = result.content.get("words")
+    if request.wants != "consent" and isinstance(words, str) and words.strip():
+        return Words(text=words.strip())
     return consent_named(request, result.content.get("answer"))
 
 
 def form(request: ConfirmationRequest) -> dict[str, Any]:
-    """One choice."""
+    """One choice; a text instead, or beside it, where words are wanted."""
     options = options_of(request)
+    words = {"type": "string", "title": "Answer" if request.wants == "words" else "What must be different"}
+    if not options:
+        return {"type": "object", "properties": {"words": words}, "required": ["words"]}
     choice = {
         "type": "string",
         "title": "Answer",
         "description": "; ".join(f"{one.name}: {one.label}" for one in options),
         "enum": [one.name for one in options],
     }
-    return {"type": "object", "properties": {"answer": choice}, "required": ["answer"]}
+    fields = {"answer": choice} if request.wants == "consent" else {"answer": choice, "words": words}
+    return {"type": "object", "properties": fields, "required": ["answer"]}
 
 
 async def _ask(question: OpenQuestion, call: Call, clean: Redactor) -> None:

@@ -74,7 +74,7 @@ def made_server(intake: Intake, project: Path) -> MCPServer[Any]:
         looking.clean, title="artoo", version=own_version(), instructions=INSTRUCTIONS, log_level="WARNING"
     )
     for hint, offered in (
-        (_WORKS, (tools.run, tools.resume, tools.cancel)),
+        (_WORKS, (tools.run, tools.resume, tools.send, tools.cancel)),
         (_LOOKS, (tools.status, tools.result, tools.diff, tools.recall, tools.audit)),
         (_SETTLES, (tools.apply, tools.discard, tools.undo)),
     ):

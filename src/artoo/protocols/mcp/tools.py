@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import InputRequiredResult
 from pydantic import Field
 
-from artoo.contracts.confirmation import PERSON, ConfirmationRequest
+from artoo.contracts.confirmation import PERSON, ConfirmationRequest, Words
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.settling import BY_NAME, ApplyMode, Review
 from artoo.contracts.tags import pair_named
@@ -146,6 +146,18 @@ class Tools:
         return await asyncio.to_thread(self.looking.handed, task)
 
     @said_plainly
+    async def send(
+        self, task_id: TaskId, text: Annotated[str, Field(description="what the task should know", min_length=1)]
+    ) -> TaskReport:
+        """Write to a task that runs here: it reads the message before its next turn. If it waits for an answer in
+        words, this is the answer."""
+        task = self.intake.find(id_of(task_id))
+        if task is None:
+            raise ToolError(f"no task {task_id} runs here; `status` lists those that do")
+        self.intake.send(task, text, "mcp")
+        return await asyncio.to_thread(self.looking.handed, task)
+
+    @said_plainly
     async def diff(self, task_id: TaskId) -> DifferenceReport:
         """All that a task would change, with diffs of small texts, most dangerous first, and conflicts with
         what was changed meanwhile. `apply` wants its digest."""
@@ -172,6 +184,7 @@ class Tools:
                 if is_modern(call) and call.request_state is None:
                     return asking(question, pending.task_id, clean)
                 said = answered(question, call) if is_modern(call) else await ask_now(question, call, clean)
+                said = None if isinstance(said, Words) else said
             except ValueError as error:
                 why = f"what is to be asked about is too long for a form: {error}"
                 raise ToolError(
