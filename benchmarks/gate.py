@@ -119,7 +119,7 @@ def settle(backend: Backend, home: Path, task: str) -> float:
         found = settlement.review()
         applied = settlement.apply(found)
     taken = (time.perf_counter() - start) * 1e3
-    if not applied.whole:
+    if applied.state != "applied":
         raise SystemExit(f"{task}: not applied: {applied}")
     return taken
 
