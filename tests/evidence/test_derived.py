@@ -1,0 +1,91 @@
+"""Figures that no call put out and that follow from what calls put out: derived, and not refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from artoo.contracts.execution import ToolCall
+from artoo.evidence.grounding import nearest, seen_in, ungrounded
+
+
+def call(command: str, output: str, *changes: str) -> ToolCall:
+    program = f"shell:{command.split()[0]}"
+    return ToolCall(tool="shell", identity=(program,), input=command, output=output, exit_code=0, changes=changes)
+
+
+def missing(answer: str, output: str, request: str = "", command: str = "look", listing: str = "") -> list[str]:
+    seen = seen_in([call(command, output)], [request]).wider("", listing)
+    return [token.text for token in ungrounded(answer, seen)]
+
+
+MOVED = tuple(f"/p/{folder}/f{number}" for folder in ("new", "old") for number in range(15))
+
+
+@pytest.mark.parametrize(
+    ("answer", "output", "request_"),
+    [
+        ("She is 27 years old.", "born 1999", "Today: 2026-11-28"),
+        ("It existed for 27 years.", '{"founded": 1998, "closed": 2025}', ""),
+        ("It ran for 26 years.", "1998-03-01 to 2025-02-01", ""),
+        ("The change is \u221225 %.", "2023,400\n2024,300\n2025,500", ""),
+        ("Sales fell by 25 % from q1 to q2.", "q1 200\nq2 150", ""),
+        ("a is 1.5 \u00d7 as fast as b.", "a 30\nb 20\nc 70\nd 90", ""),
+        ("It takes 2 weeks.", "days: 14\nother: 35\nthird: 51", ""),
+        ("It takes 1.5 hours.", "90 min\nfoo 7\nbar 11", ""),
+        ("Python makes up 25% of it.", "py 10\njs 30", ""),
+        ("That is 25% of all.", "py 10\njs 30\nsum 40", ""),
+        ("15 moved.", "\n".join(f"moved f{number}.txt" for number in range(15)), ""),
+        ("4 moved: a.txt, b.txt, c.txt, d.txt", "a.txt b.txt c.txt d.txt", ""),
+        ("a.txt hat 274 Oktette.", "x 9", ""),
+        ("Row 17 holds the value of anna-q.", "\n".join(f"x {'anna-q' * (row == 16)}" for row in range(30)), ""),
+    ],
+)
+def test_what_follows_from_what_was_put_out_is_derived(answer: str, output: str, request_: str) -> None:
+    """Differences of years, changes and shares in per cent, ratios, units of time, counts, rows, sizes in words."""
+    assert missing(answer, output, request_, listing="a.txt (274 B)") == []
+
+
+def test_files_that_were_moved_are_counted_by_their_folder() -> None:
+    """Each is gone from one folder and new in another."""
+    assert ungrounded("15 moved.", seen_in([call("mv", "", *MOVED)], [])) == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "output", "named"),
+    [
+        ("She is 28 years old.", "born 1999; seen 2026", "28"),
+        ("The change is 35 %.", "2023,400\n2024,300\n2025,500", "35 %"),
+        ("a is 1.7 \u00d7 as fast.", "a 30\nb 20\nc 70\nd 90", "1.7"),
+        ("16 moved.", "\n".join(f"moved f{number}.txt" for number in range(15)), "16"),
+        ("5 moved: a.txt, b.txt, c.txt, d.txt", "a.txt b.txt c.txt d.txt", "5"),
+        ("There are 200 lines, and 35 of them comments.", "120 a.py\n80 b.py\n200 total", "35"),
+    ],
+)
+def test_what_does_not_follow_is_named(answer: str, output: str, named: str) -> None:
+    """The slip of one digit is what this is for."""
+    assert named in missing(answer, output)
+
+
+@pytest.mark.parametrize(
+    ("answer", "command", "stands"),
+    [
+        ("big is 1234 MB.", "du -k big", False),
+        ("big is 1234 GB.", "du -sm big", False),
+        ("big is 1234 MB.", "du big", False),
+        ("big is 1234 KB.", "du -k big", True),
+        ("big is about 1.2 MB.", "du -k big", True),
+        ("1234 is what it says.", "du -k big", True),
+        ("It has 1234 MB.", "wc -l big", True),
+    ],
+)
+def test_a_number_has_the_unit_of_its_column(answer: str, command: str, stands: bool) -> None:
+    """Programs that measure sizes put out nothing else."""
+    assert (missing(answer, "1234 big", command=command) == []) is stands
+
+
+def test_a_correction_names_the_nearest_line() -> None:
+    """By the words that the token's own line has in common with it."""
+    seen = seen_in([call("wc", "120 a.py\n80 b.py")], [])
+    answer = "Sum:\nb.py has 90 lines."
+    (token,) = ungrounded(answer, seen)
+    assert nearest(token, answer, seen) == ["The nearest line: 80 b.py"]
