@@ -136,6 +136,12 @@ def moves(*suggestions: str) -> Json:
     return {"next_moves": list(suggestions)}
 
 
+def offered(asked: Asked) -> list[str]:
+    """The names of the tools that a request offers for function calling."""
+    tools = cast("list[dict[str, dict[str, str]]]", asked.body.get("tools", []))
+    return [tool["function"]["name"] for tool in tools]
+
+
 @dataclass(slots=True)
 class Each:
     """Steps by subtask, for subtasks that run in parallel: a key is found in the subtask's intent."""

@@ -66,6 +66,8 @@ RETRIED: dict[str, Callable[[Json], list[Scripted]]] = {
     "200 without a completion": lambda good: [Reply(status=502, error="bad gateway"), good],
 }
 ROLES = list(GOOD)
+TEXT_DIALECT = ["native"]
+"""A server without function calling hears the executor's steps as text; natively, any text is an answer."""
 
 
 def script_with(role: str, replies: list[Scripted]) -> dict[str, list[Scripted]]:
@@ -78,7 +80,7 @@ def script_with(role: str, replies: list[Scripted]) -> dict[str, list[Scripted]]
 async def test_a_bad_form_is_read_at_once(world: World, role: str, form: str) -> None:
     """A right answer in a strange dress costs no second request, whichever role hears it."""
     world.file("a.txt", "the sky is blue\n")
-    ended = await world.play(REQUEST, script_with(role, READ_AT_ONCE[form](GOOD[role])))
+    ended = await world.play(REQUEST, script_with(role, READ_AT_ONCE[form](GOOD[role])), refuse=TEXT_DIALECT)
     assert (ended.directive, ended.result.output) == ("accept", "the sky is blue")
     assert len(ended.requests) == 3
 
@@ -88,7 +90,7 @@ async def test_a_bad_form_is_read_at_once(world: World, role: str, form: str) ->
 async def test_a_bad_answer_is_mended(world: World, role: str, form: str) -> None:
     """An answer without valid content is asked for again once, with what was wrong, and the task goes on."""
     world.file("a.txt", "the sky is blue\n")
-    ended = await world.play(REQUEST, script_with(role, MENDED[form](GOOD[role])))
+    ended = await world.play(REQUEST, script_with(role, MENDED[form](GOOD[role])), refuse=TEXT_DIALECT)
     assert (ended.directive, ended.result.output) == ("accept", "the sky is blue")
     assert [call.contract for call in ended.all(ModelCalled) if call.repaired] == [role]
 
@@ -105,10 +107,11 @@ async def test_trouble_on_the_way_is_waited_out(world: World, role: str, form: s
 
 
 async def test_native_tool_calls_are_read(world: World) -> None:
-    """A step that comes back as a native tool call is the same step."""
+    """A call, and in the next turn its output as the answer."""
     world.file("a.txt", "the sky is blue\n")
-    ended = await world.play(REQUEST, script_with("ExecutorStep", [native_call(STEP)]))
-    assert ended.directive == "accept"
+    turns: list[Scripted] = [native_call({"command": "cat a.txt"}, "shell"), native_call({}, "deliver")]
+    ended = await world.play(REQUEST, script_with("ExecutorStep", turns))
+    assert (ended.directive, ended.result.output) == ("accept", "the sky is blue")
 
 
 NAMED_ELSEWHERE = [
@@ -129,11 +132,13 @@ async def test_the_names_of_other_agents_are_read_and_never_shown(world: World, 
     """A tool and its arguments as other programs name them are the same call."""
     world.file("a.txt", "the sky is blue\n")
     script = {**script_with("ExecutorStep", [step, STEP]), "ValidationReport": judged(("pass", "the sky is grey"))}
-    ended = await world.play(REQUEST, script)
+    by_text = not (isinstance(step, Reply) and step.message)
+    ended = await world.play(REQUEST, script, refuse=TEXT_DIALECT if by_text else ())
     made, look = ended.calls
     assert (made.status, made.changes) == (CallStatus.OK, (str(world.project / "a.txt"),))
     assert look.output == "the sky is grey\n"
-    assert not any("old_str" in asked.system + asked.user.partition("[1]")[0] for asked in ended.requests)
+    steps = ended.asked("ExecutorStep")
+    assert not any("old_str" in asked.system + asked.user.partition("[1]")[0] for asked in steps)
 
 
 async def test_what_could_be_two_things_is_refused(world: World) -> None:
@@ -141,7 +146,7 @@ async def test_what_could_be_two_things_is_refused(world: World) -> None:
     world.file("a.txt", "the sky is blue\n")
     twice: Json = {"path": "a.txt", "old": "blue", "old_string": "sky", "new": "grey"}
     ended = await world.play(REQUEST, script_with("ExecutorStep", [native_call(twice, "edit_file"), STEP]))
-    assert ended.calls[0].status is CallStatus.REFUSED and "old_string" in (ended.calls[0].reason or "")
+    assert ended.calls[0].status is not CallStatus.OK and "old_string" in (ended.calls[0].reason or "")
 
 
 async def test_a_file_is_not_emptied_by_a_step_that_says_its_text_elsewhere(world: World) -> None:
@@ -151,7 +156,7 @@ async def test_a_file_is_not_emptied_by_a_step_that_says_its_text_elsewhere(worl
     script = script_with(
         "ExecutorStep", [*map(json.dumps, steps), json.dumps({"tool": "answer", "input": "Done."})]
     )
-    ended = await world.play(REQUEST, script)
+    ended = await world.play(REQUEST, script, refuse=TEXT_DIALECT)
     refused, made = ended.calls
     assert (refused.status, refused.changes, made.status) == (CallStatus.REFUSED, (), CallStatus.OK)
     assert "needs 'content'" in (refused.reason or "") and '"content": "b\\n"' in made.input
@@ -187,7 +192,7 @@ async def test_servers_without_schemas_are_enough(world: World) -> None:
 async def test_an_executor_without_a_usable_step_is_corrected(world: World, bad: Reply) -> None:
     """Two unusable answers end an attempt, not the task: the correction's attempt can still succeed."""
     world.file("a.txt", "the sky is blue\n")
-    ended = await world.play(REQUEST, script_with("ExecutorStep", [bad, bad, STEP]))
+    ended = await world.play(REQUEST, script_with("ExecutorStep", [bad, bad, STEP]), refuse=TEXT_DIALECT)
     assert ended.directive == "accept"
     assert ended.contracts.count("ExecutorStep") == 2
 

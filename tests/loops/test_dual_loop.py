@@ -13,6 +13,7 @@ from scenario import (
     matches,
     merged,
     moves,
+    offered,
     plan,
     python,
     read,
@@ -133,8 +134,8 @@ async def test_two_corrections_then_the_outcome(world: World) -> None:
     assert ended.directives == ["break_symmetry", "accept"]
     first, second, third, _ = ended.asked("ExecutorStep")
     assert "Not accepted" not in first.user
-    assert "[1] shell: cat a.txt\nok\nno" in second.user and "no match of 'yes'" in second.user
-    assert third.user.index("[1] shell") < third.user.index("Not accepted") < third.user.index("[2] python")
+    assert "[1] ok\nno" in second.user and "no match of 'yes'" in second.user
+    assert third.user.index("[1] ok") < third.user.index("Not accepted") < third.user.index("[2] ok")
     assert third.user.count("Not accepted") == 2 and first.system == second.system == third.system
 
 
@@ -302,9 +303,9 @@ async def test_strict_takes_nothing_but_everything(world: World) -> None:
     for number in range(4):
         world.file(f"f{number}.txt", "x\n" * number)
     parts = [subtask(f"take the part {n}", matches(r"\d", f"{n} is a number"), tool="shell") for n in range(4)]
-    lost = subtask("take the part lost", matches("never"), tool="shell")
+    lost = subtask("take the part lost", matches("^3"), tool="shell")
     script = {
-        "Plan": [plan(*parts, lost), replan(subtask("the part found", matches("^3"), tool="shell"))],
+        "Plan": [plan(*parts, lost), replan(subtask("the part found", tool="shell"))],
         "ExecutorStep": Each.of(
             **{f"part_{number}": shell(f"wc -l < f{number}.txt") for number in range(4)},
             part_lost=[read("lost.txt", final=False), gives_up("lost.txt is missing")],
@@ -482,8 +483,8 @@ async def test_a_blocked_tool_is_not_offered(world: World) -> None:
         "ExecutorStep": [read("none.txt"), shell("cat all.txt")],
     }
     ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
-    assert "- read_file:" in ended.asked("ExecutorStep")[0].system
-    assert "- read_file:" not in ended.asked("ExecutorStep")[1].system
+    assert "read_file" in offered(ended.asked("ExecutorStep")[0])
+    assert "read_file" not in offered(ended.asked("ExecutorStep")[1])
     assert "- read_file:" not in ended.asked("Plan")[1].system
     assert "Must not use:\n- read_file" in ended.asked("Plan")[1].user
     assert ended.directive == "accept"

@@ -131,8 +131,8 @@ class _GapRun:
 class SpoolingTap:
     """Attach it to a bus (`bus.attach(tap)`), give it to one consumer (ports.spool.Spool).
 
-    `memory_limit` is in messages, `disk_limit` in bytes. The file appears in `sink_dir` only when needed.
-    Lives on the event loop's thread; use it as a context manager, or call `close`.
+    `memory_limit` is in messages, `disk_limit` in bytes. The file appears in `sink_dir` only when needed. Messages of
+    the kinds in `without` are passed over. Lives on the event loop's thread; use it as a context manager, or call `close`.
     """
 
     def __init__(
@@ -142,8 +142,10 @@ class SpoolingTap:
         disk_limit: int = 256 * 1024 * 1024,
         *,
         name: str = "tap",
+        without: frozenset[str] = frozenset(),
     ) -> None:
         self.name = name
+        self._without = without
         self._memory_limit = memory_limit
         self._memory: deque[Envelope] = deque()
         self._file = SpoolFile(sink_dir, name, disk_limit)
@@ -181,6 +183,8 @@ class SpoolingTap:
         """Takes one message and never waits for the consumer. Raises ProtocolError only after `finish`."""
         if self._finished:
             raise ProtocolError(f"the spool of {self.name} is finished; detach it from the bus before that")
+        if envelope.kind in self._without:
+            return
         self._accepted += 1
         if not self._overflow and len(self._memory) < self._memory_limit:
             self._memory.append(envelope)

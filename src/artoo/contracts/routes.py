@@ -52,7 +52,7 @@ ROUTES: dict[str, Route] = {
     # the medium loop
     "Plan": _route({R.PLANNER}, {R.DISPATCHER, R.SOLVER}, {"TaskSpec", "PlanDirective", "PlanAnswered"}),
     "PlanRefused": _route({R.PLANNER}, {R.SOLVER}, {"TaskSpec", "PlanDirective", "PlanAnswered"}),
-    "CheckAmended": _route({R.PLANNER}, {R.META_VALIDATOR, R.SOLVER}, {"PlanDirective"}),
+    "CheckAmended": _route({R.PLANNER}, {R.META_VALIDATOR, R.SOLVER}, {"PlanDirective", "PlanAnswered"}),
     "DispatchManifest": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"Plan"}),
     "Joined": _route({R.DISPATCHER}, {R.META_VALIDATOR}, {"SubTaskOutcome"}),
     "OutcomeSummary": _route({R.META_VALIDATOR}, {R.SOLVER}, {"Joined", "DispatchManifest"}),
@@ -121,6 +121,10 @@ ROUTES: dict[str, Route] = {
     "RouteViolation": _route({R.BUS}, set(), None),
     "MessagesDropped": _route({R.BUS}, set(), None),
 }
+
+
+TRANSIENT = frozenset({"TextDelta"})
+"""Kinds that are for displays alone: no log keeps them."""
 
 
 def may_publish(sender: Role, kind: str) -> bool:

@@ -87,7 +87,7 @@ class Sampled(Contract):
 class SampleMeasured(Contract):
     """The loss at one sample, and what R7 does about it. R7's record.
 
-    `directive` None: the attempt goes on undisturbed.
+    `directive` None: the attempt goes on undisturbed. `elapsed_ms` is what R7's stopwatch showed.
     """
 
     subtask_id: str
@@ -97,6 +97,7 @@ class SampleMeasured(Contract):
     directive: Directive | None = None
     ends_attempt: bool = False
     reason: str = ""
+    elapsed_ms: float | None = None
 
 
 class CourseDirective(Contract):

@@ -74,37 +74,6 @@ def _inline(spec: ToolSpec) -> Parameter | None:
     return next((one for one in apart if one.required or spec.body is None), None)
 
 
-def arguments_for(spec: ToolSpec, inline: str, block: str | None, more: Mapping[str, str]) -> dict[str, str]:
-    """A step's input, block and further values as this tool's named arguments; `block` is None where none came.
-
-    Models put code into `input` now and then, and a path into the block: whichever is empty lends itself to
-    the parameter that is required. What is left over, or was given to nothing, keeps its name, and what is missing
-    is missing: the tool then says so, and does nothing. See `beside`.
-    """
-    inline_parameter = _inline(spec)
-    first = None if inline_parameter is None else inline_parameter.name
-    arguments = dict(more)
-    if spec.body is not None and block is not None and (block or first or not inline):
-        text = f"{block}\n" if spec.whole_lines and block.strip("\n") else block
-        if text or spec.body not in more:
-            arguments[spec.body if more.get(spec.body, text) == text else "block"] = text
-    if first is not None and first not in more:
-        arguments[first] = inline or ("" if spec.body is not None else (block or "").strip())
-    elif spec.body is not None and spec.body not in arguments and (inline or first is None):
-        arguments[spec.body] = inline
-    elif inline:
-        arguments["input"] = inline
-    return arguments
-
-
-def beside(spec: ToolSpec, arguments: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of arguments that the tool does not have, and without which the call is whole all the same: a program
-    says everything itself, and who only reads does no harm. Any other call with such a name is half understood.
-    """
-    names = [parameter.name for parameter in spec.parameters]
-    return tuple(name for name in arguments if name not in names) if spec.languages or not spec.writes else ()
-
-
 def prohibitions(must_not: MustNot) -> str:
     """What must not be used, a line each, for a prompt.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from artoo.bus.inprocess import InProcessBus
 from artoo.bus.spool import SpoolingTap
 from artoo.contracts.errors import StreamClosed
+from artoo.contracts.routes import TRANSIENT
 from artoo.ports.clock import Clock
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class Auditing:
 @asynccontextmanager
 async def audited(bus: InProcessBus, home: Path, clock: Clock) -> AsyncGenerator[Auditing]:
     """Everything that is said on `bus` meanwhile is audited, into files of the Auditor's own below `home`."""
-    with SpoolingTap(home / "spool", name="audit") as spool:
+    with SpoolingTap(home / "spool", name="audit", without=TRANSIENT) as spool:
         auditing = Auditing(home, spool, clock)
 
         def first(envelope: Envelope) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.bus.spool import SpoolingTap
+from artoo.contracts.routes import TRANSIENT
 from artoo.redaction import Redactor
 from artoo.tasklog.file import Grown
 from artoo.tasklog.writer import TaskLog
@@ -22,7 +23,7 @@ async def recorded(
 
     `grown` hears how the files stand after every write.
     """
-    with SpoolingTap(home / "spool", name="tasklog") as spool:
+    with SpoolingTap(home / "spool", name="tasklog", without=TRANSIENT) as spool:
         log = TaskLog(home, spool, redactor=redactor, grown=grown)
         detach = bus.attach(spool)
         async with asyncio.TaskGroup() as group:

@@ -8,6 +8,7 @@ import threading
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import StreamClosed
+from artoo.contracts.routes import ROUTES, TRANSIENT
 from artoo.ports.bus import Bus, Subscription
 from artoo.telemetry.measures import Measures
 from artoo.telemetry.peers import Peers
@@ -19,6 +20,8 @@ logger = logging.getLogger(__name__)
 CAPACITY = 16_384
 """Messages that may wait; beyond that, spans are missing, and the stream says how many messages."""
 
+_TOLD = frozenset(ROUTES) - TRANSIENT
+
 SLICE = 64
 """Messages between two turns of the loop, so that a burst does not keep the roles waiting."""
 
@@ -28,7 +31,7 @@ class Telemetry:
 
     def __init__(self, bus: Bus, providers: Providers, peers: Peers, *, content: bool = False) -> None:
         self._providers = providers
-        self._subscription: Subscription = bus.subscribe("telemetry", capacity=CAPACITY)
+        self._subscription: Subscription = bus.subscribe("telemetry", kinds=_TOLD, capacity=CAPACITY)
         tracer, meter = providers.tracer, providers.meter
         self._spans = SpanTree(tracer, peers, content=content) if tracer is not None else None
         measures = Measures(meter, peers) if meter is not None else None

@@ -140,6 +140,7 @@ class Bench:
     executor: Executor
     watch: WatchQueue
     envelopes: list[Envelope] = field(default_factory=list[Envelope])
+    patience: float = 10.0
 
     def give(self, **fields: object) -> None:
         """Dispatch the subtask."""
@@ -169,7 +170,7 @@ class Bench:
 
     async def until(self, kind: type[P]) -> P:
         """Read the stream until a message of this kind."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(self.patience):
             while True:
                 envelope = await self.watch.receive()
                 self.envelopes.append(envelope)

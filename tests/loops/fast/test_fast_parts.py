@@ -1,4 +1,4 @@
-"""The pure parts of the fast loop: steps, what a judge is shown, and tools in a prompt."""
+"""The pure parts of the fast loop: what a judge is shown, and tools in a prompt."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import json
 from dataclasses import replace
 
 import pytest
-from pydantic import ValidationError
 
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
-from artoo.llm.reading import Unreadable, read_answer
 from artoo.loops.asking import together
 from artoo.loops.fast.judgement import claim_of
-from artoo.loops.fast.step import ANSWER, CANNOT, ExecutorStep, step_contract
-from artoo.loops.tool_text import arguments_for, beside, describe_tools, prohibitions, tool_segments
+from artoo.loops.tool_text import describe_tools, prohibitions, tool_segments
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.prompts.segments import Segment
 from artoo.verdicts.shown import facts_of
@@ -37,155 +34,6 @@ WRITE = ToolSpec(
     writes=True,
 )
 SPECS = (SHELL, READ, WRITE)
-
-# --- steps ------------------------------------------------------------------------------------------------------
-
-
-def test_an_input_may_be_the_object_that_it_is_described_as() -> None:
-    """`input: JSON object {…}` is taken as the object too, and further values as what they are."""
-    contract = step_contract(SPECS)
-    given = {"tool": "read_file", "input": {"a": 3, "b": "ä"}, "more": {"n": 2, "yes": True, "t": "x", "l": [1]}}
-    step = read_answer(json.dumps(given), contract, body_field="body")
-    assert step.input == '{"a": 3, "b": "ä"}'
-    assert step.more == {"n": "2", "yes": "true", "t": "x", "l": "[1]"}
-    assert read_answer('{"tool": "read_file", "input": 21}', contract, body_field="body").input == "21"
-    assert contract.model_json_schema()["properties"]["input"]["type"] == "string"
-
-
-def test_a_step_names_an_open_tool_or_ends() -> None:
-    """Only the tools that are open, `answer` and `cannot`."""
-    schema = step_contract(SPECS)
-    assert schema.model_validate({"tool": "shell", "body": "ls"}).tool == "shell"
-    assert schema.model_validate({"tool": ANSWER, "sources": [1, 2], "body": "hi\n"}).words == "hi"
-    assert schema.model_validate({"tool": CANNOT, "input": "no file"}).words == "no file"
-    with pytest.raises(ValidationError):
-        schema.model_validate({"tool": "python"})
-
-
-@pytest.mark.parametrize(
-    ("info", "tool"), [("bash", "shell"), (" SH ", "shell"), ("shell", "shell"), ("python", None), ("", None)]
-)
-def test_a_bare_block_is_a_final_call(info: str, tool: str | None) -> None:
-    """A block in a tool's language is a final call of it; in another it is nothing."""
-    step = step_contract(SPECS).from_bare_body(info, "ls")
-    assert (step.tool if step else None) == tool
-    assert step is None or (step.is_final and step.body == "ls")
-
-
-@pytest.mark.parametrize(
-    ("text", "tool", "words"),
-    [
-        ('I look first.\n{"tool": "read_file", "input": "a.txt"}', "read_file", "a.txt"),
-        ('{"tool": "answer", "sources": [1]}\n```\nIt is {2}.\n```', ANSWER, "It is {2}."),
-        ('{"tool": "answer"}\n````text\nSee:\n```py\nx\n```\n````', ANSWER, "See:\n```py\nx\n```"),
-        ("I count them.\n```bash\nwc -l < a.txt", "shell", "wc -l < a.txt"),
-        ("Bom dia!", ANSWER, "Bom dia!"),
-    ],
-)
-def test_what_models_write_is_read(text: str, tool: str, words: str) -> None:
-    """Thought first, then a line of JSON, a block, both, or words alone."""
-    step = read_answer(text, step_contract(SPECS), body_field="body")
-    assert (step.tool, step.words) == (tool, words)
-
-
-def test_a_step_knows_how_many_more_stood_in_its_answer() -> None:
-    """The first is taken. An answer in words may hold what looks like steps, and so may code: that is none."""
-
-    def read(text: str) -> ExecutorStep:
-        return read_answer(text, step_contract(SPECS), body_field="body")
-
-    one = '{"tool": "shell"}\n```bash\nls\n```\n'
-    assert (read(one).body, read(one).others) == ("ls", 0)
-    three = read(one + one.replace("ls", "cat a") + '{"tool": "answer", "input": "done"}')
-    assert (three.body, three.others) == ("ls", 2)
-    assert read('{"tool": "answer"}\n' + one).others == 0
-    assert read(one.replace("ls", 'echo {"tool": "shell"}')).others == 0
-
-
-README = "# a\n\n```sh\nls\n```\nend"
-
-
-@pytest.mark.parametrize("said", ["", "Now the answer.\n\n", "<tool_call>\n"])
-@pytest.mark.parametrize(
-    ("info", "text"), [("markdown", "# a"), ("markdown", README), ("md", "a\n```\nls\n```\nb"), ("text", "# a")]
-)
-def test_a_further_step_does_not_stand_in_the_file_of_the_first(info: str, text: str, said: str) -> None:
-    """A block of Markdown may hold blocks, but not the step behind it: the file had that step's line at its end."""
-    more = f'{said}{{"tool": "answer", "sources": [1]}}\n```\nIt is made.\n```'
-    step = read_answer(
-        f'{{"tool": "write_file", "input": "a.md"}}\n```{info}\n{text}\n```\n{more}',
-        step_contract(SPECS),
-        body_field="body",
-    )
-    assert (step.tool, step.body, step.others) == ("write_file", text, 1)
-
-
-NAMED = '<invoke name="shell">\n<parameter name="command">{}</parameter>\n</invoke>'
-SHOWN = NAMED.format("ls")
-EQUALS = "<function=shell>\n<parameter=command>\n{}\n</parameter>\n</function>"
-
-
-@pytest.mark.parametrize("form", [NAMED, EQUALS, f"<calls>\n{NAMED}\n</calls>", f"<tool_call>{EQUALS}</tool_call>"])
-@pytest.mark.parametrize("command", ["ls", "cat <<X\n```\n{}\n```\nX", 'echo {"tool": "answer"}'])
-@pytest.mark.parametrize("before", ["", "I look first.\n", "<think>\nhm\n</think>\n"])
-def test_a_call_in_tags_is_a_call(form: str, command: str, before: str) -> None:
-    """It was taken for words, and the person was given it as the answer."""
-    text = before + form.replace("{}", command)
-    step = read_answer(text, step_contract(SPECS), body_field="body")
-    assert (step.tool, step.more, step.others) == ("shell", {"command": command}, 0)
-    two = read_answer(f"{text}\n{NAMED.format('pwd')}", step_contract(SPECS), body_field="body")
-    assert (two.more, two.others) == ({"command": command}, 1)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"Write it so:\n```xml\n{SHOWN}\n```",
-        f"In a line: {SHOWN}",
-        SHOWN.removesuffix("</invoke>"),
-        '<invoke name="shell">\n<parameter name="command">ls',
-        f'{{"tool": "answer"}}\nSo:\n{SHOWN}',
-    ],
-)
-def test_tags_that_are_shown_are_no_call(text: str) -> None:
-    """In a block, within a line, without an end, in the words of an answer."""
-    try:
-        assert read_answer(text, step_contract(SPECS), body_field="body").tool == ANSWER
-    except Unreadable:
-        assert "```xml" in text
-
-
-def test_an_answer_ends_where_a_further_step_begins() -> None:
-    """Its words are what the person reads."""
-    text = '{"tool": "answer"}\n```\nRun:\n```sh\nls\n```\nend\n```\n{"tool": "shell"}\n```\nls\n```'
-    assert read_answer(text, step_contract(SPECS), body_field="body").body == "Run:\n```sh\nls\n```\nend"
-
-
-@pytest.mark.parametrize(
-    "shown", ['{"name": "shell", "version": "1.0"}', '{"tool": "hammer"}', 'say {"tool": "shell"}']
-)
-def test_a_file_may_show_what_is_no_step(shown: str) -> None:
-    """A manifest that has a tool's name, or a line with a call in it, ends no block."""
-    body = f"# a\n```\n{shown}\n```\nend"
-    text = f'{{"tool": "write_file", "input": "a.md"}}\n```markdown\n{body}\n```'
-    assert read_answer(text, step_contract(SPECS), body_field="body").body == body
-
-
-@pytest.mark.parametrize(
-    ("text", "others"),
-    [
-        ("```bash\nls\n```\n```bash\ncat a\n```\nThen:\n```sh\ncat b\n```", 2),
-        ("```bash\nls\n```\nIt prints:\n```text\na\n```", 0),
-        ('{"tool": "shell"}\n```bash\nls\n```\n```bash\ncat a\n```', 1),
-        ('{"tool": "shell"}\n```text\nls\n```\n```bash\ncat a\n```\n```\na\n```', 1),
-        ('```json\n{"tool": "shell"}\n```\n```bash\nls\n```', 0),
-    ],
-)
-def test_bare_blocks_are_steps_too(text: str, others: int) -> None:
-    """Each block in a tool's language that belongs to no line of JSON is one that was not taken."""
-    step = read_answer(text, step_contract(SPECS), body_field="body")
-    assert (step.body, step.others) == ("ls", others)
-
 
 # --- what a judge is shown ---------------------------------------------------------------------------------------
 
@@ -301,124 +149,6 @@ def test_what_a_tool_offers_has_a_segment_of_its_own() -> None:
         both = together({Segment.AGENT_SKILLS: "search", Segment.AGENT_LIMITS: "none"}, own)
         assert both[Segment.AGENT_SKILLS] == "search\n\nSkills:\n- a: for tests"
         assert both[Segment.AGENT_LIMITS] == "none"
-
-
-@pytest.mark.parametrize(
-    ("spec", "inline", "body", "arguments"),
-    [
-        (SHELL, "", "ls", {"command": "ls"}),
-        (SHELL, "ls", "", {"command": "ls"}),
-        (SHELL, "ls", None, {"command": "ls"}),
-        (SHELL, "", None, {"command": ""}),
-        (SHELL, "ls", "rm a", {"command": "rm a", "input": "ls"}),
-        (READ, "a.txt", "", {"path": "a.txt"}),
-        (READ, "", " a.txt\n", {"path": "a.txt"}),
-        (WRITE, "a.txt", "x\n", {"path": "a.txt", "content": "x\n\n"}),
-        (WRITE, "a.txt", "x\ny", {"path": "a.txt", "content": "x\ny\n"}),
-        (WRITE, "a.txt", "", {"path": "a.txt", "content": ""}),
-        (WRITE, "a.txt", None, {"path": "a.txt"}),
-    ],
-)
-def test_arguments(spec: ToolSpec, inline: str, body: str | None, arguments: dict[str, str]) -> None:
-    """Input and block become the tool's arguments, and nothing that was given is dropped; a text's last line ends
-    like the others, a program stays. What nobody gave is missing: it is not empty."""
-    assert arguments_for(spec, inline, body, {"no": "such"}) == arguments | {"no": "such"}
-
-
-@pytest.mark.parametrize("lines", range(4))
-def test_a_block_of_empty_lines_has_as_many(lines: int) -> None:
-    """One empty line is not an empty block."""
-    text = f'{{"tool": "write_file", "input": "a.txt"}}\n```\n{chr(10) * lines}```'
-    step = read_answer(text, step_contract((WRITE,)), body_field="body")
-    assert arguments_for(WRITE, step.input, step.block, step.more)["content"] == "\n" * lines
-
-
-def test_a_content_that_is_named_stays_as_it_is() -> None:
-    """What a model writes into `more` is exact to the last byte: so a file without a last line end can be made."""
-    named = arguments_for(WRITE, "a.txt", "", {"content": "x"})
-    assert named == {"path": "a.txt", "content": "x"}
-    assert arguments_for(WRITE, "x", None, {"path": "a.txt"}) == named
-    twice = arguments_for(WRITE, "a.txt", "y", {"content": "x"})
-    assert twice == {**named, "block": "y\n"}
-
-
-@pytest.mark.parametrize(
-    ("spec", "names"),
-    [(SHELL, ("cwd",)), (READ, ("cwd",)), (WRITE, ()), (replace(SHELL, languages=(), writes=True), ())],
-)
-def test_a_write_that_is_half_understood_is_not_made(spec: ToolSpec, names: tuple[str, ...]) -> None:
-    """A further argument is left out only where the call is whole without it; else the tool refuses the call."""
-    main = spec.parameters[0].name
-    assert beside(spec, {main: "a", "cwd": "b"}) == names
-
-
-FILE = {"path": "b.txt", "content": "x\n"}
-
-
-@pytest.mark.parametrize(
-    ("given", "arguments"),
-    [
-        ({"tool": "write_file", "input": "b.txt", "content": "x\n"}, FILE),
-        ({"tool": "write_file", **FILE}, FILE),
-        ({"tool": "write_file", "input": "x\n", "path": "b.txt"}, FILE),
-        ({"tool": "write_file", "input": "b.txt", "body": "x\n"}, FILE),
-        ({"tool": "write_file", "input": "b.txt", "body": ""}, FILE | {"content": ""}),
-        ({"tool": "write_file", "input": "b.txt", "content": ""}, FILE | {"content": ""}),
-        ({"tool": "write_file", "arguments": FILE}, FILE),
-        ({"tool": "write_file", "parameters": {"input": "b.txt", "content": "x\n"}}, FILE),
-        ({"tool": "write_file", "arguments": json.dumps(FILE)}, FILE),
-        ({"tool": "write_file", "input": FILE}, FILE),
-        ({"tool": "write_file", "input": FILE | {"mode": "a"}}, FILE | {"mode": "a"}),
-        ({"tool": "write_file", "input": "b.txt", "more": {"content": "x\n", "mode": None}}, FILE),
-        ({"name": "write_file", "arguments": FILE}, FILE),
-        ({"name": "step", "arguments": {"tool": "write_file", "input": "b.txt", "content": "x\n"}}, FILE),
-        ({"type": "tool_use", "id": "1", "name": "write_file", "input": FILE}, FILE),
-        ({"type": "function", "function": {"name": "write_file", "arguments": json.dumps(FILE)}}, FILE),
-        ({"tool": "write_file", "input": "b.txt"}, {"path": "b.txt"}),
-        ({"tool": "write_file", "input": "b.txt", "append": True, **FILE}, FILE | {"append": "true"}),
-        ({"tool": "shell", "command": "ls"}, {"command": "ls"}),
-        ({"tool": "shell", "arguments": "ls"}, {"command": "ls"}),
-        ({"tool": "shell", "input": {"command": "ls"}}, {"command": "ls"}),
-        ({"tool": "shell", "arguments": {"input": "ls", "is_final": True}}, {"command": "ls"}),
-    ],
-)
-def test_what_is_given_as_arguments_becomes_the_arguments(
-    given: dict[str, object], arguments: dict[str, str]
-) -> None:
-    """In whichever ordinary shape a call comes; a file is never emptied because its content stood elsewhere."""
-    step = read_answer(json.dumps(given), step_contract(SPECS), body_field="body")
-    spec = next(each for each in SPECS if each.name == step.tool)
-    found = arguments_for(spec, step.input, step.block, step.more)
-    assert {name: found[name] for name in arguments} == arguments and found.keys() - {"input"} == arguments.keys()
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"tool": "answer", "answer": "It is 5.", "confidence": "high", "sources": [1]},
-        {"tool": "answer", "text": "It is 5.", "sources": [1]},
-        {"name": "answer", "arguments": {"answer": "It is 5.", "sources": [1]}},
-    ],
-)
-def test_the_words_of_an_ending_are_read_from_any_of_its_shapes(given: dict[str, object]) -> None:
-    """Its only further text, or the one with its name."""
-    step = read_answer(json.dumps(given), step_contract(SPECS), body_field="body")
-    assert (step.words, step.sources) == ("It is 5.", (1,))
-
-
-@pytest.mark.parametrize(
-    ("text", "tool", "block"),
-    [
-        ('{"tool": "shell", "input": "ls"}\n{"tool": "write_file", "input": "b"}\n```\nx\n```', "shell", None),
-        ('{"tool": "write_file", "input": "a"}\n{"tool": "shell"}\n```bash\nls\n```', "write_file", None),
-        ('{"tool": "write_file", "input": "a"}\nas in {"a": 1}:\n```\nx\n```', "write_file", "x"),
-        ('{"tool": "write_file", "input": "a"}\n```\nx\n\n```\n{"tool": "shell"}', "write_file", "x\n"),
-    ],
-)
-def test_a_block_belongs_to_the_step_before_it(text: str, tool: str, block: str | None) -> None:
-    """What stands behind the next step is that one's; behind an object that is none it is still the first one's."""
-    step = read_answer(text, step_contract(SPECS), body_field="body")
-    assert (step.tool, step.block) == (tool, block)
 
 
 def test_prohibitions_are_short() -> None:

@@ -13,16 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Literal
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
 from artoo.contracts.plan import SubTask
 from artoo.loops.asking import Asker
-from artoo.loops.fast.step import ExecutorStep
 from artoo.loops.tool_text import program_in
 from artoo.ports.evidence import TRIAL_TEXTS, EvidenceSource, Language
+from artoo.ports.tools import ToolSpec
 from artoo.prompts.library import procedural
 from artoo.prompts.segments import Segment
 from artoo.verdicts.likeness import same_answer, same_figures
@@ -44,27 +46,27 @@ class SecondLook(StrEnum):
         return self is SecondLook.ALWAYS or (self is SecondLook.AUTO and small_model)
 
 
-class _Program(ExecutorStep):
-    """A step that is one program; its line of JSON may be left out."""
+class _Program(BaseModel):
+    """A step of the text dialect that is one program; its line of JSON may be left out, and says nothing here."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    specs: ClassVar[Mapping[str, ToolSpec]] = {}
 
     tool: str = ""
-    is_final: bool = True
+    input: str = ""
+    more: dict[str, str] = Field(default_factory=dict[str, str])
+    body: str = ""
 
     @classmethod
-    def from_bare_body(cls, info: str, body: str) -> ExecutorStep | None:
+    def from_bare_body(cls, info: str, body: str) -> _Program:
         """Any block is the program: its language is the one that was asked for."""
         return cls(body=body)
-
-    @classmethod
-    def from_words(cls, text: str) -> ExecutorStep | None:
-        """Words are no program."""
-        return None
 
 
 @cache
 def _executors_role() -> str:
     """The executor's own words: the prompt then begins as that of the first way, which a server has cached."""
-    return procedural("executor", "ExecutorStep", simple=True)[Segment.ROLE]
+    return procedural("executor", "ExecutorStep", "simple")[Segment.ROLE]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCalled
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Decided, Halt, RoleFailure, StoppedBy
+from artoo.contracts.steering import SampleMeasured
 from artoo.ports.waiting import limits_here
 from artoo.runtime.replaying.difference import difference_at
 from artoo.runtime.replaying.likeness import alike
@@ -126,10 +127,15 @@ class Conductor:
             self.waiting[speaker].remove(waiter)
 
     def elapsed_ms(self) -> float | None:
-        """What R7's stopwatch showed at its next decision of the log; None beyond it."""
-        decisions = self._unsaid.get(((Role.SOLVER, None), Decided.kind()), [])
-        if decisions and isinstance(decisions[0].payload, Decided):
-            return decisions[0].payload.elapsed_ms
+        """What R7's stopwatch showed at its next decision or sample of the log; None beyond them."""
+        looks = [
+            each[0]
+            for (speaker, kind), each in self._unsaid.items()
+            if each and speaker[0] is Role.SOLVER and kind in (Decided.kind(), SampleMeasured.kind())
+        ]
+        first = min(looks, key=lambda each: (each.at, each.id), default=None)
+        if first is not None and isinstance(first.payload, Decided | SampleMeasured):
+            return first.payload.elapsed_ms
         return float("inf") if self.overdue else None
 
     # --- the lead -----------------------------------------------------------------------------------------------

@@ -11,13 +11,13 @@ from artoo.contracts.errors import StreamClosed
 from artoo.contracts.roles import Role
 from artoo.contracts.routes import may_publish
 from artoo.contracts.settling import Ending
-from artoo.contracts.steering import UserMessage
+from artoo.contracts.steering import PlanProposed, QuestionAsked, UserMessage
 from artoo.ports.bus import Port
 from artoo.runtime.replaying.conductor import PLAYED, Conductor
 
-_SETTLED = (ConfirmationRequest, ConfirmationAnswer, Ending)
-"""Of the log, R7 hears these, and nobody else: they were asked and answered then. An Ending that the gate had not
-answered does not stand (see `standing`), so R7 says it again when the task is live."""
+_SETTLED = (ConfirmationRequest, ConfirmationAnswer, Ending, QuestionAsked, PlanProposed)
+"""Of the log, the user and the gate do not hear these: they were asked and answered then. An Ending that the gate
+had not answered does not stand (see `standing`), so R7 says it again when the task is live."""
 
 
 class ConductedPort:
