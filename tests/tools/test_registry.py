@@ -254,10 +254,10 @@ def test_tools_come_by_priority() -> None:
 
 
 async def test_the_built_in_tools_have_the_order_of_the_specification(toolbox: SubTaskToolbox) -> None:
-    """Index search, glob, read and write, then the programs."""
+    """Search, read and write, then the programs, the web last."""
     names = [spec.name for spec in toolbox.specs]
     files = ["find_files", "search_text", "read_file", "write_file", "edit_file"]
-    assert names == [*files, "shell", "python", "process"]
+    assert names == [*files, "shell", "python", "process", "web_fetch"]
 
 
 async def test_no_alias_is_another_name(toolbox: SubTaskToolbox) -> None:

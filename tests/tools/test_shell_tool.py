@@ -117,6 +117,14 @@ async def test_find_on_personal_files_is_answered_by_the_index(toolbox: SubTaskT
     assert (none.status, none.result_count) == (CallStatus.OK, 0)
 
 
+async def test_a_remark_beside_a_command_is_no_argument(toolbox: SubTaskToolbox) -> None:
+    """Models that know other agents' shells describe what they do; a directory would be another command."""
+    assert (await toolbox.call("bash", {"command": "echo hi", "description": "Greet"})).output == "hi\n"
+    refused = await toolbox.call("bash", {"command": "rm -rf *", "workdir": "build"})
+    assert refused.status is CallStatus.REFUSED
+    assert "shell has no argument 'workdir'; it takes: command, timeout (optional)" in (refused.reason or "")
+
+
 async def test_a_fence_around_code_is_taken_off(toolbox: SubTaskToolbox) -> None:
     """Models leave the fence in the argument now and then."""
     assert (await toolbox.call("shell", {"command": "```bash\necho hi\n```"})).output == "hi\n"

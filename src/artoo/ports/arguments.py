@@ -65,7 +65,7 @@ def as_text(value: JsonValue) -> str:
 def _own_names(spec: ToolSpec, given: Arguments) -> dict[str, JsonValue]:
     """Rename aliases; an argument that would be given twice keeps the name that it came with."""
     own = own_names(one.named for one in spec.parameters)
-    there = {name: value for name, value in given.items() if value is not None}
+    there = {name: value for name, value in given.items() if value is not None and name not in spec.ignored}
     meant = [own.get(name, name) for name in there]
     return {
         wanted if meant.count(wanted) == 1 else name: value

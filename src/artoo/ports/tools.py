@@ -57,7 +57,8 @@ class ToolSpec:
     `only_reads`: its calls change nothing, so several may run at the same time.
     `special`: the user's own, made for one purpose; that it did well is worth saying for other requests too.
     `offers`: what the main input may name, a line each (skills); prompts show it in a segment of its own.
-    `aliases`: names by which other agents know it, as with a parameter.
+    `aliases`: names by which other agents know it, as with a parameter. `ignored`: arguments of the same tool of
+    other agents that change nothing, such as a remark for the user; a call may have them.
     """
 
     name: str
@@ -73,6 +74,7 @@ class ToolSpec:
     special: bool = False
     offers: tuple[str, ...] = field(default=())
     aliases: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     @property
     def named(self) -> Named:

@@ -48,6 +48,7 @@ class Command:
     call waits `seconds` for its end (`background`: not at all), then the command goes on as a process. `pty` gives
     it a pseudo-terminal and input. `keep`: the user is asked at the task's end whether it is to be left running.
     `network`: what it may reach, if the user agrees. `judged` reads the outcome as the tool's programs mean it.
+    `by` names the tool, for questions.
     """
 
     argv: tuple[str, ...]
@@ -59,6 +60,7 @@ class Command:
     env: Mapping[str, str] = field(default_factory=lambda: PLAIN_SETTINGS)
     network: Wanted = NOTHING
     judged: Callable[[Outcome], Outcome] = as_it_is
+    by: str = "shell"
 
 
 def bash(script: str) -> tuple[str, ...]:
@@ -70,7 +72,7 @@ def bash(script: str) -> tuple[str, ...]:
 
 
 def python(script: str, interpreter: str = sys.executable) -> tuple[str, ...]:
-    """Return the arguments that run a Python script apart from the user's environment and site directory, without byte code.
+    """Return the arguments that run a Python script apart from the user's environment, and without byte code.
 
     The project's modules can be imported where no other has the name: first in the path, a `json.py` there would
     break any script.

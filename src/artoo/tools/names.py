@@ -16,6 +16,7 @@ BUILTIN_NAMES = (
     "find_files",
     "search_text",
     "web_search",
+    "web_fetch",
     "send_mail",
     "ask_agent",
     "applescript",

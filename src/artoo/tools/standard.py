@@ -20,6 +20,7 @@ from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.read_file import ReadFile
 from artoo.tools.builtin.search_text import SearchText
 from artoo.tools.builtin.shell import Shell
+from artoo.tools.builtin.web_fetch import WebFetch
 from artoo.tools.builtin.web_search import Search, engine_for
 from artoo.tools.builtin.write_file import WriteFile
 from artoo.tools.call_changes import CallChanges
@@ -123,6 +124,7 @@ def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OU
         WriteFile(writer, roots),
         EditFile(writer, roots, files),
         Python(runner),
+        WebFetch(runner),
     ]
     if here.which("bash") is not None:
         tools.append(Shell(runner, roots, index, files))

@@ -76,8 +76,7 @@ class WorkspaceCommands:
         """
         hosts = command.network.listed
         if hosts:
-            name = "shell" if command.argv[0] == "bash" else Path(command.argv[0]).name
-            refused = await network_refusal(self.gate, name, command.text, command.network)
+            refused = await network_refusal(self.gate, command.by, command.text, command.network)
             if refused is not None:
                 return refused
         if (

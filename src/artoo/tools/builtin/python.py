@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from artoo.contracts.errors import ToolError
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import NUMBER, Parameter, ToolSpec
-from artoo.tools.builtin.shell import WALL_SECONDS, unfenced
+from artoo.tools.builtin.shell import REMARKS, WALL_SECONDS, unfenced
 from artoo.tools.commands import COMMAND_SECONDS, Command, python
 from artoo.tools.tool import Arguments, Outcome, argument, number
 from artoo.tools.under_way import Announcing
@@ -32,6 +32,7 @@ _SPEC = ToolSpec(
     body="code",
     writes=True,
     languages=("python", "py"),
+    ignored=REMARKS,
 )
 
 
@@ -71,6 +72,7 @@ class Python(Announcing):
                 code,
                 seconds=number(arguments, "timeout", COMMAND_SECONDS),
                 network=wanted_by(code),
+                by="python",
             )
         )
         return replace(outcome, self_contained=_self_contained(tree))

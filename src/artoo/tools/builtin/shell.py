@@ -36,6 +36,9 @@ _OTHER_OUTPUT = frozenset(
 )
 _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
+REMARKS = ("description", "explanation", "thought")
+"""What other agents' tools that run programs take besides: words for the user."""
+
 _SPEC = ToolSpec(
     name="shell",
     description="run a bash command in the project; no network unless the user agrees; goes on after its timeout",
@@ -50,6 +53,7 @@ _SPEC = ToolSpec(
     body="command",
     writes=True,
     languages=("bash", "sh"),
+    ignored=REMARKS,
     aliases=("bash", "execute_bash", "execute_command", "run_command", "run_shell_command"),
 )
 

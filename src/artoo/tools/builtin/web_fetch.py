@@ -1,0 +1,88 @@
+"""`web_fetch`: one web page as Markdown, a PDF as text. Each host needs the user's approval or a policy line."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from artoo.contracts.errors import ToolError
+from artoo.contracts.execution import CallStatus
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.builtin.shell import WALL_SECONDS
+from artoo.tools.commands import Command, python
+from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.under_way import Announcing
+from artoo.tools.wanted import wanted
+from artoo.tools.workspace_commands import WorkspaceCommands
+
+FETCH_SECONDS = 90.0
+_PORTS = {"https": (443,), "http": (80, 443)}
+"""A server on port 80 mostly redirects to its port 443."""
+
+_SPEC = ToolSpec(
+    name="web_fetch",
+    description="read a web page or PDF as text; asks the user for each new host",
+    parameters=(Parameter("url", "its address"),),
+    priority=91,
+    only_reads=True,
+    aliases=("fetch", "fetch_url", "open_url"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WebFetch(Announcing):
+    """Fetches a page by a script in the task's sandbox: the egress proxy lets it reach that page's host alone."""
+
+    runner: WorkspaceCommands
+    interpreter: str = sys.executable
+
+    @property
+    def spec(self) -> ToolSpec:
+        return _SPEC
+
+    @property
+    def wall_seconds(self) -> float:
+        return WALL_SECONDS
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return ("web_fetch",)
+
+    def target(self, arguments: Arguments) -> str:
+        return argument(arguments, "url")
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Raises ToolError for what is no address of the web, SandboxError when no command can be contained."""
+        url = argument(arguments, "url")
+        outcome = await self.runner.run(
+            Command(
+                (*python(_script(), self.interpreter), url),
+                f"fetch {url}",
+                seconds=FETCH_SECONDS,
+                network=wanted(_hosts(url)),
+                by="web_fetch",
+            )
+        )
+        if outcome.status is CallStatus.ERROR and outcome.error_output:
+            problem = outcome.error_output.strip().splitlines()[-1]
+            return replace(outcome, reason=outcome.reason or problem, error_output="")
+        return outcome
+
+
+@cache
+def _script() -> str:
+    return Path(__file__).with_name("web_page.py").read_text("utf-8")
+
+
+def _hosts(url: str) -> tuple[str, ...]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ToolError(f"{url!r} is not an address: {error}") from error
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ToolError(f"{url!r} is not an address of the web; it begins with https:// or http://")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return tuple(f"{host}:{one}" for one in ((port,) if port else _PORTS[parts.scheme]))
