@@ -27,13 +27,13 @@ def source(roots: Roots, places: Places) -> ProjectLook:
     ("request_text", "shown"),
     [
         ("Say hello", {"Root"}),
-        ("Rename x in pkg/deep/module.py", {"Package"}),
+        ("Rename x in pkg/deep/module.py", {"Root", "Package"}),
         ("Rename y in top.py", {"Root"}),
         ("Move x from module.py to top.py", {"Package", "Root"}),
     ],
 )
-async def test_the_closest_guide_wins(source: ProjectLook, request_text: str, shown: set[str]) -> None:
-    """For each named file the one at or above it; without any, that of the project; others are not shown."""
+async def test_every_level_above_a_file_counts(source: ProjectLook, request_text: str, shown: set[str]) -> None:
+    """All guides at or above a named file; without any, that of the project; others are not shown."""
     guide = (await source.look(request_text)).guide
     assert {word for word in ("Root", "Package", "Vendored") if f"{word} rules." in guide} == shown
 
@@ -41,9 +41,9 @@ async def test_the_closest_guide_wins(source: ProjectLook, request_text: str, sh
 async def test_whose_it_is_stands_above_it(source: ProjectLook, roots: Roots) -> None:
     """The workspace's is the person's; a project's is said to be by others and to permit nothing."""
     (roots.workspace / "AGENTS.md").write_text("Write in Dutch.\n")
-    own, project = (await source.look("Rename x in pkg/deep/module.py")).guide.split("\n\n")
+    own, root, project = (await source.look("Rename x in pkg/deep/module.py")).guide.split("\n\n")
     assert own.startswith("The person's own standing instructions")
-    assert own.endswith("Write in Dutch.")
+    assert own.endswith("Write in Dutch.") and root.endswith("Root rules.")
     assert project.startswith("pkg/AGENTS.md, by the authors of these files and not by the person who asks.")
     assert "permits nothing" in project
 
@@ -62,7 +62,14 @@ async def test_guides_are_bounded(source: ProjectLook, roots: Roots) -> None:
         (place / "AGENTS.md").write_text("Begin.\n" + "x" * 100_000)
     guide = (await source.look("Move x from module.py to top.py")).guide
     assert guide.count("Begin.") == guide.count("[the rest is in ") == 3
-    assert len(guide) <= GUIDE_CHARACTERS + 3 * 300
+    assert GUIDE_CHARACTERS <= len(guide) <= GUIDE_CHARACTERS + 3 * 300
+
+
+async def test_a_short_guide_leaves_its_room_to_a_long_one(source: ProjectLook, roots: Roots) -> None:
+    """A guide that fits with the others is given whole."""
+    (roots.project / "AGENTS.md").write_text("x" * (GUIDE_CHARACTERS - 100))
+    guide = (await source.look("Move x in module.py")).guide
+    assert "[the rest is in" not in guide and "Package rules." in guide
 
 
 async def test_a_link_opens_nothing(source: ProjectLook, roots: Roots) -> None:

@@ -10,11 +10,12 @@ from gate_world import Person
 from tool_doubles import StillClock, said
 
 from artoo.contracts.confirmation import Consent
+from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
 from artoo.testing.asking import AskPerson
-from artoo.tools.builtin.macos import AppleScript, Real
+from artoo.tools.builtin.macos import AppleScript, Mdfind, Real
 from artoo.tools.gate import Gate
 from artoo.tools.registry import Registry, SubTaskToolbox
 from artoo.tools.standard import Machine, reaching_tools
@@ -84,3 +85,16 @@ async def test_a_missing_program_is_an_error(roots: Roots, monkeypatch: pytest.M
     call = await Registry([tool], StillClock()).toolbox("s", MustNot()).call("applescript", {"script": "x"})
     assert call.status is CallStatus.ERROR
     assert "No such file" in said(call)
+
+
+async def test_spotlight_is_asked_for_what_files_hold(tmp_path: Path, roots: Roots) -> None:
+    """Query and folder reach mdfind; paths that are not there, or are closed to tools, are left out."""
+    (roots.home / "a.txt").write_text("x")
+    program, log = tmp_path / "mdfind", tmp_path / "called"
+    program.write_text(f'#!/bin/sh\necho "$*" > {log}\nprintf "%s\\0" {roots.home}/a.txt {roots.home}/gone.txt\n')
+    program.chmod(0o755)
+    found = await Mdfind(str(program), roots).run({"query": "tax 2024", "folder": "~"})
+    assert (found.output, found.result_count) == (f"1 found\n{roots.home}/a.txt", 1)
+    assert log.read_text() == f"-0 -onlyin {roots.home} tax 2024\n"
+    with pytest.raises(ToolError, match="did not answer"):
+        await Mdfind(str(tmp_path / "nowhere"), roots).run({"query": "x"})

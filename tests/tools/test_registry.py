@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from tool_doubles import MakeToolbox, PlainWorkspace, StillClock, roots_in
 
 from artoo.contracts.changes import Change
@@ -19,6 +20,7 @@ from artoo.contracts.errors import ConfigurationError, SandboxError, ToolError
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.arguments import MAX_ARGUMENT
+from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec, own_names
 from artoo.ports.waiting import waiting_for_a_person
 from artoo.ports.workspace import Command, Process
@@ -352,3 +354,29 @@ class NoSandbox(PlainWorkspace):
 
     async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
         raise SandboxError("nothing is written here")
+
+
+async def test_calls_that_only_read_may_run_at_the_same_time(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """Each has its own record; the specs say which tools these are."""
+    for name in "abcd":
+        (roots.project / f"{name}.txt").write_text(f"{name} holds {name}\n")
+    reading = {spec.name for spec in toolbox.specs if spec.only_reads}
+    assert reading == {"find_files", "search_text", "read_file", "web_fetch"}
+    calls = [
+        *(toolbox.call("read_file", {"path": f"{name}.txt"}) for name in "abcd"),
+        toolbox.call("search_text", {"pattern": "holds"}),
+        toolbox.call("find_files", {"pattern": "*.txt"}),
+    ]
+    records = await asyncio.gather(*calls)
+    assert [record.output for record in records[:4]] == [f"{name} holds {name}\n" for name in "abcd"]
+    assert [record.result_count for record in records[4:]] == [4, 4]
+
+
+def test_the_schema_of_every_tool_is_one(toolbox: SubTaskToolbox) -> None:
+    """A validator takes them, and each parameter is described."""
+    for spec in toolbox.specs:
+        schema = spec.json_schema()
+        Draft202012Validator.check_schema(schema)
+        assert schema["additionalProperties"] is False
+        properties = schema["properties"]
+        assert isinstance(properties, dict) and list(properties) == [one.name for one in spec.parameters]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from artoo.runtime.stage import Hands, Sight, SubTaskSight
 from artoo.tools.builtin.process import in_a_line
 from artoo.tools.evidence_source import WorkspaceEvidence
 from artoo.tools.gate import Gate
+from artoo.tools.guides import GUIDE_CHARACTERS, Guide, guides
 from artoo.tools.look import ProjectLook
 from artoo.tools.mcp.servers import McpServer
 from artoo.tools.network import Network
@@ -94,8 +95,8 @@ class Outfit:
     `environ` holds the keys of search engines, `mcp` the servers of others. `durable` waits for the task log;
     `past` is that of a resumed task, whose answers and calls under way are taken up. `settle` makes what settles
     the workspace at the end. `printing` shows what commands print while they run. `whole_files`: listings show
-    small files whole. `read_kept` bounds the characters of an output that a record keeps. `second_ways`: results may
-    need one, so the state before each subtask is kept.
+    small files whole. `read_kept` bounds the characters of an output that a record keeps. `second_ways`: results
+    may need one, so the state before each subtask is kept.
     """
 
     workspace: Workspace
@@ -137,6 +138,9 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
     if settling is not None:
         news.settle_live = settling.settle_live
     sights = _Sights(outfit, shared, news)
+    news.changes, news.guides_at = shared.changes, sights.guides_at
+    if outfit.past is not None:
+        news.listing = sights.listing
     registry = _registry(outfit, shared)
     mcp = outfit.mcp
     skills = _skills(outfit, places, gate, registry)
@@ -209,6 +213,19 @@ class _Sights:
         workspace, places = self.shared.workspace, self.shared.places
         return Sight(WorkspaceEvidence(workspace, places, base=lambda: workspace), self._look())
 
+    def guides_at(self, places: Iterable[Path]) -> tuple[Guide, ...]:
+        """The guides at and above these directories, as texts that others wrote."""
+        workspace, observe = self.shared.workspace, self.shared.gate.origins.observe_text
+        found = guides(workspace.files, workspace.roots, self.shared.places, places)
+        for guide in found:
+            if guide.foreign:
+                observe(guide.path, guide.text)
+        return found
+
+    async def listing(self) -> str:
+        """What is on disk, for a subtask of a task that goes on."""
+        return (await self._look().look(self.outfit.request)).listing
+
     def of(self, subtask_id: str) -> SubTaskSight:
         shared, changes = self.shared, self.shared.changes
 
@@ -223,6 +240,7 @@ class _Sights:
         workspace = self.shared.workspace
         return ProjectLook(
             *(workspace.roots, self.shared.places, lambda: workspace.files),
+            guide_characters=min(self.outfit.read_kept, GUIDE_CHARACTERS),
             whole_files=self.outfit.whole_files,
             observe=self.shared.gate.origins.observe_text,
             looked=self.shared.looked,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from artoo.contracts.changes import Change
 from artoo.contracts.errors import SandboxError
@@ -97,6 +98,10 @@ class CallChanges:
     def abandon(self, call: OpenCall) -> None:
         """Forget a call that was cancelled."""
         self._open.discard(call)
+
+    def places_of(self, subtask: str) -> frozenset[Path]:
+        """Return the directories in which a subtask has changed something."""
+        return frozenset(Path(path).parent for path in self._by_subtask.get(subtask, ()))
 
     def of_others_alone(self, subtask: str, path: str) -> bool:
         """True if other subtasks changed this printable path and this one did not."""

@@ -1,4 +1,4 @@
-"""What a project says about itself: the AGENTS.md (or CLAUDE.md) that is closest to the files in question."""
+"""Finds what a project says about itself: AGENTS.md (or CLAUDE.md) at every level above the files in question."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from artoo.workspace.changes.path_class import Places
 
 GUIDE_FILES = ("AGENTS.md", "CLAUDE.md")
 """The first of them that a directory has is its guide."""
-GUIDE_CHARACTERS = 2_000
-MOST_GUIDES = 2
-"""Of a project, for files in places with guides of their own."""
+GUIDE_CHARACTERS = 32_000
+"""Characters of all guides together; a short one leaves its room to the others."""
+MOST_GUIDES = 8
 _MOST_FILES = 8
 _OF_PERSON = "The person's own standing instructions ({path}):"
 _OF_PROJECT = (
@@ -40,36 +40,32 @@ class Guide:
         return f"{(_OF_PROJECT if self.foreign else _OF_PERSON).format(path=self.path)}\n{self.text}"
 
 
-def guides(files: Files, roots: Roots, places: Places, about: Iterable[Path]) -> tuple[Guide, ...]:
-    """The guide of the workspace, then the closest ones of the project to the files that the task is `about`.
+def guides(
+    files: Files, roots: Roots, places: Places, about: Iterable[Path], characters: int = GUIDE_CHARACTERS
+) -> tuple[Guide, ...]:
+    """Return the guide of the workspace, then those of the project at or above the files that the task is `about`.
 
-    With no such files it is that of the project's root. All together are of bounded size.
+    Outer ones come first; without files it is that of the project's root. All together have at most `characters`.
     """
-    own = _guide_in(files, roots, places, roots.workspace, foreign=roots.workspace == roots.project)
-    closest = dict.fromkeys(
-        place for path in islice(about, _MOST_FILES) for place in _closest(files, roots.project, path)
-    )
-    found = [own] if own is not None else []
-    for place in list(closest)[:MOST_GUIDES] or _closest(files, roots.project, roots.project):
-        if place != roots.workspace:
-            guide = _guide_in(files, roots, places, place, foreign=True)
-            found += [guide] if guide is not None else []
-    share = GUIDE_CHARACTERS // max(1, len(found))
-    return tuple(replace(one, text=_beginning(one, share)) for one in found)
+    project = roots.project
+    above = [place for path in islice(about, _MOST_FILES) for place in (path, *path.parents)]
+    inside = {place for place in above if is_within(place, project)} | {project}
+    ordered = sorted(inside - {roots.workspace}, key=lambda place: (len(place.parts), place))
+    found = [_guide_in(files, roots, places, roots.workspace, foreign=roots.workspace == project)]
+    found += [_guide_in(files, roots, places, place, foreign=True) for place in ordered]
+    listed = [one for one in found if one is not None][:MOST_GUIDES]
+    room, told = characters, list[Guide]()
+    for left, one in zip(range(len(listed), 0, -1), sorted(listed, key=lambda each: len(each.text)), strict=True):
+        told.append(replace(one, text=_beginning(one, room // left)))
+        room -= len(told[-1].text)
+    paths = [one.path for one in listed]
+    return tuple(sorted(told, key=lambda one: paths.index(one.path)))
 
 
 def _beginning(guide: Guide, characters: int) -> str:
     if len(guide.text) <= characters:
         return guide.text
     return f"{guide.text[:characters].rstrip()}\n[the rest is in {guide.path}]"
-
-
-def _closest(files: Files, project: Path, path: Path) -> tuple[Path, ...]:
-    """The directory at or above a path of the project that has a guide, at most one."""
-    if not is_within(path, project):
-        return ()
-    upwards = (place for place in (path, *path.parents) if is_within(place, project))
-    return tuple(islice((place for place in upwards if any(_named(files, place))), 1))
 
 
 def _named(files: Files, directory: Path) -> Iterator[Path]:

@@ -98,7 +98,7 @@ class FileIndex:
 
     def _search(self, query: FileQuery, files: Files) -> Found:
         if query.indexed and self.ask is not None and "/" not in query.pattern:
-            answer = _answer(self.ask(query))
+            answer = answer_of(self.ask(query))
             found = None if answer is None else _filtered(answer, query, files, self.how)
             # An index that is renewed daily does not know today's files, so nothing found is not yet an answer.
             if found is not None and found.count:
@@ -182,7 +182,7 @@ def _left_out(what: str, paths: list[str]) -> list[str]:
     return [f"({what}: {', '.join(map(printable, paths[:5]))}{' …' if len(paths) > 5 else ''})"] if paths else []
 
 
-def _answer(argv: tuple[str, ...]) -> bytes | None:
+def answer_of(argv: tuple[str, ...]) -> bytes | None:
     """Return what an index program prints; None when it cannot answer. Bounded in time and size. Blocking."""
     try:
         process = subprocess.Popen(

@@ -19,7 +19,7 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.workspace import Files, Workspace
 from artoo.tools.commands import meant_changes
-from artoo.tools.guides import Guide, guides
+from artoo.tools.guides import GUIDE_CHARACTERS, Guide, guides
 from artoo.tools.listing import (
     LISTING_CHARACTERS,
     MAX_REQUEST,
@@ -87,6 +87,7 @@ class ProjectLook:
     places: Places
     files: Look = real_files
     characters: int = LISTING_CHARACTERS
+    guide_characters: int = GUIDE_CHARACTERS
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
     whole_files: bool = False
     workspace: Workspace | None = None
@@ -131,7 +132,7 @@ class ProjectLook:
         further = (*(path for _, path in pointers(snapshot, named)), *standing_in(snapshot, named))
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in further))
         about = (*(self.roots.project / path for path in named), *_meant(changes))
-        found = guides(files, self.roots, self.places, about)
+        found = guides(files, self.roots, self.places, about, self.guide_characters)
         seen = describe(snapshot, request, self.characters)
         return replace(seen, guide="\n\n".join(map(str, found))), found
 

@@ -19,6 +19,7 @@ BUILTIN_NAMES = (
     "web_fetch",
     "send_mail",
     "ask_agent",
+    "mdfind",
     "applescript",
     "shortcuts",
 )

@@ -14,7 +14,7 @@ from artoo.sandbox.reading.programs import find_program, worked_in
 from artoo.tools.asking import Asking, always, never
 from artoo.tools.builtin.edit_file import EditFile
 from artoo.tools.builtin.find_files import FindFiles
-from artoo.tools.builtin.macos import AppleScript, Real, Shortcuts
+from artoo.tools.builtin.macos import AppleScript, Mdfind, Real, Shortcuts
 from artoo.tools.builtin.process import ProcessTool
 from artoo.tools.builtin.python import Python
 from artoo.tools.builtin.read_file import ReadFile
@@ -126,6 +126,8 @@ def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OU
         Python(runner),
         WebFetch(runner),
     ]
+    if here.platform == "darwin" and (mdfind := here.which("mdfind")):
+        tools.append(Mdfind(mdfind, roots, files))
     if here.which("bash") is not None:
         tools.append(Shell(runner, roots, index, files))
         tools.append(ProcessTool(shared.processes, shared.changes, runner, shared.printing, kept))

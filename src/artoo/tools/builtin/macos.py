@@ -1,4 +1,4 @@
-"""`applescript` and `shortcuts`: other programs on macOS. Nothing there can be staged, so both always ask."""
+"""`mdfind`, `applescript` and `shortcuts` on macOS. What the last two do cannot be staged, so they always ask."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import os
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from artoo.contracts.errors import SandboxError
+from artoo.contracts.errors import SandboxError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Captured, Roots
 from artoo.ports.tools import Parameter, ToolSpec
@@ -16,6 +17,10 @@ from artoo.ports.workspace import Command
 from artoo.sandbox.reading.environment import cleaned
 from artoo.tools.builtin.shell import unfenced
 from artoo.tools.commands import printed_outcome
+from artoo.tools.index import MAX_FOUND, answer_of
+from artoo.tools.paths import absolute, found_at, printable
+from artoo.tools.seeing import Look, real_files
+from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, argument
 
 SCRIPT_SECONDS = 120.0
@@ -79,6 +84,51 @@ async def _fed(stream: asyncio.StreamWriter, data: bytes) -> None:
         await stream.drain()
         stream.close()
         await stream.wait_closed()
+
+
+@dataclass(frozen=True, slots=True)
+class Mdfind:
+    """Asks Spotlight by `mdfind` (`program`) which files hold something. What is closed to tools is left out."""
+
+    program: str
+    roots: Roots
+    files: Look = real_files
+    wall_seconds: float = 30.0
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name="mdfind",
+            description="find the user's files by what they hold, with Spotlight",
+            parameters=(
+                Parameter("query", "words, or a Spotlight query"),
+                Parameter("folder", "where (default: everywhere)", False),
+            ),
+            priority=9,
+            only_reads=True,
+        )
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return ("mdfind",)
+
+    def target(self, arguments: Arguments) -> str:
+        return argument(arguments, "query")
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Raises ToolError when Spotlight does not answer."""
+        folder = argument(arguments, "folder")
+        within = ("-onlyin", str(absolute(folder, self.roots))) if folder else ()
+        answer = await in_thread(answer_of, (self.program, "-0", *within, self.target(arguments)))
+        if answer is None:
+            raise ToolError("Spotlight did not answer; use find_files or search_text")
+        paths = await in_thread(self._visible, [os.fsdecode(one) for one in answer.split(b"\0") if one])
+        more = f"(the first {MAX_FOUND} are listed)" if len(paths) > MAX_FOUND else ""
+        lines = [f"{len(paths)} found", *map(printable, paths[:MAX_FOUND]), more]
+        return Outcome(output="\n".join(filter(None, lines)), result_count=len(paths), truncated=bool(more))
+
+    def _visible(self, paths: list[str]) -> list[str]:
+        files = self.files()
+        return [path for path in paths if found_at(files, Path(path)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
