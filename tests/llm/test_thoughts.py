@@ -24,7 +24,8 @@ FORMS = {
     "cohere": "<|START_THINKING|>%s<|END_THINKING|><|START_RESPONSE|>%s<|END_RESPONSE|>",
     "gemma": "<|channel>thought\n%s<channel|>%s",
     "harmony": "<|channel|>analysis<|message|>%s<|end|><|start|>assistant<|channel|>final<|message|>%s",
-    "harmony with its end": "<|channel|>analysis<|message|>%s<|start|>assistant<|channel|>final<|message|>%s<|return|>",
+    "harmony with its end": "<|channel|>analysis<|message|>%s"
+    "<|start|>assistant<|channel|>final<|message|>%s<|return|>",
     "harmony without marks": "analysis%sassistantfinal%s",
     "apertus": "<|inner_prefix|>%s<|inner_suffix|>%s",
     "open thinker": "<|begin_of_thought|>%s<|end_of_thought|><|begin_of_solution|>%s<|end_of_solution|>",
@@ -52,9 +53,11 @@ async def test_nothing_of_an_unclosed_thought_is_done(text: str) -> None:
     """In neither dialect."""
     for refuse in ([], ["native"]):
         reply = Reply(message={"content": text})
-        with ScriptedModel({"ExecutorStep": [reply, reply]}, refuse=refuse) as model:
-            with pytest.raises(ModelAnswerInvalid, match="still thinking"):
-                await model.converse(conversation())
+        with (
+            ScriptedModel({"ExecutorStep": [reply, reply]}, refuse=refuse) as model,
+            pytest.raises(ModelAnswerInvalid, match="still thinking"),
+        ):
+            await model.converse(conversation())
 
 
 @pytest.mark.parametrize(
@@ -72,7 +75,8 @@ CALLS = {
     "llama 3": '<function=shell>{"command": "ls"}</function>',
     "mistral": '[TOOL_CALLS] [{"name": "shell", "arguments": {"command": "ls"}}]',
     "mistral 11": '[TOOL_CALLS]shell[ARGS]{"command": "ls"}',
-    "deepseek": '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>shell\n```json\n{"command": "ls"}\n```'
+    "deepseek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>shell\n"
+    '```json\n{"command": "ls"}\n```'
     "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
     "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.shell:0<|tool_call_argument_begin|>"
     '{"command": "ls"}<|tool_call_end|><|tool_calls_section_end|>',

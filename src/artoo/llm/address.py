@@ -8,8 +8,10 @@ from artoo.contracts.errors import ConfigurationError
 
 
 def normalise_base_url(base_url: str) -> str:
-    """The URL up to, and without, `/chat/completions` or a final slash. Raises ConfigurationError."""
-    url = base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    """The URL up to, and without, the path of a wire or a final slash. Raises ConfigurationError."""
+    url = base_url.strip().rstrip("/")
+    for path in ("/chat/completions", "/responses", "/messages"):
+        url = url.removesuffix(path)
     parts = _parts(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
@@ -19,6 +21,8 @@ def normalise_base_url(base_url: str) -> str:
         raise ConfigurationError(
             f"the base URL of {parts.hostname} contains a user or password; put the key into *_API_KEY instead"
         )
+    if parts.hostname == "api.anthropic.com" and not parts.path:
+        return f"{url}/v1"  # its users write it without the version
     return url
 
 

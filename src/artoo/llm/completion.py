@@ -202,7 +202,8 @@ def _usage(body: Mapping[str, Json]) -> Usage | None:
 
 def _cached(usage: Mapping[str, Json], body: Mapping[str, Json]) -> int:
     """Prompt tokens from the server's cache: OpenAI's, DeepSeek's or llama.cpp's way to say it."""
-    details, timings = usage.get("prompt_tokens_details"), body.get("timings")
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+    timings = body.get("timings")
     return (
         (_count(details.get("cached_tokens")) if isinstance(details, dict) else 0)
         or _count(usage.get("prompt_cache_hit_tokens"))

@@ -27,6 +27,9 @@ MAX_REPLY_BYTES = 32 * 1024 * 1024
 _CONNECT_SECONDS = 15.0
 _KEEP_ALIVE_SECONDS = 60.0
 _ERROR_TEXT_KEPT = 2_000
+_LONGEST_STREAM = 6
+"""A whole stream takes at most as many times the limit of a call."""
+_ANTHROPIC, _VERSION = "anthropic.com", "2023-06-01"
 _CHECK_PROXY = "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
 
 
@@ -49,7 +52,10 @@ class HttpTransport:
         self._base = normalise_base_url(base_url)
         self._urls: dict[str, URL] = {}
         self._headers = {"Content-Type": "application/json", "Accept": "application/json", **(headers or {})}
-        if api_key:
+        self._key = api_key
+        if (URL(self._base).host or "").endswith(_ANTHROPIC):
+            self._headers |= self._anthropic()
+        elif api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
         self._own = Redactor([api_key] if api_key else [])
         """Servers repeat the key that they refuse; it is taken out before anybody quotes them."""
@@ -78,6 +84,10 @@ class HttpTransport:
         data = orjson.dumps(body if isinstance(body, dict) else dict(body))
         return await self._request("POST", path, data, timeout, on_event)
 
+    def _anthropic(self) -> dict[str, str]:
+        """The headers that servers of Anthropic's format want."""
+        return {"anthropic-version": _VERSION, **({"x-api-key": self._key} if self._key else {})}
+
     async def models(self, *, timeout: float) -> TransportReply:
         """GET /models; see Transport."""
         return await self._request("GET", "/models", None, timeout, None)
@@ -96,7 +106,7 @@ class HttpTransport:
         if url is None:
             url = self._urls[path] = URL(f"{self._base}{path}")
         session, places = self._connected()
-        limits = _limits(timeout)
+        limits = _limits(timeout, streamed=on_event is not None)
         async with places:
             try:
                 # A redirect would carry the key to another host: it is reported, not followed.
@@ -107,6 +117,7 @@ class HttpTransport:
                     timeout=limits,
                     proxy=self._proxy,
                     allow_redirects=False,
+                    headers=self._anthropic() if path.endswith("/messages") else None,
                 )
                 hears = on_event if response.status == 200 else None
                 return _reply(response, self._own.known(await self._read(response, hears)))
@@ -207,8 +218,12 @@ class HttpTransport:
 
 
 @lru_cache(maxsize=16)
-def _limits(timeout: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=timeout, connect=min(timeout, _CONNECT_SECONDS))
+def _limits(timeout: float, *, streamed: bool) -> aiohttp.ClientTimeout:
+    """A stream may take long as a whole, as long as it goes on."""
+    connect = min(timeout, _CONNECT_SECONDS)
+    if streamed:
+        return aiohttp.ClientTimeout(total=_LONGEST_STREAM * timeout, connect=connect, sock_read=timeout)
+    return aiohttp.ClientTimeout(total=timeout, connect=connect)
 
 
 def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:

@@ -39,6 +39,8 @@ def overflow_of(reply: TransportReply, prompt_bytes: int, answer_tokens: int) ->
 
 def _window(text: str, prompt_bytes: int, answer_tokens: int) -> int | None:
     numbers = [int(re.sub(r"[,_]", "", found)) for found in _NUMBER.findall(text)]
+    parts = {one for one in numbers for other in numbers if one + other in numbers and one + other > one}
+    numbers = [number for number in numbers if number not in parts]  # "6105 (5105 in the messages, 1000 …)"
     least, most = prompt_bytes // _MOST_BYTES, prompt_bytes // _FEWEST_BYTES + answer_tokens
     counted = [number for number in numbers if least <= number <= most]
     windows = [

@@ -216,10 +216,9 @@ class Sender:
         reply: TransportReply | None = None
         lost = True
         try:
-            path, hears = self._path(request.wire), _hearing(asking, request)
-            reply = request.wire.whole(
-                await self.transport.post(request.body, timeout=timeout, path=path, on_event=hears)
-            )
+            path, hears = request.wire.path, _hearing(asking, request)
+            came = await self.transport.post(request.body, timeout=timeout, path=path, on_event=hears)
+            reply = request.wire.whole(came)
             asking.completion = completion_of(reply) if status_of(reply) == 200 else None
             return reply
         except ModelUnreachable as error:
@@ -235,11 +234,6 @@ class Sender:
             else:
                 asking.add(used)
                 asking.meter.settle(reservation, used)
-
-    def _path(self, wire: Wire) -> str:
-        """Anthropic's base URL is written without the version that its paths begin with."""
-        versioned = urlsplit(self.transport.name).path.rstrip("/").endswith("/v1")
-        return wire.path if wire is not WIRES["messages"] or versioned else f"/v1{wire.path}"
 
     async def _adopt(self, dialect: Dialect) -> None:
         """Take over what a refusal taught, together with what parallel questions learnt meanwhile."""

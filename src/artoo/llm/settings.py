@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.llm.wires.how import Reasoning
 from artoo.ports.model import Tier
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
+ANTHROPIC_BASE_URL = "https://api.anthropic.com/v1"
 EMBEDDED = "embedded"
 """As a base URL: the model that runs inside this process."""
 
@@ -17,11 +19,16 @@ _NAMES = ("API_KEY", "BASE_URL", "MODEL")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One model of one server. `base_url` None: the embedded model, and then `model` names it ("" its default)."""
+    """One model of one server. `base_url` None: the embedded model, and then `model` names it ("" its default).
+
+    `wire` and `reasoning` as in EndpointModel.
+    """
 
     base_url: str | None
     model: str = ""
     api_key: str | None = field(default=None, repr=False)
+    wire: str = "auto"
+    reasoning: Reasoning | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +44,17 @@ class ModelSettings:
 
 
 def model_settings(environment: Mapping[str, str], configuration: Mapping[str, str] | None = None) -> ModelSettings:
-    """The endpoints that `BRAIN_*`, `TOOL_*` and `OPENAI_*` (`_API_KEY`, `_BASE_URL`, `_MODEL`) describe.
+    """The endpoints that `BRAIN_*`, `TOOL_*`, `OPENAI_*` and `ANTHROPIC_*` describe.
 
-    `configuration` holds values of the configuration file under the same names in lower case
-    (`brain_base_url`); the environment wins. Each tier takes what it lacks from OPENAI_*. A tier of which nothing
-    is set has the embedded model; OPENAI_API_KEY alone sets nothing. A tier with a base URL of its own does not
-    inherit a key that was meant for another server, unless that is the same server. Raises ConfigurationError for
-    settings that cannot work.
+    Each has `_API_KEY`, `_BASE_URL` and `_MODEL`. `configuration` holds values of the configuration file under the
+    same names in lower case (`brain_base_url`); the environment wins. Each tier takes what it lacks from OPENAI_*,
+    or from ANTHROPIC_* where OPENAI_* names no server. A tier of which nothing is set has the embedded model; a key
+    alone sets nothing. A tier with a base URL of its own does not inherit a key that was meant for another server,
+    unless that is the same server. Raises ConfigurationError for settings that cannot work.
     """
     values = {
         f"{prefix}_{name}": _value(environment, configuration or {}, f"{prefix}_{name}")
-        for prefix in ("BRAIN", "TOOL", "OPENAI")
+        for prefix in ("BRAIN", "TOOL", "OPENAI", "ANTHROPIC")
         for name in _NAMES
     }
     return ModelSettings(brain=_endpoint("BRAIN", values), tool=_endpoint("TOOL", values))
@@ -57,22 +64,38 @@ def _value(environment: Mapping[str, str], configuration: Mapping[str, str], nam
     return (environment.get(name) or configuration.get(name.lower()) or "").strip()
 
 
+def _vendor(prefix: str, values: Mapping[str, str]) -> tuple[str, str]:
+    """The variables that stand in for a tier's own, and their vendor's address."""
+    openai = values["OPENAI_BASE_URL"] or (values["OPENAI_API_KEY"] and values["OPENAI_MODEL"])
+    anthropic = values["ANTHROPIC_API_KEY"] and (values["ANTHROPIC_MODEL"] or values[f"{prefix}_MODEL"])
+    if anthropic and not openai and not (values["OPENAI_API_KEY"] and values[f"{prefix}_MODEL"]):
+        return "ANTHROPIC", _versioned(values["ANTHROPIC_BASE_URL"] or ANTHROPIC_BASE_URL)
+    return "OPENAI", OPENAI_BASE_URL
+
+
+def _versioned(url: str) -> str:
+    """Anthropic's base URL is written without the version that its paths begin with."""
+    url = url.rstrip("/")
+    return url if url.endswith("/v1") else f"{url}/v1"
+
+
 def _endpoint(prefix: str, values: Mapping[str, str]) -> Endpoint:
+    vendor, address = _vendor(prefix, values)
     own_url, shared_url = values[f"{prefix}_BASE_URL"], values["OPENAI_BASE_URL"]
-    own_key, shared_key = values[f"{prefix}_API_KEY"], values["OPENAI_API_KEY"]
-    model = values[f"{prefix}_MODEL"] or values["OPENAI_MODEL"]
+    own_key, shared_key = values[f"{prefix}_API_KEY"], values[f"{vendor}_API_KEY"]
+    model = values[f"{prefix}_MODEL"] or values[f"{vendor}_MODEL"]
     # Many have OPENAI_API_KEY set for other programs: it means OpenAI's server only with a model to ask there.
-    url = own_url or shared_url or (OPENAI_BASE_URL if own_key or (shared_key and model) else "")
+    url = own_url or shared_url or (address if own_key or (shared_key and model) else "")
     if url.lower() == EMBEDDED:
         # OPENAI_MODEL names a model of OPENAI_BASE_URL: it is this one's only when that is the embedded one too.
         return Endpoint(None, values[f"{prefix}_MODEL"] or ("" if own_url else model))
     if not url:
         return _without_server(prefix, values, model)
-    same_server = not own_url or _same(own_url, shared_url or (OPENAI_BASE_URL if shared_key else ""))
+    same_server = not own_url or _same(own_url, shared_url or (address if shared_key else ""))
     key = own_key or (shared_key if same_server else "")
-    if _same(url, OPENAI_BASE_URL) and not key:
+    if url in (OPENAI_BASE_URL, ANTHROPIC_BASE_URL) and not key:
         raise ConfigurationError(
-            f"{prefix}_BASE_URL is {OPENAI_BASE_URL}, which needs a key; set {prefix}_API_KEY or OPENAI_API_KEY"
+            f"{prefix}_BASE_URL is {url}, which needs a key; set {prefix}_API_KEY or {vendor}_API_KEY"
         )
     if not model:
         raise ConfigurationError(
@@ -84,7 +107,8 @@ def _endpoint(prefix: str, values: Mapping[str, str]) -> Endpoint:
                 f"{prefix}_{name} or OPENAI_{name} holds a line end, or another character that cannot be sent; "
                 "set it to one line of text"
             )
-    return Endpoint(url, model, key or None)
+    named_by_vendor = vendor == "ANTHROPIC" and not own_url
+    return Endpoint(url, model, key or None, wire="messages" if named_by_vendor else "auto")
 
 
 def _without_server(prefix: str, values: Mapping[str, str], model: str) -> Endpoint:

@@ -31,11 +31,13 @@ def _lines(given: object) -> object:
 
 
 class ModelEndpoint(Section):
-    """An OpenAI-compatible endpoint for one tier. Whatever is unset comes from the environment.
+    """A model server for one tier. Whatever is unset comes from the environment.
 
     `base_url` may be `embedded`: the model on this machine. `api_key_env` is the *name* of the variable that holds
-    the key; keys themselves never stand in the file. `context` is the model's window in tokens, `timeout` seconds
-    for one call, `concurrency` calls at a time. `images`: it takes images, which no server tells.
+    the key; keys themselves never stand in the file. `context` is the model's window in tokens (None: as the server
+    or the catalogue says), `timeout` seconds for one call, `concurrency` calls at a time. `images`: it takes
+    images, which no server tells. `wire`: the format of requests, `auto` by the address and by what the server
+    answers. `reasoning`: how much the model is to think (None: as the server likes).
     """
 
     base_url: str | None = Field(default=None, pattern=r"^(embedded|https?://[^\s@]+)$")
@@ -43,8 +45,10 @@ class ModelEndpoint(Section):
     model: str | None = Field(default=None, min_length=1)
     timeout: Number = Field(default=300.0, gt=0, le=3_600)
     concurrency: Whole = Field(default=8, ge=1, le=256)
-    context: Whole = Field(default=32_768, ge=2_048)
+    context: Whole | None = Field(default=None, ge=2_048)
     images: bool = False
+    wire: Literal["auto", "chat", "responses", "messages", "text"] = "auto"
+    reasoning: Literal["off", "low", "medium", "high"] | None = None
 
 
 class Models(Section):
@@ -97,7 +101,8 @@ class Control(Section):
     """The hyperparameters of the control law, under the names of the paper (SPEC section 4).
 
     `without` names heuristics (artoo.loops.heuristics) to be switched off, for ablations. `by_type` has numbers for
-    one type of task (the slug of its intent, as memory has it); `artoo tune accept` writes them.
+    one type of task (the slug of its intent, as memory has it); `artoo tune accept` writes them. `time_budget_ms`
+    None: by the task's effort.
     """
 
     alpha: Share = 0.6
@@ -109,7 +114,7 @@ class Control(Section):
     delta: Share = 0.3
     rho: Share = 0.5
     theta: Share = 0.8
-    time_budget_ms: Whole = Field(default=300_000, ge=1_000, le=7 * 24 * 3_600_000)
+    time_budget_ms: Whole | None = Field(default=None, ge=1_000, le=7 * 24 * 3_600_000)
     max_replans: Whole = Field(default=3, ge=1, le=20)
     max_retries: Whole = Field(default=2, ge=0, le=10)
     kill_after: Whole = Field(default=2, ge=1, le=10)
@@ -145,7 +150,10 @@ class Control(Section):
         return {slug: replace(general, **each) for slug, each in kept.items() if each}
 
     def hyperparameters(self, *, strict: bool = False) -> Hyperparameters:
-        """The same numbers as the control law takes them. `strict`: only D = 0 is a success."""
+        """Return the numbers as the control law takes them. `strict`: only D = 0 is a success.
+
+        The time budget is the task's own (`Workshop.allowance`).
+        """
         return Hyperparameters(
             alpha=self.alpha,
             beta=self.beta,
@@ -156,7 +164,6 @@ class Control(Section):
             delta=0.0 if strict else self.delta,
             rho=self.rho,
             theta=self.theta,
-            time_budget_ms=self.time_budget_ms,
             max_replans=self.max_replans,
             max_retries=self.max_retries,
             kill_after=self.kill_after,
@@ -186,20 +193,16 @@ class Prices(Section):
 
 
 class Limits(Section):
-    """What one task may use at most. Tokens count prompt and completion; None: not limited.
+    """What one task may use at most. Tokens count prompt and completion.
 
-    `money` is in the currency of `prices`, and needs the price of every model that is used.
-
-    `subtasks` bounds one plan, `steps` one attempt at a subtask, `subtask_seconds` all its attempts
-    together (not the judging between them); the task's time bounds them too. `view_megabytes` bounds what its
-    changes take on disk until they are settled, all commands together.
+    `calls` and `tokens` None: by the task's effort. `money` is in the currency of `prices`, and needs the price of
+    every model that is used; None: not limited. `subtasks` bounds one plan. `view_megabytes` bounds what a task's
+    changes take on disk until they are applied, all commands together.
     """
 
     subtasks: Whole = Field(default=8, ge=1, le=64)
-    steps: Whole = Field(default=8, ge=1, le=100)
-    subtask_seconds: Number = Field(default=1_500.0, gt=0, le=86_400)
-    calls: Whole | None = Field(default=100, ge=1)
-    tokens: Whole | None = Field(default=1_000_000, ge=1)
+    calls: Whole | None = Field(default=None, ge=1)
+    tokens: Whole | None = Field(default=None, ge=1)
     money: Number | None = Field(default=None, gt=0)
     view_megabytes: Whole = Field(default=8_192, ge=16, le=1_048_576)
 

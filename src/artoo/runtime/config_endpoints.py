@@ -12,6 +12,7 @@ from typing import Literal
 from artoo.contracts.errors import ConfigurationError
 from artoo.llm.address import normalise_base_url
 from artoo.llm.settings import model_settings
+from artoo.llm.wires.how import Reasoning
 from artoo.runtime.config import Config, ModelEndpoint
 
 TierName = Literal["brain", "tool"]
@@ -22,7 +23,7 @@ TIERS: tuple[TierName, ...] = ("brain", "tool")
 class EndpointSettings:
     """An endpoint that is ready to be used. `api_key` empty: none is sent. Seconds, calls at a time, tokens.
 
-    `images`: it takes images. `source` says for a person who named it.
+    `context`, `images`, `wire` and `reasoning` as configured. `source` says for a person who named it.
     """
 
     base_url: str
@@ -30,9 +31,11 @@ class EndpointSettings:
     api_key: str = field(repr=False)
     timeout: float
     concurrency: int
-    context: int
+    context: int | None
     source: str
     images: bool = False
+    wire: str = "auto"
+    reasoning: Reasoning | None = None
 
 
 def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> EndpointSettings | None:
@@ -59,6 +62,8 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
         context=written.context,
         source=source,
         images=written.images,
+        wire=written.wire if written.wire != "auto" else chosen.wire,
+        reasoning=written.reasoning,
     )
 
 
@@ -95,4 +100,6 @@ def _source(tier: TierName, filed: Mapping[str, str], environ: Mapping[str, str]
     prefix = tier.upper()
     if any(environ.get(f"{prefix}_{part}", "").strip() for part in ("BASE_URL", "MODEL")):
         return f"{prefix}_*"
-    return f"models.{tier}" if {f"{tier}_base_url", f"{tier}_model"} & filed.keys() else "OPENAI_*"
+    if {f"{tier}_base_url", f"{tier}_model"} & filed.keys():
+        return f"models.{tier}"
+    return "ANTHROPIC_*" if environ.get("ANTHROPIC_MODEL") and not environ.get("OPENAI_MODEL") else "OPENAI_*"

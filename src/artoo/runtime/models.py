@@ -46,7 +46,7 @@ _TIERS: dict[Tier, TierName] = {Tier.BRAIN: "brain", Tier.TOOL: "tool"}
 def _endpoint_of(settings: EndpointSettings | None) -> Endpoint:
     if settings is None:
         return Endpoint(None)
-    return Endpoint(settings.base_url, settings.model, settings.api_key or None)
+    return Endpoint(settings.base_url, settings.model, settings.api_key or None, settings.wire, settings.reasoning)
 
 
 def _endpoint_model(settings: EndpointSettings, config: Config, clock: Clock, *, images: bool) -> EndpointModel:
@@ -68,4 +68,6 @@ def _endpoint_model(settings: EndpointSettings, config: Config, clock: Clock, *,
         compact=True,
         window=settings.context,
         images=images,
+        wire=settings.wire,
+        reasoning=settings.reasoning,
     )

@@ -1,7 +1,8 @@
 """The wire `messages`: Anthropic's `/v1/messages` (pure).
 
 Cache marks stand at the end of the tools, of the system prompt and of the two newest messages of the user's side.
-Thinking blocks are sent back with their signatures, in the place where they stood.
+Thinking blocks are sent back with their signatures, in the place where they stood. The format has no temperature
+and no seed any more: another variant of an answer is what the model says when it is asked again.
 """
 
 from __future__ import annotations
@@ -52,10 +53,7 @@ def body_of(prompt: Prompt, how: How) -> dict[str, object]:
     if how.stop and how.has("stop"):
         body["stop_sequences"] = list(how.stop)
     forced = prompt.schema is not None and how.form is Form.FORCED_TOOL
-    thinking = {} if forced else _thinking(how, cast(int, body["max_tokens"]))
-    body |= thinking
-    if how.has("temperature") and "thinking" not in thinking:  # a model that thinks takes none
-        body["temperature"] = how.temperature
+    body |= {} if forced else _thinking(how, cast(int, body["max_tokens"]))
     return _with_form(body, prompt, how)
 
 

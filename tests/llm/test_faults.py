@@ -1,0 +1,324 @@
+"""What goes wrong with model servers, on all three wires: a right result, or one clear error.
+
+Every case is played by a real HTTP server, whose streams are made of the SDKs' types, and every request is checked
+against them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import orjson
+import pytest
+from aiohttp import web
+
+from artoo.contracts.errors import (
+    ContextOverflow,
+    ModelAnswerInvalid,
+    ModelError,
+    ModelRefused,
+    ModelUnreachable,
+)
+from llm.conversing import conversation
+from llm.vendors import CHAT, MESSAGES, RESPONSES, VENDORS, Event, Vendor, playing, refused
+
+LS = ("call_a", "shell", '{"command": "ls"}')
+Reply = web.Response | bytes | Callable[[Event], web.Response | bytes]
+
+wires = pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.wire)
+
+
+def good(vendor: Vendor) -> bytes:
+    return vendor.stream(vendor.events("All done.", [], False))
+
+
+def calling(vendor: Vendor) -> bytes:
+    return vendor.stream(vendor.events("I look.", [LS], False))
+
+
+async def turn(vendor: Vendor, *replies: Reply) -> tuple[str, int]:
+    """What a conversation hears in the end, and how many requests it took. It is heard once."""
+    heard: list[str] = []
+    async with playing(vendor, *replies) as (model, played):
+        spoken = await model.converse(conversation(), heard.append)
+        assert "".join(heard) == spoken.turn.text
+        again = await model.converse(conversation())
+        assert again.requests <= 2, "what was found out is remembered"
+        return spoken.turn.text, spoken.requests if len(played.asked) else 0
+
+
+# ---- streams that break ----
+
+
+@wires
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.9])
+async def test_a_stream_that_is_cut_is_asked_for_again(vendor: Vendor, kept: float) -> None:
+    """Its words are not said twice, and its calls are made once."""
+    whole = calling(vendor)
+    heard: list[str] = []
+    async with playing(vendor, whole[: int(len(whole) * kept)], whole) as (model, _):
+        spoken = await model.converse(conversation(), heard.append)
+    assert (spoken.requests, len(spoken.turn.calls), "".join(heard)) == (2, 1, "I look.")
+
+
+@wires
+async def test_an_error_in_the_middle_is_tried_again(vendor: Vendor) -> None:
+    """An event of an error ends a stream."""
+    broken = vendor.stream([*vendor.events("All", [], False)[:2], vendor.error], end=False)
+    assert await turn(vendor, broken, good(vendor)) == ("All done.", 2)
+
+
+@wires
+async def test_an_error_that_stays_is_one_clear_error(vendor: Vendor) -> None:
+    """With the server's words."""
+    broken = vendor.stream([*vendor.events("All", [], False)[:2], vendor.error], end=False)
+    async with playing(vendor, broken) as (model, _):
+        with pytest.raises(ModelError, match="overloaded"):
+            await model.converse(conversation())
+
+
+@wires
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
+async def test_faults_that_pass_are_outlived(vendor: Vendor, status: int) -> None:
+    """A wait that the server asks for is kept."""
+    busy = web.json_response({"error": {"message": "busy"}}, status=status, headers={"Retry-After": "7"})
+    assert await turn(vendor, busy, good(vendor)) == ("All done.", 2)
+
+
+@wires
+@pytest.mark.parametrize("content_type", ["text/plain", "application/json", "", "application/x-ndjson"])
+async def test_a_stream_is_read_by_what_is_in_it(vendor: Vendor, content_type: str) -> None:
+    """Under any type, and as lines of JSON."""
+    body = good(vendor)
+    if content_type == "application/x-ndjson":
+        body = b"\n".join(orjson.dumps(event) for event in vendor.events("All done.", [], False))
+    reply = web.Response(body=body, headers={"Content-Type": content_type} if content_type else {})
+    assert (await turn(vendor, reply))[0] == "All done."
+
+
+@wires
+async def test_comments_and_unknown_events_are_passed_over(vendor: Vendor) -> None:
+    """Keep-alive lines, pings and kinds of events that come later."""
+    events = vendor.events("All done.", [], False)
+    odd = b': keep-alive\n\nevent: ping\ndata: {"type": "ping"}\n\n' + vendor.stream(
+        [{"type": "new.kind"}], end=False
+    )
+    assert (await turn(vendor, odd + vendor.stream(events)))[0] == "All done."
+
+
+@wires
+async def test_a_page_is_no_answer(vendor: Vendor) -> None:
+    """A proxy's page is asked about again, then named."""
+    page = web.Response(text="<html>log in</html>", content_type="text/html")
+    assert await turn(vendor, page, good(vendor)) == ("All done.", 2)
+    async with playing(vendor, page) as (model, _):
+        with pytest.raises(ModelUnreachable, match=r"text/html.*log in"):
+            await model.converse(conversation())
+
+
+# ---- odd answers ----
+
+
+@wires
+async def test_an_answer_that_reached_its_limit_says_so(vendor: Vendor) -> None:
+    """Its words are there, and it is marked as cut."""
+    async with playing(vendor, vendor.stream(vendor.events("All", [], True))) as (model, _):
+        spoken = await model.converse(conversation())
+    assert (spoken.turn.text, spoken.turn.cut) == ("All", True)
+
+
+@wires
+async def test_half_a_call_is_not_made(vendor: Vendor) -> None:
+    """Arguments that reached the limit come back as a problem."""
+    half = ("call_a", "shell", '{"command": "rm -r')
+    async with playing(vendor, vendor.stream(vendor.events("", [half], True))) as (model, _):
+        (call,) = (await model.converse(conversation())).turn.calls
+    assert call.arguments == {} and call.problem
+
+
+@wires
+async def test_an_empty_answer_is_asked_for_once_more(vendor: Vendor) -> None:
+    """Nothing, twice, is an error."""
+    nothing = vendor.stream(vendor.events("", [], False))
+    assert (await turn(vendor, nothing, good(vendor)))[0] == "All done."
+    async with playing(vendor, nothing) as (model, played):
+        with pytest.raises(ModelAnswerInvalid):
+            await model.converse(conversation())
+        assert len(played.asked) == 2
+
+
+@wires
+async def test_calls_with_the_same_id_are_two(vendor: Vendor) -> None:
+    """Each gets an id of its own."""
+    stream = vendor.stream(vendor.events("", [LS, ("call_a", "read_file", '{"path": "a"}')], False))
+    async with playing(vendor, stream) as (model, _):
+        calls = (await model.converse(conversation())).turn.calls
+    if vendor is CHAT:  # one index and one id would be one call
+        assert [call.name for call in calls] == ["shell", "read_file"]
+    assert len({call.id for call in calls}) == len(calls) == 2
+
+
+@pytest.mark.parametrize("index", [0, None], ids=["index 0", "no index"])
+async def test_calls_without_an_index_of_their_own_are_told_apart(index: int | None) -> None:
+    """By their ids: several compatible servers stream whole calls so."""
+    place: Event = {} if index is None else {"index": index}
+    functions = [{"name": "read_file", "arguments": f'{{"path": "{at}"}}'} for at in range(3)]
+    pieces: list[Event] = [
+        {**place, "id": f"call_{at}", "type": "function", "function": function}
+        for at, function in enumerate(functions)
+    ]
+    events: list[Event] = [{"choices": [{"index": 0, "delta": {"tool_calls": [piece]}}]} for piece in pieces]
+    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    async with playing(CHAT, CHAT.stream(events)) as (model, _):
+        calls = (await model.converse(conversation())).turn.calls
+    assert [call.arguments["path"] for call in calls] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"choices": []},
+        {"choices": None},
+        {"choices": [{"index": 0, "delta": None}]},
+        {"choices": [{"index": 0, "delta": {"content": None, "tool_calls": None}}]},
+        {"choices": [{"index": 0, "delta": {"role": "assistant"}, "finish_reason": ""}]},
+        {"id": "", "object": "", "created": 0, "prompt_filter_results": []},
+    ],
+    ids=["no choices", "null choices", "null delta", "null content", "empty finish", "no fields"],
+)
+async def test_empty_pieces_say_nothing(odd: Event) -> None:
+    """Between the others, before and after them."""
+    events = CHAT.events("All done.", [], False)
+    assert (await turn(CHAT, CHAT.stream([odd, *events[:2], odd, *events[2:], odd])))[0] == "All done."
+
+
+# ---- refusals, in whatever words ----
+
+WORDS = ["Unsupported value", "es geht nicht", "エラー", "Extra inputs are not permitted", ""]
+
+
+def demanding(vendor: Vendor, accepts: Callable[[Event], bool], words: str) -> Reply:
+    """A server that answers only what it accepts, and says the same of all else."""
+    return lambda body: good(vendor) if accepts(body) else refused(words)
+
+
+def _roles(body: Event) -> list[str]:
+    return [str(message["role"]) for message in body["messages"]]
+
+
+DEMANDS: Sequence[tuple[Vendor, str, Callable[[Event], bool]]] = [
+    (CHAT, "temperature", lambda body: "temperature" not in body),
+    (CHAT, "stream options", lambda body: "stream_options" not in body),
+    (CHAT, "system role", lambda body: "system" not in _roles(body)),
+    (CHAT, "max_tokens", lambda body: "max_tokens" not in body),
+    (CHAT, "any limit", lambda body: not {"max_tokens", "max_completion_tokens"} & body.keys()),
+    (CHAT, "tools", lambda body: "tools" not in body),
+    (CHAT, "streams", lambda body: "stream" not in body),
+    (CHAT, "temperature and tools", lambda body: not {"temperature", "tools"} & body.keys()),
+    (CHAT, "temperature and system", lambda body: "temperature" not in body and "system" not in _roles(body)),
+    (RESPONSES, "temperature", lambda body: "temperature" not in body),
+    (RESPONSES, "encrypted thoughts", lambda body: "include" not in body),
+    (RESPONSES, "cache key", lambda body: "prompt_cache_key" not in body),
+    (RESPONSES, "instructions", lambda body: "instructions" not in body),
+    (RESPONSES, "limit", lambda body: "max_output_tokens" not in body),
+    (RESPONSES, "tools", lambda body: "tools" not in body),
+    (MESSAGES, "cache marks", lambda body: "cache_control" not in str(body)),
+    (MESSAGES, "system", lambda body: "system" not in body),
+    (MESSAGES, "tools", lambda body: "tools" not in body),
+]
+
+
+@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize(
+    ("vendor", "what", "accepts"), DEMANDS, ids=[f"{each[0].wire} {each[1]}" for each in DEMANDS]
+)
+async def test_what_a_server_refuses_is_left_out(
+    vendor: Vendor, what: str, accepts: Callable[[Event], bool], words: str
+) -> None:
+    """Whatever it says of it; after a few questions it is known exactly, and nothing else is left out."""
+    async with playing(vendor, demanding(vendor, accepts, words)) as (model, played):
+        for _ in range(4):
+            assert (await model.converse(conversation())).turn.text == "All done."
+        settled = len(played.asked)
+        assert (await model.converse(conversation())).requests == 1
+    last = played.asked[settled]
+    wanted = {"temperature", "tools", "stream"} & played.asked[0].keys()
+    assert accepts(last) and settled <= 30
+    for name in wanted - last.keys():
+        assert name in what or (name == "tools" and "tools" in what) or (name == "stream" and "streams" in what)
+
+
+@wires
+async def test_what_is_refused_in_every_form_is_one_error(vendor: Vendor) -> None:
+    """With the server's first words, after a bounded number of requests."""
+
+    def answer(body: Event) -> web.Response:
+        return refused("my own words")
+
+    async with playing(vendor, answer) as (model, played):
+        with pytest.raises(ModelRefused, match="my own words") as caught:
+            await model.converse(conversation())
+        assert caught.value.status == 400 and len(played.asked) <= 14
+
+
+@wires
+@pytest.mark.parametrize(
+    ("status", "hint"), [(401, "API key"), (402, "HTTP 402"), (403, "API key"), (429, "limits")]
+)
+async def test_a_key_or_quota_is_no_form(vendor: Vendor, status: int, hint: str) -> None:
+    """Nothing is left out for it."""
+    async with playing(vendor, refused("no", status)) as (model, played):
+        with pytest.raises(ModelRefused, match=hint) as caught:
+            await model.converse(conversation())
+    assert caught.value.status == status and all("tools" in body for body in played.asked)
+
+
+# ---- prompts that are too long ----
+
+LONG = "word " * 4_000  # about 5,000 tokens
+
+OVERFLOWS: Sequence[tuple[str, Event, int | None]] = [
+    ("code", {"message": "no", "code": "context_length_exceeded"}, None),
+    ("OpenAI", {"message": "This model's maximum context length is 4097 tokens. However, your messages resulted in "
+     "5200 tokens.", "code": "context_length_exceeded"}, 4_097),
+    ("Anthropic", {"message": "prompt is too long: 5208 tokens > 4096 maximum"}, 4_096),
+    ("vLLM", {"message": "This model's maximum context length is 4096 tokens. However, you requested 6105 tokens "
+     "(5105 in the messages, 1000 in the completion)."}, 4_096),
+    ("Gemini", {"message": "The input token count (5,103) exceeds the maximum of tokens allowed (4,096)."}, 4_096),
+    ("llama.cpp", {"message": "too much", "type": "exceed_context_size_error", "n_ctx": 4_096}, None),
+    ("Chinese", {"message": "输入长度 5103 超过最大长度 4096"}, 4_096),
+    ("no numbers", {"message": "Das ist zu lang."}, None),
+    ("nothing", {}, None),
+]  # fmt: skip
+
+
+@wires
+@pytest.mark.parametrize(("error", "window"), [each[1:] for each in OVERFLOWS], ids=[each[0] for each in OVERFLOWS])
+async def test_a_prompt_that_is_too_long_is_named_as_that(vendor: Vendor, error: Event, window: int | None) -> None:
+    """By its code, its numbers, or because half of it is answered; the window is known where it was said."""
+
+    def answer(body: Event) -> web.Response | bytes:
+        return good(vendor) if len(orjson.dumps(body)) < 15_000 else web.json_response({"error": error}, status=400)
+
+    async with playing(vendor, answer) as (model, _):
+        assert (await model.converse(conversation())).turn.text == "All done."
+        with pytest.raises(ContextOverflow, match="larger context") as caught:
+            await model.converse(conversation(text=LONG))
+        assert caught.value.window == window
+        assert (await model.converse(conversation())).native
+
+
+@wires
+async def test_a_request_that_is_too_large_is_too_long(vendor: Vendor) -> None:
+    """HTTP 413, whatever stands in it."""
+    async with playing(vendor, web.Response(status=413, text="Request Entity Too Large")) as (model, _):
+        with pytest.raises(ContextOverflow):
+            await model.converse(conversation(text=LONG))
+
+
+async def test_a_server_without_the_path_is_asked_on_another_wire() -> None:
+    """`wire: auto` goes by what the server answers, once."""
+    async with playing(MESSAGES, good(MESSAGES), wire="auto") as (model, played):
+        spoken = await model.converse(conversation())
+        assert (spoken.wire, (await model.converse(conversation())).requests) == ("messages", 1)
+    assert len(played.asked) == 2
