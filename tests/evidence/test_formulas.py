@@ -61,59 +61,6 @@ def test_what_no_formula_needs_is_named(answer: str, output: str, asked: str, na
     assert {each.text for each in missing(answer, output, asked)} >= set(named)
 
 
-@pytest.mark.parametrize(
-    ("answer", "output", "refuted"),
-    [
-        (
-            "The stock is worth 59.97 + 249.0 + 6.0 = 314.79 in total.",
-            "59.97\n249.0\n6.0",
-            "59.97 + 249.0 + 6.0 = 314.97",
-        ),
-        ("- Sum: $3.50 × 2 = $8", "3.50", "$3.50 × 2 = 7.00"),
-        ("35 + 2 × 12 = 69", "35, 12", "35 + 2 × 12 = 59"),
-        ("(138000 − 120000) / 120000 = 18 %", "138000\n120000", "(138000 − 120000) / 120000 = 0.15"),
-        ("1.532 × 6,00 + 45 × 2,50 = 9.394,50", "1532;6.00\n45;2.50", "1.532 × 6,00 + 45 × 2,50 = 9304.50"),
-        ("合计：120 + 75 = 196", "120\n75\n3", "120 + 75 = 195"),
-    ],
-)
-def test_a_formula_of_what_is_known_refutes_its_value(answer: str, output: str, refuted: str) -> None:
-    """Code names what it comes to."""
-    assert [each.refuted for each in missing(answer, output)] == [refuted]
-
-
-@pytest.mark.parametrize("again", ["41.4 / 3 = 13.8 km a day", "On average 13.8 km", "(41.4 - 0.4) / 41 = 1"])
-def test_a_wrong_value_is_refuted_though_it_is_used_again(again: str) -> None:
-    """A total is where the next formula begins, and what that comes to leads back to it."""
-    found = missing(f"12.4 + 8.1 + 21.0 = 41.4 km. {again}", "12.4\n8.1\n21.0")
-    assert "12.4 + 8.1 + 21.0 = 41.5" in [each.refuted for each in found]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "10 % of 250 + 5 = 315",
-        "10 × 250 of 250 + 5 = 315",
-        "2^10 + 1 = 21.5",
-        "5! / 2 = 3.5",
-        "sqrt(16) + 3 = 7.5",
-        "min(3, 5) + 2 = 5.5",
-        "-5 + 3 = -2.5",
-        "2 h + 30 min = 45.5 min",
-        "1,200 + 300 = 1.55 km",
-        "100 + 19 % = 119.5",
-        "15 + 17 ≈ 31.5",
-        "1/2 + 1/3 = 5/6.5",
-        "15 + 17 = 31.5 + 2.5",
-        "14 / 5 = 2 R 4",
-        "12 + 7 != 20.5",
-    ],
-)
-def test_what_is_more_than_plain_arithmetic_is_not_refuted(answer: str) -> None:
-    """Units, other signs, part of a longer clause, a rounded value or one of another scale: a judge reads these."""
-    known = " ".join(map(str, range(1, 30))) + " 250 300 1200"
-    assert [each.refuted for each in missing(answer, known) if each.refuted] == []
-
-
 def test_a_table_is_summed_up_though_another_text_follows() -> None:
     """A number of the text below stands where the column would go on, and after another sign."""
     output = "Anna,12\nBen,7\nCara,30\nNote: we meet on Friday at 15 o'clock.\n"

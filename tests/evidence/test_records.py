@@ -83,6 +83,16 @@ def test_a_persons_no_contradicts_nothing() -> None:
     assert fact is not None and not fact.contradicts
 
 
+def test_each_program_of_a_small_model_is_a_way_by_itself() -> None:
+    """What failed after the call whose output it delivers is nothing against it."""
+    calls = (ran("sort n", "an"), ran("python x.py", error="no", code=2))
+    given = {"subtask_id": "s", "attempt": 1, "status": "completed", "output": "an"}
+    said = {**given, "verbatim": True, "sources": (1,)}
+    for small in (True, False):
+        result = ExecutionResult.model_validate({**said, "tool_calls": calls, "small_model": small})
+        assert (broken_act(result) is None) is small
+
+
 def test_a_process_is_looked_after_by_its_id() -> None:
     """A command that goes on falls short until somebody waits for it."""
     goes_on = ran("make", status=CallStatus.RUNNING, process="p3", exit_code=None)

@@ -63,7 +63,6 @@ GRAMMARS: dict[str, str] = {
     "evidence/tokens.py _QUOTES": "a quotation in the quotation marks of any script",
     "evidence/tokens.py _URL": "a URL",
     "evidence/tokens.py _WORD": "words, compared and not read",
-    "evidence/worked_out.py _PLAIN": "arithmetic: numbers, perhaps of money, with signs between them, and a result",
     "evidence/worked_out.py _YEAR": "a year in four digits",
     "evidence/worked_out.py _JOINT": "what stands between two numbers of a formula: unit, brackets, sign",
     "loops/medium/advice.py _NAME": "what looks like a path",

@@ -7,8 +7,8 @@ from scenario import World, python, shell
 from test_memory_in_tasks import megram, remember
 
 from artoo.contracts.criteria import Assurance
-from artoo.contracts.execution import CorrectionSignal, CriterionJudged, ExecutionResult, SubTaskOutcome
-from artoo.contracts.findings import Found, Unconfirmed
+from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTaskOutcome
+from artoo.contracts.findings import Unconfirmed
 from artoo.contracts.plan import Plan
 from artoo.contracts.tags import tool_pair
 from artoo.llm.request import ServerTraits
@@ -50,20 +50,10 @@ async def test_the_tree_is_shown_to_who_comes_after(world: World, off: tuple[str
     assert all("All of mar.txt:\n500" in text for text in shown)
 
 
-async def test_a_third_way_decides(world: World) -> None:
-    """The answer of two ways that agree is delivered instead of the first one's."""
-    world.file("mar.txt", "500\n10\n6\n")
-    world.file("apr.txt", "7\n")
-    steps = [added_up("apr.txt"), shell("awk '{s += $1} END {print s}' mar.txt"), added_up("mar.txt")]
-    ended = await world.play(SUM, {"ExecutorStep": steps})
-    outcome = ended.one(SubTaskOutcome)
-    assert (outcome.output, outcome.assurance) == ("516", Assurance.AGREED)
-
-
 async def test_the_first_ways_own_program_is_no_other_way(world: World) -> None:
-    """Whoever repeats it word for word has confirmed nothing, also where another way differed in between."""
+    """A model that repeats it word for word has confirmed nothing."""
     world.file("mar.txt", "500\n10\n6\n")
-    steps = [added_up("mar.txt"), shell("wc -l < mar.txt"), added_up("mar.txt")]
+    steps = [added_up("mar.txt"), added_up("mar.txt")]
     ended = await world.play(SUM, {"ExecutorStep": steps})
     outcome = ended.one(SubTaskOutcome)
     assert (outcome.output, outcome.assurance) == ("516", Assurance.UNVERIFIED)
@@ -84,35 +74,6 @@ async def test_files_are_compared_by_what_is_in_them(world: World) -> None:
     world.file("names.txt", "bo\nan\n")
     steps = [shell("sort names.txt > sorted.txt"), python("open('sorted.txt', 'w').write('an\\nbo')")]
     ended = await world.play("Sort names.txt into sorted.txt", {"ExecutorStep": steps})
-    assert ended.one(SubTaskOutcome).assurance is Assurance.AGREED
-    assert (world.project / "sorted.txt").read_text(encoding="utf-8") == "an\nbo\n"
-
-
-async def test_two_ways_that_make_another_file_speak_against_no_tool(world: World) -> None:
-    """The way is asked for once more; the verdict that says so cites nothing, and blocks nothing."""
-    world.file("names.txt", "bo\nan\n")
-    sort, reverse = shell("sort names.txt > sorted.txt"), shell("sort -r names.txt > sorted.txt")
-    written = python("open('sorted.txt', 'w').write('an\\nbo')")
-    steps = [reverse, written, sort, sort, written]
-    ended = await world.play("Sort names.txt into sorted.txt", {"ExecutorStep": steps})
-    refused = next(each.verdict for each in ended.all(CriterionJudged) if each.verdict.verdict == "fail")
-    assert refused.reason is not None and refused.reason.found is Found.WAYS_DIFFER
-    assert refused.blameless and not refused.identities
-    assert (world.project / "sorted.txt").read_text(encoding="utf-8") == "an\nbo\n"
-
-
-async def test_a_way_that_it_comes_back_to_is_not_undone_by_one_that_failed(world: World) -> None:
-    """The program whose output it is decides; what failed meanwhile changed nothing. No call is made twice."""
-    world.file("names.txt", "bo\nan\n")
-    sort, written = shell("sort names.txt > sorted.txt"), python("open('sorted.txt', 'w').write('an\\nbo')")
-    others = python("open('sorted.txt', 'w').write('x')"), shell("echo x > sorted.txt")
-    fails = python("print('no')\nraise SystemExit(1)")
-    ended = await world.play(
-        "Sort names.txt into sorted.txt", {"ExecutorStep": [sort, *others, fails, sort, written]}
-    )
-    last = ended.all(ExecutionResult)[-1]
-    assert len(ended.all(CorrectionSignal)) == 2 and len(last.tool_calls) == 2
-    assert (last.status, last.verbatim, last.put_out_by, last.output) == ("completed", True, 1, "sorted.txt")
     assert ended.one(SubTaskOutcome).assurance is Assurance.AGREED
     assert (world.project / "sorted.txt").read_text(encoding="utf-8") == "an\nbo\n"
 
@@ -143,14 +104,14 @@ async def test_a_program_that_says_no_and_that_it_comes_back_to_is_its_word(worl
     says = python("print('no bill for March')\nraise SystemExit(1)")
     ended = await world.play(SUM, {"ExecutorStep": [says, shell("if then"), says]})
     last = ended.all(ExecutionResult)[-1]
-    assert (last.status, last.output) == ("cannot", "no bill for March") and len(last.tool_calls) == 2
+    assert (last.status, last.output) == ("cannot", "no bill for March") and len(last.tool_calls) == 3
     assert ended.directive == "abandon" and "no bill for March" in ended.result.output
 
 
 async def test_two_ways_to_nothing_confirm_nothing(world: World) -> None:
     """Both looked for what is not there, and wrote a zero."""
     world.file("mar.txt", "500\n10\n6\n")
-    steps = [shell("echo 0 > sum.txt"), python("open('sum.txt', 'w').write('0')"), shell("echo 0.0 > sum.txt")]
+    steps = [shell("echo 0 > sum.txt"), python("open('sum.txt', 'w').write('0')")]
     ended = await world.play("Write the sum of 2025 into sum.txt", {"ExecutorStep": steps})
     assert ended.all(SubTaskOutcome)[-1].assurance is not Assurance.AGREED
 

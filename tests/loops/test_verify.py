@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from scenario import World, judged, matches, plan, python, says, shell, subtask
 
 from artoo.contracts.criteria import TWO_WAYS_AGREE
@@ -14,8 +13,7 @@ from artoo.words.result import result_words
 SUM = "What is the sum of mar.txt?"
 
 
-@pytest.mark.parametrize("others", [("print(7)", "echo 8")])
-async def test_other_ways_do_not_take_a_check_away(world: World, others: tuple[str, str]) -> None:
+async def test_another_way_does_not_take_a_check_away(world: World) -> None:
     """The criterion that a check decided holds; that the ways differ is said beside it."""
     world.file("mar.txt", "500\n10\n6\n")
     script = {
@@ -23,8 +21,7 @@ async def test_other_ways_do_not_take_a_check_away(world: World, others: tuple[s
         "ExecutorStep": [
             shell("awk '{s += $1} END {print s}' mar.txt", final=False),
             says("The sum of mar.txt is 516.", 1),
-            python(others[0]),
-            shell(others[1]),
+            python("print(7)"),
         ],
     }
     ended = await world.play(SUM, script, options=replace(world.options(), verify=True))
@@ -45,7 +42,6 @@ async def test_what_a_check_leaves_is_the_judges_though_ways_differ(world: World
             shell("awk '{s += $1} END {print s}' mar.txt", final=False),
             says("The sum of mar.txt is 516.", 1),
             python("print(7)"),
-            shell("echo 8"),
         ],
         "ValidationReport": judged(("pass", "516")),
     }

@@ -135,8 +135,6 @@ async def floating_tokens(
         missing = [each for each in wider if each.kind != "path" or not (await source.file(each.text)).exists]
     if not missing:
         return None
-    if refuted := dict.fromkeys(each.refuted for each in missing if each.refuted):
-        return Fact(Reason(found=Found.MISCALCULATED, said="; ".join(refuted)))
     advice = [_AS_IT_STANDS, *([_WORKED_OUT] if any(each.number is not None for each in missing) else [])]
     advice += [_OWN_QUOTE] if any(each.kind == "quote" for each in missing) else []
     advice += [_OWN_WORDS] if not result.small_model and any(map(own_words, calls)) else []

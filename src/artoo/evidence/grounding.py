@@ -138,9 +138,8 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
         text = answer[:LONGEST]
         numbers = (*numbers_in(text), *times_in(text), *days_in(text))
         stated = {each.text: seen.numbers.meant(each) for each in numbers if _number_stands(each, seen)}
-        found, refuted = worked_out(wanted, text, stated, seen.texts, seen.outputs)
-        left = [token for token in missing if token.number is None or token.number.text not in found]
-        missing = [replace(each, refuted=refuted.get(each.number.text, "") if each.number else "") for each in left]
+        found = worked_out(wanted, text, stated, seen.texts, seen.outputs)
+        missing = [token for token in missing if token.number is None or token.number.text not in found]
     return tuple(sorted(missing, key=lambda token: token.start))
 
 

@@ -44,7 +44,6 @@ class Token:
     text: str
     start: int
     number: Number | None = None
-    refuted: str = ""  # what the formula before it comes to instead
 
 
 def tokens_of(text: str) -> tuple[Token, ...]:

@@ -25,17 +25,9 @@ _YEAR = re.compile(r"(?<![\w.,])(?:1[5-9]|2[01])\d\d(?![\w.,]\d)(?!\w)")
 _BYTE = (_ONE,)  # said or not: a bare number may be of bytes
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _OPERATIONS = (Decimal.__add__, Decimal.__sub__, Decimal.__mul__, Decimal.__truediv__)
-_EXACT = str.maketrans("\u00d7\u00b7\u22c5\u2217\u00f7\u2212", "****/-")
-_SIGNS = _EXACT | str.maketrans("x\u2013\u2248\u2243\u2252", "*-===")
+_SIGNS = str.maketrans("\u00d7\u00b7\u22c5\u2217\u00f7\u2212x\u2013\u2248\u2243\u2252", "****/-*-===")
 _JOINT = re.compile(r"\s*(?:[^\W\d]{1,16}\.?)?[^\w()]?\s*(\)*)\s*([-+*/=])\s*(\(*)\s*[^\w()]?\s*")
 """Between two numbers of a formula: the unit of the first, brackets and a sign."""
-_OPERAND = r"[$\u20ac\u00a3\u00a5]?\d(?:[\d.,']*\d)?(?:\s?[$\u20ac\u00a3\u00a5])?"
-_PLAIN = re.compile(
-    r"(?:^[ \t>]*(?:[-*+][ \t]+)?|[.,;:|=]\s|[(\u3001\u3002\uff0c\uff1a])(?:[^\d.,;:|=()+*/^\n-]*\s)?"
-    rf"(\(*{_OPERAND}(?:\)*\s[-+*/]\s\(*{_OPERAND})+\)*)\s=\s(?>[$\u20ac\u00a3\u00a5]?(\d(?:[\d.,']*\d)?))(?!\s?[-+*/^\d])",
-    re.MULTILINE,
-)
-"""A formula of bare numbers, without another number before it in its clause, and what it is said to come to."""
 _BETWEEN = 40  # characters of that: more are no formula, and would be tried in many ways
 _READINGS = 64  # of the numbers of one formula together
 _CONSTANTS = frozenset(map(Decimal, (7, 12, 24, 52, 60, 100, 365, 1_000, 1_024, 3_600)))
@@ -59,9 +51,9 @@ class _Cell:
 
 def worked_out(
     wanted: Collection[str], answer: str, stated: _Amounts, texts: Sequence[str], outputs: int
-) -> tuple[set[str], dict[str, str]]:
+) -> set[str]:
     """Those of the wanted numbers that follow from stated ones (with their amounts) or from what was put out (the
-    first of the texts that were seen), and what others come to by their own formula."""
+    first of the texts that were seen)."""
     cells = list(islice(_cells(answer), _MOST))
     shown = [[*_cells(output, apart=True)] for output in texts[:outputs]]
     few = [*chain(*shown)] if sum(map(len, shown)) <= _FEW else []
@@ -72,10 +64,7 @@ def worked_out(
     rates = (rate for text in texts for each in numbers_in(text) if each.units == PERCENT for rate in each.amounts)
     constants, factors = _unseen(cells, answer, _FACTORS.union(*((1 + rate, 1 - rate) for rate in rates)))
     known = {**constants, **stated}
-    given = {**factors, **known}
     asked = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in known]
-    refuted = dict(_refuted([cell for cell in asked if not _covers(cell, totals)], cells, given, answer))
-    wanted = set(wanted) - refuted.keys()
     dates = [cell for cell in cells if cell.unit == _DATED and cell.number.text in stated]
     days = [*chain(*(found for text in texts[outputs:] if len(found := [*days_in(text)]) <= _FEW))]
     known |= {cell.number.text: cell.amounts for cell in asked if _covers(cell, _between(cell, dates, days))}
@@ -88,7 +77,7 @@ def worked_out(
         ways = ((cell, _from_formula(cell, cells, usable, answer), spans, *way) for cell, *way in near)
         found = {cell.number.text: cell.amounts for cell, *way in ways if _covers(cell, chain(totals, *way))}
         if not found:
-            return usable.keys() & set(wanted), refuted
+            return usable.keys() & set(wanted)
         known |= found
 
 
@@ -136,21 +125,6 @@ def _from_formula(cell: _Cell, cells: Sequence[_Cell], known: _Amounts, text: st
     for values in islice(product(*operands), _READINGS if len(operands) > 1 else 0):
         with suppress(SyntaxError, ArithmeticError):
             yield _value(ast.parse(formula, mode="eval").body, values)
-
-
-def _refuted(left: list[_Cell], cells: list[_Cell], given: _Amounts, text: str) -> Iterator[tuple[str, str]]:
-    """Formulas of given numbers that come near to what is said, and not to its last place: what comes to something
-    far from it may be of another unit."""
-    said = {cell.number.start: cell for cell in left}
-    for formula in _PLAIN.finditer(plain_digits(text).translate(_EXACT)):
-        cell = said.get(formula.start(2))
-        if cell and formula[1].count("(") == formula[1].count(")"):
-            spans = [*cell.number.spans((_ONE, *cell.number.units))]
-            values = product(_from_formula(cell, cells, given, text), spans)
-            off = [(abs(abs(value) - (low + high) / 2), high - low, value) for value, (low, high) in values]
-            far, _, value = min(off, default=(_ONE, _ONE, _ONE))
-            if far < abs(value) / 2 and all(distance >= place for distance, place, _ in off):
-                yield cell.number.text, f"{text[slice(*formula.span(1))]} = {value:.15g}"
 
 
 def _value(of: ast.expr, values: Sequence[Decimal]) -> Decimal:

@@ -40,14 +40,13 @@ LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
 @dataclass(frozen=True, slots=True)
 class Judged:
     """What was decided about an attempt. `advice`: the judge's, for the next. `final`: no correction can help.
-    `hopeless`: no other plan can. `output`: delivered instead.
+    `hopeless`: no other plan can.
     """
 
     verdicts: tuple[CriterionVerdict, ...]
     advice: str = ""
     final: bool = False
     hopeless: bool = False
-    output: str = ""
 
     @classmethod
     def open(cls, criteria: Sequence[Criterion], reason: str | Reason) -> Judged:

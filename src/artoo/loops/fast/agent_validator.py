@@ -67,8 +67,8 @@ class AgentValidator:
     _today: str = field(default="", init=False)
     _doubted: frozenset[str] = field(default=frozenset(), init=False)
     """What a correction has named: tokens, or a call that fell short."""
-    _asked: set[str] = field(default_factory=set[str], init=False)
-    """What has been asked for once, and is not again."""
+    _asked: bool = field(default=False, init=False)
+    """A correction has named a fact once, which is not done again."""
     _lacking: int = field(default=0, init=False)  # calls that a judge failed for the world, without advice
 
     async def run(self) -> None:
@@ -131,15 +131,15 @@ class AgentValidator:
             return Judged(judging.failed_outright(criteria, result), final=True)
         if result.status == "cannot":
             return await self._judge_cannot(subtask, result, cause)
-        found = await self._checked(criteria, subtask, result, result.output)
+        found = await self._checked(criteria, subtask, result)
         decided = [each for each in found.values() if each.verdict != "open"]
         left = [each for each in criteria if each.text not in {verdict.criterion for verdict in decided}]
         request = (_told(subtask), *(each.text for each in criteria))
         fact = broken_act(result, request) or await self._floating(subtask, result)
         failed = any(verdict.verdict == "fail" for verdict in decided)
         if fact is not None:
-            again = fact.asked_once and not result.small_model and self._second_time("facts")
-            stands = None
+            again, stands = fact.asked_once and not result.small_model and self._asked, None
+            self._asked = self._asked or fact.asked_once
             if again and not failed and fact.doubts <= self._doubted:  # nothing new: its author stands by it
                 stands = await self._stood_by(subtask, result, left, fact, absent, cause)
             self._doubted = fact.doubts
@@ -155,18 +155,17 @@ class AgentValidator:
         else:
             judged = await self._looked_at_twice(subtask, result, left, absent, cause)
             judged = judged or await self._asked_about(subtask, result, left, absent, cause)
-        if judged.output:  # another answer than the one that was checked
-            found = await self._checked(criteria, subtask, result, judged.output)
-            decided = [each for each in found.values() if each.verdict != "open"]
         rest = tuple(
             found.get(each.criterion, each) if each.verdict == "open" else each for each in judged.verdicts
         )
         return replace(judged, verdicts=(*decided, *rest))
 
     async def _checked(
-        self, criteria: Sequence[Criterion], subtask: SubTask, result: ExecutionResult, output: str
+        self, criteria: Sequence[Criterion], subtask: SubTask, result: ExecutionResult
     ) -> dict[str, CriterionVerdict]:
-        return await judging.checked(criteria, output, result.tool_calls, self.source, _told(subtask), self._held)
+        return await judging.checked(
+            criteria, result.output, result.tool_calls, self.source, _told(subtask), self._held
+        )
 
     async def _floating(self, subtask: SubTask, result: ExecutionResult) -> Fact | None:
         if subtask.images and self.asker.known.images:
@@ -209,8 +208,7 @@ class AgentValidator:
         """What a second way decides; None when none is due, or it leaves the rest to a judge that may be asked.
 
         A person's own check needs none. A small model's checks of its own work do: they are no better than it.
-        Where two other ways make other files, that is asked for once; then it stands, confirmed by nothing. Where
-        words have a second way's figures, a judge reads what they make of them.
+        Where words have a second way's figures, a judge reads what they make of them.
         """
         wanted = self.second_look.wanted(small_model=result.small_model)
         persons = any(each.by == "person" for each in subtask.success_criteria)
@@ -225,13 +223,11 @@ class AgentValidator:
             judging.verdict_on(each, "pass", found.evidence, DecidedBy.AGREEMENT)
             for each in (_TWO_WAYS if figures else left or _TWO_WAYS)
         )
-        if found.verdict == "agreed" or found.kept or (figures and not left):
-            return Judged(agreed, output=found.kept)
+        if found.verdict == "agreed" or (figures and not left):
+            return Judged(agreed)
         if found.verdict == "open":
             return None if left and not result.small_model else Judged.open(left or _TWO_WAYS, found.evidence)
         differ = Reason(found=Found.WAYS_DIFFER, said=found.evidence)
-        if found.verdict == "other" and left and not self._second_time("ways"):
-            return Judged(judging.against(left, Fact(differ, contradicts=False)))
         if left and not result.small_model:
             judged = await self._asked_about(subtask, result, left, absent, cause)
             beside = agreed if figures else Judged.open(_TWO_WAYS, differ).verdicts
@@ -268,7 +264,7 @@ class AgentValidator:
         fact = Fact(result.output or "it cannot be done", judging.class_of_failure(result), contradicts=False)
         criteria = subtask.success_criteria
         of_world = [each for each in criteria if isinstance(each.check, OF_THE_WORLD)]
-        checks = await self._checked(of_world, subtask, result, result.output)
+        checks = await self._checked(of_world, subtask, result)
         found = {text: each for text, each in checks.items() if each.verdict != "open"}
         left = [each for each in criteria if each.text not in found]
         verdicts = judging.given_up(tuple(found.values()), left, fact)
@@ -299,12 +295,6 @@ class AgentValidator:
         beside = replace(beside, today=self._today, earlier=earlier)
         return await judge(self.asker, subtask, criteria, result, difference, cause, beside)
 
-    def _second_time(self, asked: str) -> bool:
-        """Whether this has been asked for before in this subtask; it is now."""
-        before = asked in self._asked
-        self._asked.add(asked)
-        return before
-
 
 def _told(subtask: SubTask) -> str:
     """What a subtask is to do: its own words, and the request with what earlier parts gave."""
@@ -330,7 +320,7 @@ def _outcome(
         parent_task_id=subtask.parent_task_id,
         status="failed" if failed else "matched",
         intent=subtask.intent,
-        output=judged.output or result.output,
+        output=result.output,
         failure_reason=judging.reason_of(failed[0]) if failed else None,
         gap_trajectory=tuple(trajectory),
         criteria_verdicts=judged.verdicts,

@@ -1,7 +1,6 @@
 """Agreement: a second way, written without sight of the first, run in a copy of the files as they were before.
 
     intent + listing ──► whole program, in another language ──► trial ──► tokens, or hashes of files, compared
-                                                                  └ differs: a third way decides between the two
 
 For models that are known to be small, whose judgement of their own figure is no better than the figure; for others
 with `--verify`. What nothing confirms stands open.
@@ -29,8 +28,6 @@ from artoo.prompts.library import procedural
 from artoo.prompts.segments import Segment
 from artoo.verdicts.likeness import same_answer, same_figures
 
-_OTHER_WAYS = 2
-"""How many other ways are tried at most, until two agree."""
 _TOKENS = 700
 
 
@@ -77,7 +74,7 @@ class SecondAuthor:
     subtask: SubTask
     cause: Envelope
 
-    async def program(self, language: Language, variant: int) -> str:
+    async def program(self, language: Language) -> str:
         """A whole program in this language; empty when the model gives none."""
         segments = {
             Segment.ROLE: _executors_role(),
@@ -94,7 +91,6 @@ class SecondAuthor:
                 segments,
                 cause=self.cause,
                 max_tokens=_TOKENS,
-                variant=variant,
                 body_field="body",
                 simple=True,
                 images=self.subtask.images,
@@ -106,43 +102,29 @@ class SecondAuthor:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What the ways gave. `kept` is what two others agree on when it is not the first way's answer.
+    """What the ways gave. `figures`: the first's words have the figures of the second; `open`: there was none."""
 
-    `figures`: the first one's words have the figures of the second; `other`: two agree, and not with the first;
-    `differ`: no two do; `open`: there was no second one.
-    """
-
-    verdict: Literal["agreed", "figures", "other", "differ", "open"]
+    verdict: Literal["agreed", "figures", "differ", "open"]
     evidence: str
-    kept: str = ""
 
 
 async def second_way(
     result: ExecutionResult, request: str, author: SecondAuthor, source: EvidenceSource
 ) -> Agreement:
-    """Tries another way, and a third when the two differ. A program that a call has run is no other way."""
-    first = _Made(result.output, await _files_of(result, source))
-    ways, language = [first], _other_language(result.tool_calls)
+    """Try another way. A program that a call has run is no other way."""
+    language = _other_language(result.tool_calls)
+    program = await author.program(language)
     known = {"", *(call.input.strip() for call in result.tool_calls)}
-    for variant in range(_OTHER_WAYS):
-        program = await author.program(language, variant)
-        way = await _way(language, program, source) if program.strip() not in known else None
-        if way is None:
-            break
-        same = next((each for each in ways if each.agrees(way, request)), None)
-        if same is first:
-            return Agreement("agreed", f"two ways give {first}")
-        if not (result.verbatim or result.small_model or first.files or way.files) and same_figures(
-            first.answer, way.answer, request, [call.output for call in result.tool_calls]
-        ):
-            return Agreement("figures", f"two ways give {way}")
-        if same is not None:
-            return Agreement("other", str(same), same.answer)
-        ways.append(way)
-        language = "python" if language == "bash" else "bash"
-    if len(ways) == 1:
+    way = await _way(language, program, source) if program.strip() not in known else None
+    if way is None:
         return Agreement("open", "no second way gave a result")
-    return Agreement("differ", " / ".join(map(str, ways[1:])))
+    first = _Made(result.output, await _files_of(result, source))
+    if first.agrees(way, request):
+        return Agreement("agreed", f"two ways give {first}")
+    words = not (result.verbatim or result.small_model or first.files or way.files)
+    if words and same_figures(first.answer, way.answer, request, [call.output for call in result.tool_calls]):
+        return Agreement("figures", f"two ways give {way}")
+    return Agreement("differ", str(way))
 
 
 @dataclass(frozen=True, slots=True)
