@@ -19,7 +19,7 @@ async def test_each_call_has_its_act_over_all_attempts(world: World) -> None:
     called, started = ended.all(ToolCalled), ended.all(ToolStarted)
     subtask_id = called[0].subtask_id
     assert [one.act for one in called] == [f"{subtask_id}/{number}" for number in range(1, len(called) + 1)]
-    assert len(called) == 2
+    assert len(called) == 3
     assert [one.act for one in started] == [one.act for one in called]
     assert [one.effects.value for one in started] == ["staged"] * len(started)
     assert ended.all(CorrectionSignal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -86,7 +87,7 @@ async def test_a_blocked_repeat_is_cheap(world: World, final: bool) -> None:
     """A model that does nothing else than what failed is not asked again and again: neither attempt nor round is
     gone on with in which it only repeats itself."""
     ended = await world.play("delete none.txt", again("rm none.txt", final=final))
-    assert len(ended.contracts) <= 17
+    assert len(ended.contracts) <= 19
     assert ended.directives[-1] == "abandon"
 
 
@@ -320,31 +321,27 @@ async def test_a_comparison_that_finds_a_difference_has_not_failed(world: World)
     assert not any(isinstance(fact, FailedLast) for fact in ended.result.facts)
 
 
-async def test_steps_that_were_not_taken_are_told(world: World) -> None:
-    """Of several steps in one answer the first is taken; its author does not go on as if all of them had been."""
-    steps = (shell(f"echo one > {name}", final=False).text for name in "ab")
-    await _told_of_one_more(world, Reply(text="\n".join(filter(None, steps))))
+async def test_several_calls_of_one_turn_are_all_made(world: World) -> None:
+    """Also with words before them; the next turn is shown both results."""
+    steps = (json.dumps({"command": f"echo one > {name}"}) for name in "ab")
+    calls = [
+        {"id": f"c{number}", "type": "function", "function": {"name": "shell", "arguments": step}}
+        for number, step in enumerate(steps)
+    ]
+    ended = await _told_of_two(world, Reply(message={"content": "I write both.", "tool_calls": calls}))
+    assert [call.changes for call in ended.calls] == [(str(world.project / name),) for name in "ab"]
 
 
-async def test_a_first_bare_block_of_several_is_not_the_answer(world: World) -> None:
-    """Alone it would be; what the others were to do is not done, and is not lost without a word."""
-    await _told_of_one_more(world, Reply(text="```bash\necho one > a\n```\n```bash\necho one > b\n```"))
+async def test_of_several_steps_in_a_text_the_first_is_taken(world: World) -> None:
+    """A bare block alone would be the answer; beside others it is a call, and the next turn knows of that alone."""
+    two = Reply(text="```bash\necho one > a\n```\n```bash\necho one > b\n```")
+    ended = await _told_of_two(world, two, refuse=["native"])
+    assert len(ended.calls) == 1 and "> b" not in str(ended.asked("ExecutorStep")[1].body)
 
 
-async def test_further_native_calls_are_told(world: World) -> None:
-    """They are steps like those in a text, also with words before them."""
-    steps = (json.dumps({"tool": "shell", "input": f"echo one > {name}"}) for name in "ab")
-    calls = [{"type": "function", "function": {"name": "step", "arguments": step}} for step in steps]
-    await _told_of_one_more(world, Reply(message={"content": "I write both.", "tool_calls": calls}))
-
-
-async def _told_of_one_more(world: World, two: Reply) -> None:
+async def _told_of_two(world: World, two: Reply, refuse: Sequence[str] = ()) -> Ended:
     script: Script = {
         "Plan": plan(subtask("write both", exists("a"), tool="shell")),
-        "ExecutorStep": [two, says("Only a is written.", 1)],
+        "ExecutorStep": [two, says("They are written.", 1)],
     }
-    ended = await world.play("Write a and b.", script)
-    assert len(ended.calls) == 1
-    first, second = ended.asked("ExecutorStep")
-    told = "Only the first step of your last answer was taken; 1 more stood in it."
-    assert told in second.user and told not in first.user
+    return await world.play("Write a and b.", script, refuse=refuse)

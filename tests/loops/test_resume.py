@@ -121,7 +121,7 @@ async def test_a_later_part_is_shown_the_files_as_they_are_when_it_goes_on(world
     parts = (subtask("do the quick one", tool="shell"), subtask("do the other one", tool="shell", sequence=2))
     script: Script = {
         "Plan": plan(*parts),
-        "ExecutorStep": Each.of(quick=TWO_STEPS["quick"], other=slow(shell("true"), LONG)),
+        "ExecutorStep": Each.of(quick=TWO_STEPS["quick"], other=slow(shell("true"), LONG)).__call__,
     }
 
     async def stop(artoo: Artoo, envelope: Envelope) -> None:
@@ -155,7 +155,7 @@ async def test_a_part_goes_on_with_the_files_as_they_are(world: World) -> None:
     async with ScriptedServer(again) as server, world.artoo(server.base_url) as artoo:
         async for envelope in artoo.stream_resumed():
             if isinstance(envelope.payload, ModelCalled):
-                seen.append(envelope.payload.user)
+                seen.append(str(envelope.payload.added))
             elif isinstance(envelope.payload, ToolCalled):
                 artoo.interrupt()
     assert "a.txt (12 B)" in seen[-1]

@@ -116,7 +116,8 @@ class Executor:
             case CorrectionSignal() as correction if self._work is not None:
                 work = self._work
                 work.cause, work.attempt, work.first = envelope, correction.attempt + 1, len(work.record.calls)
-                work.progress, work.sampling, work.ends = Progress(), Sampling(self.asker.clock), ""
+                work.sampling, work.ends = Sampling(self.asker.clock), ""
+                work.progress.begin()
                 last = work.record.call(len(work.record.calls))
                 work.talk.say(work.briefing.correction(correction, last), "correction")
             case _:
@@ -130,7 +131,7 @@ class Executor:
         key, record, known = subtask.subtask_id, Record(self.project), self.asker.known
         one_program = known.small and self.heuristics.other_language
         own = OwnTools(self.port, self._inbox, record, key, self.asks, one_program)
-        briefing = Briefing(self.asker, self.toolbox.specs, self.heuristics, self.unasked)
+        briefing = Briefing(self.asker, self.toolbox.specs, self.heuristics, self.unasked, self.project)
         opening, glance = await briefing.open(subtask, cause.at, own.specs, self.view)
         images = subtask.images if known.images else ()
         talk = Talk(opening, [Said(text=opening.user, source="request", images=images)])
@@ -165,11 +166,15 @@ class Executor:
                 continue
             before = len(work.record.calls)
             ending = await self._obey(work, turn)
-            work.sampling.turned(work.record.calls[before:])
+            made = work.record.calls[before:]
+            work.sampling.turned(made)
+            why = work.progress.stuck_by(made)
+            if why and (ending is None or ending.status == "uncertain"):
+                return Ending("uncertain", why, circled=True)
             if ending is not None:
                 return ending
-            if why := work.progress.stuck_by(work.record.calls[before:]):
-                return Ending("uncertain", why, circled=True)
+            if pending := await work.briefing.pending(work.subtask, made, self.view):
+                work.talk.say(pending)
 
     async def _make_first_calls(self, work: _Work) -> None:
         """Make the read-only calls that the plan names, as if the model had asked for them."""

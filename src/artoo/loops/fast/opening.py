@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -28,15 +29,18 @@ def today_is(at: datetime) -> str:
 class Briefing:
     """Words an executor's assignment and its corrections. `unasked`: what may take effect unasked after the task.
 
-    `listing` is what is on disk, whole, and `shown` the part of it that the first message had.
+    Paths of the project begin with `project`. `listing` is what is on disk, whole, and `shown` the part of it that
+    the first message had.
     """
 
     asker: Asker
     specs: tuple[ToolSpec, ...]
     heuristics: Heuristics
     unasked: frozenset[ChangeClass]
+    project: str = ""
     listing: str = ""
     shown: str = ""
+    told_pending: str = ""
 
     async def open(
         self, subtask: SubTask, at: datetime, own: tuple[ToolSpec, ...], surroundings: SurroundingsSource
@@ -72,6 +76,24 @@ class Briefing:
             other = other_language(self.specs, "shell" if last is None else last.tool)
             told.append(program_in(other) if other else "")
         return "\n".join(filter(None, told))
+
+    async def pending(self, subtask: SubTask, made: Sequence[ToolCall], surroundings: SurroundingsSource) -> str:
+        """What is pending for the user after these calls, where the first message has not said so; mostly nothing.
+
+        That speaks of the project's files. What a call changes elsewhere, or in a repository's history, is looked at.
+        """
+        small = self.asker.known.small
+        if not any(self._is_unusual(call) or (small and call.changed_something) for call in made):
+            return ""
+        told = prepared((await surroundings.look(subtask.intent)).classes, self.unasked)
+        if told == self.told_pending:
+            return ""
+        self.told_pending = told
+        return told
+
+    def _is_unusual(self, call: ToolCall) -> bool:
+        inside = f"{self.project.rstrip('/')}/"
+        return call.bookkeeping or any(not path.startswith(inside) for path in call.changes)
 
     async def _seen(self, subtask: SubTask, surroundings: SurroundingsSource) -> Surroundings | None:
         """Look anew where other parts of the task may have changed files since the plan."""

@@ -17,12 +17,18 @@ MOST_IDLE = 10
 
 @dataclass(slots=True)
 class Progress:
-    """What the turns of one attempt have brought."""
+    """What the turns of an attempt have brought. Failures and refusals of earlier attempts count on."""
 
     _results: Counter[tuple[object, ...]] = field(default_factory=Counter[tuple[object, ...]])
+    _failed: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
     _outputs: set[str] = field(default_factory=lambda: {""})
     _idle: int = 0
     _withheld: int = 0
+
+    def begin(self) -> None:
+        """The next attempt begins: what ended well may be looked at again."""
+        self._idle = 0
+        self._results = Counter({key: count for key, count in self._results.items() if key in self._failed})
 
     def disturbed(self) -> None:
         """The user or another process brought something new: the count of idle turns begins again."""
@@ -49,14 +55,17 @@ class Progress:
     def _repeated(self, call: ToolCall) -> str:
         if call.status is CallStatus.RUNNING:
             return ""
-        self._results[outcome_of(call)] += 1
-        if self._results[outcome_of(call)] < MOST_EQUAL:
+        result = outcome_of(call)
+        self._results[result] += 1
+        if call.went_wrong:
+            self._failed.add(result)
+        if self._results[result] < MOST_EQUAL:
             return ""
         said = call.reason if call.status is CallStatus.REFUSED else None
         return said or f"the same call had the same result {MOST_EQUAL} times"
 
     def _withheld_again(self, call: ToolCall) -> str:
-        """A second operation that was not allowed in one attempt: a refusal is not worked around."""
+        """A second operation that was not allowed: a refusal is not worked around."""
         if call.withheld_by is None:
             return ""
         self._withheld += 1
