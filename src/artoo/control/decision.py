@@ -77,6 +77,11 @@ def macro_state(
         return MacroState.ABANDON
     if terms.distance <= h.delta and (evidence is None or evidence.allows_success):
         return MacroState.SUCCESS
+    return way_on(terms, gradient, h)
+
+
+def way_on(terms: LossTerms, gradient: float, h: Hyperparameters) -> MacroState:
+    """Return how work that goes on must change, by |∇L| and P alone."""
     plateau = abs(gradient) < h.epsilon
     if terms.implausibility > h.rho:
         return MacroState.BREAK_SYMMETRY if plateau else MacroState.CHANGE_APPROACH

@@ -75,6 +75,12 @@ def gradient_at_equal_cost(current: LossTerms, previous: LossTerms | None, h: Hy
     return loss(current, h) - loss(before, h)
 
 
+def deciding_gradient(current: LossTerms, previous: LossTerms | None, h: Hyperparameters) -> float:
+    """Return the gradient that decides, by the hyperparameters."""
+    chosen = gradient_of_the_paper if h.gradient == "paper" else gradient_at_equal_cost
+    return chosen(current, previous, h)
+
+
 def gradient_of_the_paper(current: LossTerms, previous: LossTerms | None, h: Hyperparameters) -> float:
     """L_t − L_{t−1}; 0 in the first round."""
     return 0.0 if previous is None else loss(current, h) - loss(previous, h)

@@ -56,7 +56,7 @@ def measure(request: ReplanRequest) -> Gap:
     every attempt that missed a criterion which is unmet at last, not the last attempt alone.
     """
     verdicts = verdicts_of(request.outcomes, request.task_verdicts)
-    gaps = [_gap(verdict) for verdict in verdicts]
+    gaps = [gap_of(verdict) for verdict in verdicts]
     gaps += [CriterionGap(failed=True, verifiable=True)] * request.not_run
     failed = [verdict for verdict in verdicts if verdict.verdict == "fail"]
     classes = _classes(request)
@@ -93,7 +93,8 @@ def _classes(request: ReplanRequest) -> Counter[FailureClass | None]:
     return found
 
 
-def _gap(verdict: CriterionVerdict) -> CriterionGap:
+def gap_of(verdict: CriterionVerdict) -> CriterionGap:
+    """Return what a verdict adds to D."""
     return CriterionGap(
         failed=verdict.verdict == "fail",
         verifiable=verdict.mode is Mode.VERIFIABLE,

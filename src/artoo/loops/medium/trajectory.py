@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from artoo.contracts.solution import Decided, Directive, Loss
 from artoo.control.decision import Decision, MacroState, Urgency, decide, is_suspicious, urgency
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.control.loss import LossTerms, gradient_at_equal_cost, gradient_of_the_paper, loss, resource_cost
+from artoo.control.loss import (
+    LossTerms,
+    deciding_gradient,
+    gradient_at_equal_cost,
+    gradient_of_the_paper,
+    loss,
+    resource_cost,
+)
 from artoo.loops.medium.gaps import Gap
 
 WRONG_WAYS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
@@ -46,20 +53,28 @@ class Trajectory:
         """Rounds after the first."""
         return self.round - 1
 
+    @property
+    def numbers(self) -> Hyperparameters:
+        """The hyperparameters that decide now."""
+        return self._h
+
+    def cost(self, elapsed_ms: float, budget_ms: float) -> float:
+        """Return Ω, measured against the time budget in force."""
+        return resource_cost(self.replans, elapsed_ms, replace(self._h, time_budget_ms=max(1, round(budget_ms))))
+
     def decide_by(self, hyperparameters: Hyperparameters) -> None:
         """Other numbers from now on: those of the task's type, once that is known."""
         self._h = hyperparameters
 
     def measure(self, gap: Gap, elapsed_ms: float, budget_ms: float) -> Measurement:
         """The loss of this round. `budget_ms` may be below the hyperparameter's when a deadline caps it."""
-        whole = max(1, round(budget_ms))
-        h = self._h if whole == self._h.time_budget_ms else replace(self._h, time_budget_ms=whole)
-        cost = resource_cost(self.replans, elapsed_ms, h)
+        h = self.numbers
+        cost = self.cost(elapsed_ms, budget_ms)
         terms = LossTerms(gap.distance, gap.implausibility, cost)
         equal_cost = gradient_at_equal_cost(terms, self._previous, h)
         paper = gradient_of_the_paper(terms, self._previous, h)
         value = Loss(D=terms.distance, P=terms.implausibility, Omega=cost, L=loss(terms, h))
-        deciding = paper if h.gradient == "paper" else equal_cost
+        deciding = deciding_gradient(terms, self._previous, h)
         return Measurement(gap, terms, value, equal_cost, paper, deciding, elapsed_ms)
 
     def decide(self, measured: Measurement, *, may_replan: bool) -> Decision:

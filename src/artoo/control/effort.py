@@ -1,0 +1,24 @@
+"""The budgets of a task by its effort: the task types of the paper's v0.9 (SPEC section 3.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class EffortBudget:
+    """What a task of one effort may use: seconds of wall time, model calls, prompt and completion tokens."""
+
+    seconds: float
+    calls: int
+    tokens: int
+
+
+BUDGETS = MappingProxyType(
+    {
+        "quick": EffortBudget(300.0, 40, 400_000),
+        "normal": EffortBudget(1_800.0, 200, 4_000_000),
+        "long": EffortBudget(14_400.0, 1_000, 40_000_000),
+    }
+)

@@ -1,0 +1,48 @@
+"""What one task may use: the budgets of its effort, except for those that the user or the configuration fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from artoo.contracts.plan import Effort
+from artoo.contracts.steering import EffortChosen
+from artoo.control.effort import BUDGETS
+
+BudgetName = Literal["seconds", "calls", "tokens"]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The user's word about a task's budgets. None: decided by effort.
+
+    `effort` is the user's choice, or `quick` for a small model; None: the plan chooses it.
+    """
+
+    effort: Effort | None = None
+    seconds: float | None = None
+    calls: int | None = None
+    tokens: int | None = None
+
+    def of(self, planned: Effort) -> EffortChosen:
+        """Return the budgets of a task whose plan says `planned`."""
+        effort = self.effort or planned
+        usual = BUDGETS[effort]
+        return EffortChosen(
+            effort=effort,
+            seconds=usual.seconds if self.seconds is None else self.seconds,
+            calls=usual.calls if self.calls is None else self.calls,
+            tokens=usual.tokens if self.tokens is None else self.tokens,
+        )
+
+    @property
+    def first(self) -> EffortChosen:
+        """The budgets that hold before there is a plan."""
+        return self.of("quick")
+
+    @property
+    def fixed(self) -> tuple[BudgetName, ...]:
+        """The names of the budgets that no effort changes."""
+        given = {"seconds": self.seconds, "calls": self.calls, "tokens": self.tokens}
+        names: tuple[BudgetName, ...] = ("seconds", "calls", "tokens")
+        return tuple(name for name in names if given[name] is not None)

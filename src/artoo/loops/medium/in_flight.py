@@ -1,0 +1,106 @@
+"""The control law on samples of one long attempt, while the executor works (SPEC section 3.5). Pure.
+
+    sample ──► D (checked criteria), P (calls since the last sample), Ω ──► ∇L ──► a directive, the end, or nothing
+
+The first sample is the baseline: nothing can be said of movement yet. The sample that follows a directive is given
+time: it is measured, and no directive answers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artoo.contracts.execution import CriterionVerdict, DecidedBy
+from artoo.contracts.shortened import without_middle
+from artoo.contracts.solution import Directive, Loss
+from artoo.contracts.steering import Sampled
+from artoo.control.decision import way_on
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.control.loss import LossTerms, deciding_gradient, distance, implausibility, loss
+from artoo.loops.medium.gaps import gap_of
+
+_WHAT_TO_DO = {
+    Directive.BREAK_SYMMETRY: "Try a different approach.",
+    Directive.CHANGE_APPROACH: "Use another method.",
+    Directive.CHANGE_PATH: "Keep the method and change what it works on.",
+    Directive.REFINE: "Keep the method and fix what is not met.",
+}
+_NO_EVIDENCE = "Find out why before you go on."
+"""Where no call has failed: nothing is known about the approach."""
+_MOST_NAMED, _EVIDENCE = 4, 1_600
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One sample measured. `directive` None: the attempt goes on undisturbed. `text` is what the executor reads."""
+
+    loss: Loss
+    gradient: float
+    reason: str
+    directive: Directive | None = None
+    ends: bool = False
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Flight:
+    """The trajectory of one attempt. `_worsening` counts worse samples in a row, since there was a directive."""
+
+    attempt: int
+    _previous: LossTerms | None = None
+    _directed: bool = False
+    _grace: bool = False
+    _worsening: int = 0
+
+    def take(self, sample: Sampled, cost: float, h: Hyperparameters) -> Course:
+        """Measure a sample at Ω = `cost`, and say what the executor is told."""
+        terms = LossTerms(
+            distance(map(gap_of, sample.verdicts)), implausibility(sample.logical, sample.environmental), cost
+        )
+        gradient, first = deciding_gradient(terms, self._previous, h), self._previous is None
+        self._previous = terms
+        worse = gradient > h.epsilon
+        self._worsening = self._worsening + 1 if worse and self._directed else 0
+        measured = Loss(D=terms.distance, P=terms.implausibility, Omega=cost, L=loss(terms, h))
+        grace, self._grace = self._grace, False
+        if not any(verdict.decided_by is DecidedBy.CHECK for verdict in sample.verdicts):
+            return Course(measured, gradient, "no check decides a criterion")
+        if terms.distance <= h.delta:
+            return Course(measured, gradient, f"D {terms.distance:.2f} ≤ δ {h.delta:.2f}")
+        directive = Directive(way_on(terms, gradient, h).value)
+        if self._worsening >= h.kill_after:
+            reason = f"worsening for {self._worsening} samples after a directive (Law 2)"
+            return Course(measured, gradient, reason, directive, True, f"Stop here: {reason}.")
+        if first or grace:
+            return Course(measured, gradient, "the first sample" if first else "given time after a directive")
+        if gradient <= -h.epsilon:
+            return Course(measured, gradient, "improving")
+        self._directed = self._grace = True
+        return Course(
+            measured,
+            gradient,
+            "worsening" if worse else "plateau",
+            directive,
+            False,
+            _text(sample, directive, worse),
+        )
+
+
+def _text(sample: Sampled, directive: Directive, worse: bool) -> str:
+    """Return the directive as the executor reads it: what the checks found, and what to do about it."""
+    unmet = [each for each in sample.verdicts if each.verdict == "fail"]
+    moved = "The result is further from the goal" if worse else "Nothing has come closer to the goal"
+    known = bool(sample.logical + sample.environmental)
+    return "\n".join(
+        (
+            f"artoo has run the checks again (turn {sample.turn}). Not met:",
+            *_listed(unmet),
+            f"{moved} since the last time. {_WHAT_TO_DO[directive] if known else _NO_EVIDENCE}",
+        )
+    )
+
+
+def _listed(unmet: Sequence[CriterionVerdict]) -> list[str]:
+    named = unmet[:_MOST_NAMED]
+    return [f"- {each.criterion}: {without_middle(each.evidence, _EVIDENCE // len(named))}" for each in named]
