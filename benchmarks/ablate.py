@@ -30,7 +30,6 @@ from replies import Recorder, recording
 
 _PATIENCE = {
     "ARTOO_CONTROL__TIME_BUDGET_MS": "7200000",
-    "ARTOO_LIMITS__SUBTASK_SECONDS": "7200",
     "ARTOO_MODELS__BRAIN__TIMEOUT": "3600",
     "ARTOO_MODELS__TOOL__TIMEOUT": "3600",
 }

@@ -12,7 +12,6 @@ from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import Ending, Settled
 from artoo.contracts.solution import Cost, Decided, FinalResult
-from artoo.loops.fast.executor import ExecutorLimits
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 from artoo.ports.model import Model
@@ -26,8 +25,6 @@ from lab.minds import LabModel, Minds, Progress, Told
 from lab.time import LabClock
 from lab.world import Job, World
 
-_CALLS_AN_ATTEMPT = 1
-"""An executor of the lab makes one call and lets it be judged."""
 _MOST_SUBTASKS = 64
 
 
@@ -136,7 +133,6 @@ async def run_job(
         bus.attach(tap)
     settings = TaskSettings(
         hyperparameters=arm.hyperparameters,
-        executor=ExecutorLimits(steps=_CALLS_AN_ATTEMPT, seconds=10_000.0),
         most_subtasks=_MOST_SUBTASKS,
         ask_for_moves=False,
     )

@@ -201,7 +201,18 @@ def spent_twice(tape: Tape) -> Tape:
 
 
 def dropped_criterion(tape: Tape) -> Tape:
+    return tape.edit(Plan, 1, task_criteria=tape.get(Plan, 1).task_criteria[1:])
+
+
+def vanished_criterion(tape: Tape) -> Tape:
+    """A plan that does not hold what a part of the round before left unmet."""
     return tape.edit(Plan, 1, task_criteria=tape.get(Plan, 1).task_criteria[:-1])
+
+
+def steady(tape: Tape) -> Tape:
+    """Two rounds that keep the method, with the distance of the tape: it does not fall."""
+    tape = tape.edit(Decided, 0, directive=Directive.CHANGE_PATH).edit(Decided, 1, directive=Directive.REFINE)
+    return tape.edit(PlanDirective, 0, directive=Directive.CHANGE_PATH)
 
 
 def softened_criterion(tape: Tape) -> Tape:
@@ -266,11 +277,13 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     # planning
     ("request_altered", "plain", lambda tape: tape.edit(TaskSpec, raw_input="something else")),
     ("criterion_dropped", "replanned", dropped_criterion),
+    ("criterion_vanished", "replanned", vanished_criterion),
     ("criterion_softened", "replanned", softened_criterion),
     ("plan_without_criteria", "plain", lambda tape: tape.edit(Plan, subtasks=())),
     ("unknown_carried", "replanned", lambda tape: tape.edit(Plan, 1, carried=("nobody",))),
     ("plan_uses_blocked", "plain", lambda tape: tape.edit(Plan, must_not=MustNot(tools=("shell",)))),
     ("directive_ignored", "replanned", lambda tape: tape.edit(Plan, 1, must_not=MustNot())),
+    ("steady_distance", "replanned", steady),
     ("wrong_round", "replanned", lambda tape: tape.edit(Plan, 1, round=3)),
     ("same_plan_again", "replanned", same_draft),
     ("too_many_rounds", "replanned", law(max_replans=1)),

@@ -7,7 +7,7 @@ import json
 import pytest
 from scenario import Script, World, judged, matches, plan, python, shell, subtask
 
-from artoo import Budgets, ConfigurationError
+from artoo import Budgets, ConfigurationError, RunOptions
 from artoo.cli.marks import ASCII, cost_line
 from artoo.cli.outcome import as_json, exit_code
 from artoo.cli.text import CHINESE, ENGLISH
@@ -139,7 +139,7 @@ async def test_a_limit_of_money_without_a_price_starts_nothing(world: World) -> 
 
 def test_the_model_on_this_machine_costs_nothing(world: World) -> None:
     """With the embedded model alone, a limit of money needs no prices."""
-    budget = open_budget(world.config(limits={"money": 1.0}), Budgets(), {})
+    budget = open_budget(world.config(limits={"money": 1.0}), RunOptions(), {})
     assert budget.cost().money == Money(currency="USD")
 
 

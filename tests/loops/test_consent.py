@@ -104,9 +104,9 @@ async def test_a_policy_permits_what_it_names(world: World, where: str) -> None:
 
 
 async def test_a_person_may_take_longer_than_every_limit(world: World) -> None:
-    """While a person thinks, no limit of call, attempt or task runs out."""
+    """While a person thinks, no limit of call or task runs out."""
     world.file("old.txt", "mine\n")
-    config = world.config(limits={"subtask_seconds": 2.0}, control={"time_budget_ms": 3_000})
+    config = world.config(control={"time_budget_ms": 3_000})
     ended = await world.play(
         "Delete old.txt and say gone", DELETE, config=config, confirm=Person(Consent.ONCE, seconds=4.0)
     )

@@ -32,10 +32,9 @@ from artoo import Artoo, Budgets, tool
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
-from artoo.contracts.findings import StoppedAtEnd
 from artoo.contracts.plan import SubTask
 from artoo.contracts.request import UserRequest
-from artoo.contracts.solution import Decided, FinalResult, Halt, RoleFailure
+from artoo.contracts.solution import FinalResult, Halt, RoleFailure
 from artoo.loops.fast.agent_validator import AgentValidator
 from artoo.loops.fast.executor import Executor
 from artoo.loops.medium.dispatcher import Dispatcher
@@ -352,25 +351,6 @@ async def test_a_solver_that_cannot_even_abandon_still_ends(world: World, monkey
     ended = await world.play("Show it.", script, config=world.config(control={"max_retries": 0, "theta": 0.0}))
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "internal")
     assert "no ending" in ended.told
-
-
-async def test_a_slow_attempt_is_an_infrastructure_failure(world: World) -> None:
-    """An attempt that takes too long fails without retry; its command is in the record as one that goes on."""
-    world.file("a.txt", "x\n")
-    script = {
-        "Plan": ONE,
-        "ExecutorStep": shell("sleep 30"),
-        "FailureReport": moves(),
-    }
-    config = world.config(limits={"subtask_seconds": 0.5}, control={"theta": 0.0})
-    ended = await world.play(COUNT, script, config=config)
-    outcome = ended.one(SubTaskOutcome)
-    assert outcome.infrastructure is not None and outcome.corrections == 0
-    assert {call.status for call in outcome.tool_calls} <= {"running", "interrupted"}
-    assert outcome.tool_calls and outcome.tool_calls == tuple(ended.calls)
-    (stopped,) = (fact for fact in ended.result.facts if isinstance(fact, StoppedAtEnd))
-    assert stopped.commands[0] == "sleep 30"
-    assert ended.all(Decided)[0].loss.P == 0.0
 
 
 async def test_what_was_withheld_is_said_first(world: World) -> None:

@@ -96,11 +96,15 @@ def test_no_file_means_defaults(tmp_path: Path) -> None:
         ("contrl: {}\n", "FILE:1:1: contrl is not a setting; did you mean control?"),
         ("control: {theta: 3}\n", "FILE:1:18: control.theta is 3, but must be at most 1"),
         ("control:\n  alpha: yes\n", "FILE:2:10: control.alpha is True, but must be a number"),
-        ("limits: {steps: 2.5}\n", "FILE:1:17: limits.steps is 2.5, but must be a whole number"),
-        ("limits: {steps: 0}\n", "FILE:1:17: limits.steps is 0, but must be at least 1"),
+        ("limits: {calls: 2.5}\n", "FILE:1:17: limits.calls is 2.5, but must be a whole number"),
+        ("limits: {calls: 0}\n", "FILE:1:17: limits.calls is 0, but must be at least 1"),
         (
-            "limits: {subtask_seconds: .inf}\n",
-            "FILE:1:27: limits.subtask_seconds is inf, but must be a finite number",
+            "limits: {money: .inf}\n",
+            "FILE:1:17: limits.money is inf, but must be a finite number",
+        ),
+        (
+            "limits: {steps: 8, subtask_seconds: 60}\n",
+            "the configuration has 2 problems:\n  FILE:1:10: limits.steps was removed: an attempt ends with the",
         ),
         (
             "limits:\n  tool_seconds: 60\n",
@@ -121,7 +125,7 @@ def test_no_file_means_defaults(tmp_path: Path) -> None:
             "allow:\n  - overwrite out/*.csv\n  - everything\n",
             "FILE:2:3: allow 'everything' does not begin with a kind of act",
         ),
-        ("limits:\n  steps: 3\n  steps: 4\n", "FILE:3:3: limits.steps stands here a second time (first in line 2)"),
+        ("limits:\n  calls: 3\n  calls: 4\n", "FILE:3:3: limits.calls stands here a second time (first in line 2)"),
         (
             "when: 2026-01-01\n",
             "FILE:1:1: when is not a setting; the configuration knows: models, embedded, control",
@@ -157,7 +161,7 @@ def test_each_mistake_is_named_where_it_stands(text: str, said: str, tmp_path: P
 
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
     """Problems of the file come in the order of its lines, then those of the environment."""
-    text = "limits: {steps: 0}\nzzz: 1\ncontrol:\n  delat: 1\n"
+    text = "limits: {money: 0}\nzzz: 1\ncontrol:\n  delat: 1\n"
     said = complaint(tmp_path, text, {"ARTOO_CONTROL__RHOO": "1", "ARTOO_LIMITS__CALLS": "few"})
     heads = [line.split(": ")[0].strip() for line in said.splitlines()]
     assert heads == [
@@ -206,22 +210,28 @@ def test_what_is_no_configuration_is_refused(tmp_path: Path) -> None:
         load_config({"ARTOO_HOME": str(tmp_path)})
 
 
+def test_a_removed_setting_is_named_in_the_environment_too(tmp_path: Path) -> None:
+    """A variable that set it says what became of it, and suggests no other."""
+    said = complaint(tmp_path, "", {"ARTOO_LIMITS__SUBTASK_SECONDS": "60"})
+    assert said.startswith("environment variable ARTOO_LIMITS__SUBTASK_SECONDS: sets what was removed: an attempt")
+
+
 def test_the_environment_stands_over_the_file(tmp_path: Path) -> None:
     """Every setting has a variable; an empty one restores the default; lists are lines."""
     config = read(
         tmp_path,
-        "control: {delta: 0.2, lambda: 0.1}\nworkspace: /file\nlimits: {steps: 3}\n",
+        "control: {delta: 0.2, lambda: 0.1}\nworkspace: /file\nlimits: {calls: 3}\n",
         {
             "ARTOO_CONTROL__DELTA": "0.05",
             "ARTOO_WORKSPACE": "/variable",
-            "ARTOO_LIMITS__STEPS": "",
+            "ARTOO_LIMITS__CALLS": "",
             "ARTOO_MEMORY__ENABLED": "false",
             "ARTOO_ALLOW": "overwrite a b\ndelete c",
         },
     )
     assert (config.control.delta, config.control.lambda_) == (0.05, 0.1)
     assert config.workspace_path == Path("/variable")
-    assert config.limits.steps == Config().limits.steps
+    assert config.limits.calls is None
     assert not config.memory.enabled
     assert config.allow == ("overwrite a b", "delete c")
     assert variables()["ARTOO_CONTROL__LAMBDA"] == ("control", "lambda")
@@ -264,7 +274,7 @@ def test_the_variables_of_the_tests_are_known() -> None:
 
 def test_the_environment_does_not_hide_a_mistake_of_the_file(tmp_path: Path) -> None:
     """A section that is none stays a mistake, whatever the environment sets in it."""
-    assert complaint(tmp_path, "limits: 5\n", {"ARTOO_LIMITS__STEPS": "3"}).startswith("FILE:1:9: limits is 5")
+    assert complaint(tmp_path, "limits: 5\n", {"ARTOO_LIMITS__CALLS": "3"}).startswith("FILE:1:9: limits is 5")
 
 
 def test_the_home_follows_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,11 +32,11 @@ from artoo.contracts.solution import (
     StoppedBy,
 )
 from artoo.control.hyperparameters import Hyperparameters
+from artoo.loops.medium.allowance import Allowance
 from artoo.loops.medium.gaps import measure
 from artoo.loops.medium.trajectory import Trajectory
 from artoo.ports.spool import Gap
 from artoo.runtime.opening import opened_as, settings_of
-from artoo.runtime.options import Budgets
 from artoo.runtime.replaying.likeness import alike, differences
 from artoo.runtime.replaying.recording import read_recording
 from artoo.runtime.replaying.standing import standing, to_drop
@@ -163,12 +163,17 @@ def test_a_log_that_cannot_be_replayed_says_why(log: list[Envelope | Gap], why: 
 def test_how_a_task_runs_survives_its_log() -> None:
     """Settings, through the first message and back, are the same settings."""
     given_settings = TaskSettings(
-        Hyperparameters(delta=0.125, gradient="paper"), strict_roles=True, persona="calm", apply=ApplyMode.EDITS
+        Hyperparameters(delta=0.125, gradient="paper", time_budget_ms=60_000),
+        strict_roles=True,
+        persona="calm",
+        apply=ApplyMode.EDITS,
+        allowance=Allowance(effort="long", seconds=60.0, calls=3),
+        approve=True,
     )
-    opened = opened_as(given_settings, Budgets(calls=3), ("edits a",), memory=False)
+    opened = opened_as(given_settings, ("edits a",), memory=False)
     read = TaskOpened.model_validate_json(opened.model_dump_json())
     assert settings_of(read) == given_settings
-    assert (read.max_calls, read.allow, read.memory) == (3, ("edits a",), False)
+    assert (read.max_calls, read.max_tokens, read.allow, read.memory) == (3, 40_000_000, ("edits a",), False)
     assert read.apply is ApplyMode.EDITS
 
 

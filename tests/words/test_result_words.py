@@ -94,7 +94,7 @@ def test_a_budget_is_named_as_the_surface_names_it(words: ResultWords, why: Stop
     late = UnmetCriterion(criterion="c", found=Reason(found=Found.OUT_OF_TIME, said="240 s"))
     of_subtask = abandoned(StoppedBy.REPLANS, unmet=(late,))
     assert "artoo" not in words.could(of_subtask)[0]
-    assert "artoo config set limits.subtask_seconds" in words.could(of_subtask, typed())[0]
+    assert "artoo config set control.time_budget_ms" in words.could(of_subtask, typed())[0]
 
 
 @WORDS
@@ -145,7 +145,7 @@ def test_a_subtask_s_time_that_ran_out_is_said_and_its_limit_named(words: Result
     late = UnmetCriterion(criterion="c", found=Reason(found=Found.OUT_OF_TIME, said="240 s"))
     for why in (StoppedBy.REPLANS, StoppedBy.DIVERGENCE):
         text = words.plain(abandoned(why, unmet=(late,), next_moves=("use a quicker model",)))
-        assert words.out_of_time in text and "limits.subtask_seconds" in text and "- use a quicker model" in text
+        assert words.out_of_time in text and "control.time_budget_ms" in text and "- use a quicker model" in text
         assert words.moves[why] not in text and words.stopped[why] not in text
     other = UnmetCriterion(criterion="c", found=Reason(found=Found.EMPTY))
     assert words.moves[StoppedBy.REPLANS] in words.plain(abandoned(StoppedBy.REPLANS, unmet=(other,)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TypeVar, cast
 
 from artoo.auditor import law as control
@@ -27,6 +27,7 @@ from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import Ending, Settled
 from artoo.contracts.solution import Decided, Halt, OutcomeSummary, PlanDirective, ReplanRequest, RoleFailure
+from artoo.contracts.steering import EffortChosen
 
 MOST_SUBTASKS = 1_000
 MOST_KEPT = 200
@@ -80,6 +81,9 @@ def _medium(task: TaskNotes, envelope: Envelope) -> None:
             task.rounds.append(RoundNotes(plan))
             known = {each.text for each in task.criteria}
             task.criteria = (*task.criteria, *(each for each in plan.task_criteria if each.text not in known))
+        case EffortChosen() as chosen:
+            task.law = replace(task.law, most_calls=chosen.calls, most_tokens=chosen.tokens)
+            task.budget_ms = chosen.seconds * 1_000
         case CheckAmended() as amended:
             task.criteria = tuple(
                 each.model_copy(update={"check": amended.after})
@@ -144,8 +148,10 @@ def _asked(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> None:
         return
     elif called.contract == "ExecutorStep" and envelope.sender is Role.EXECUTOR:
         notes = _subtask(task, envelope.subtask_id)
-        notes.steps += 1
-        _keep(notes.said, answer)
+        calls = () if called.turn is None else called.turn.calls
+        notes.steps += len(calls)
+        for said in (answer, *(text for call in calls for text in call.arguments.values() if isinstance(text, str))):
+            _keep(notes.said, said[:_SAID])
     elif called.contract == "ValidationReport":
         notes = _subtask(task, envelope.subtask_id)
         _keep(notes.judge_said[notes.attempt], (answer, called.user.partition("Evidence:\n")[2]))
@@ -170,6 +176,7 @@ def _fast(task: TaskNotes, payload: SubTask | ExecutionResult | CorrectionSignal
     match payload:
         case SubTask():
             notes.subtask = payload
+            notes.steps += len(payload.first_calls)
         case ExecutionResult():
             _keep(notes.results, payload)
         case CorrectionSignal():

@@ -66,7 +66,7 @@ class Plan(Contract):
     request itself states, `effort` is how large the task is
     (None: a log of version 0.1). `surroundings` is what is on disk as R2 saw it, `heads` what that shows of files,
     `named_files` the part about the files that the request names, if it says enough by itself, `guide` the standing
-    instructions there; `images` those of the request.
+    instructions there; `images` those of the request. `heard` are the ids of the user's messages that R2 has read.
     """
 
     task_criteria: tuple[CriterionLike, ...] = ()
@@ -84,6 +84,7 @@ class Plan(Contract):
     must_not: MustNot = Field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
     carried: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()
     round: int = Field(default=1, ge=1)
 
 
@@ -107,7 +108,7 @@ class SubTask(Contract):
     `surroundings` is what was on disk when it was planned; `heads`, `named_files` and `guide` as in the plan,
     `images` those of the request. `deadline`: when the attempts at it must have ended. `begun`: other parts of the
     task, in this round or before, may have changed files. `part`, `first_calls` as in PlannedSubTask. `said` are
-    messages that the user wrote to the running task before this subtask began.
+    messages that the user wrote to the running task before this subtask began, `said_ids` the ids of them.
     """
 
     subtask_id: str
@@ -129,6 +130,7 @@ class SubTask(Contract):
     part: bool = False
     first_calls: tuple[FirstCall, ...] = ()
     said: tuple[str, ...] = ()
+    said_ids: tuple[str, ...] = ()
 
 
 class ManifestEntry(Contract):

@@ -6,10 +6,12 @@ With these records a log can be replayed without a model, a tool or a store, and
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field, JsonValue
 
 from artoo.contracts.base import Contract
+from artoo.contracts.plan import Effort
 from artoo.contracts.settling import ApplyMode, ChangeClass
 
 
@@ -45,7 +47,9 @@ class TaskOpened(Contract):
     """How a task is run: what its roles were built with. The first message of every task; user → nobody.
 
     `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` of an
-    attempt, `steps` in it. `max_calls`, `max_tokens`, `max_money`: the budget, None without a limit. `allow` are
+    attempt, `steps` in it: logs of version 0.1. `max_calls`, `max_tokens`, `max_money` and the time budget hold
+    until EffortChosen; None: no limit. `fixed` names the budgets that no effort changes, `effort` is the user's
+    choice (None: the plan's). `plan`: the user approves each plan before it runs. `allow` are
     the permissions that were given for this task alone, `apply` what of it takes effect unasked (ApplyMode; None in
     logs of version 0.1), `unasked` what may do so by all lines of permission. `persona` is the accepted part of the
     T layer, `standing` what stands in every prompt because of the agent that the task is done for: segment name →
@@ -76,6 +80,9 @@ class TaskOpened(Contract):
     tool: ModelKnown = Field(default_factory=ModelKnown)
     without: tuple[str, ...] = ()
     asked_by: AskedBy | None = None
+    effort: Effort | None = None
+    fixed: tuple[Literal["seconds", "calls", "tokens"], ...] = ()
+    plan: bool = False
 
     def for_type(self, slug: str) -> TaskOpened:
         """As it is for a task of this type: with its own numbers among the hyperparameters."""

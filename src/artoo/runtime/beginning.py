@@ -70,16 +70,21 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     history = listed("history", history, Turn)
     text, home = well_formed(text), shop.config.home
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
-    budget = shop.budget(options.budgets)
+    budget = shop.budget(options)
     task_id = shop.ids.new()
     roots = shop.roots(options)
     answers = shop.answers(options, roots, task_id)
+    if options.plan and answers.confirm is None:
+        raise ConfigurationError("nobody is here to approve a plan; leave --plan out, or run it in a terminal")
     memory = await shop.memory(options)
     behalf, mode = options.behalf or Behalf(), options.mode(shop.config.apply)
     model = behalf.model(shop.model)
+    settings, brain = shop.settings(options, accepted_texts(home)), await model.known(Tier.BRAIN)
+    quick = brain.small and options.effort is None  # a small model's task is never large
     settings = replace(
-        shop.settings(options, accepted_texts(home)),
-        brain=await model.known(Tier.BRAIN),
+        settings,
+        allowance=replace(settings.allowance, effort="quick") if quick else settings.allowance,
+        brain=brain,
         tool=await model.known(Tier.TOOL),
         project=str(roots.project),
         apply=mode,
@@ -97,9 +102,14 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
 
     budgeted = album.shown_to(BudgetedModel(model, budget))
     stage = LiveStage(task_id, shop.bus, budgeted, hands, shop.clock, shop.ids, memory)
-    task = TaskRun(task_id, stage, settings, budget.cost, answers)
-    limits, asked_by = shop.limits(options), options.caller and options.caller.asked_by
-    opened = opened_as(settings, limits, options.allow, memory=memory is not None, asked_by=asked_by)
+    task = TaskRun(task_id, stage, settings, budget.cost, answers, raise_limits=budget.raise_limits)
+    opened = opened_as(
+        settings,
+        options.allow,
+        memory=memory is not None,
+        money=options.budgets.over(shop.config.limits).money,
+        asked_by=options.caller and options.caller.asked_by,
+    )
     request = UserRequest(
         text=text,
         project=str(roots.project),

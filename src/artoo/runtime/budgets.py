@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from artoo.contracts.solution import Cost
 from artoo.llm.budget import Budget
 from artoo.llm.prices import FREE, Price, PriceList
+from artoo.loops.medium.allowance import Allowance
 from artoo.runtime.config import Config, ModelPrice
 from artoo.runtime.config_endpoints import TIERS, endpoint
-from artoo.runtime.options import Budgets
+from artoo.runtime.options import RunOptions
 
 EMBEDDED = "embedded"
 """The name under which the model on this machine is asked; it costs nothing."""
@@ -17,31 +18,39 @@ EMBEDDED = "embedded"
 
 def open_budget(
     config: Config,
-    wanted: Budgets,
+    options: RunOptions,
     environ: Mapping[str, str],
     *,
     given_model: bool = False,
     spent: Cost | None = None,
 ) -> Budget:
-    """The budget of one task; `spent` is what it used before (a resumed one).
+    """Return the budget that a task has until its plan says how large it is. `spent` is what it used before.
 
     Raises ConfigurationError when money is limited and a configured model has no price. Which models a
     `given_model` asks is known only when it does: its first call without a price fails the same way.
     """
-    wanted = wanted.over(config.limits)
-    money = wanted.money
+    first = allowance(config, options).first
+    money = options.budgets.over(config.limits).money
     prices = price_list(config)
     if money is not None:
         prices = prices or PriceList(config.prices.currency, {EMBEDDED: FREE})
         if not given_model:
             prices.demand_all(model_names(config, environ))
     return Budget(
-        max_calls=wanted.calls,
-        max_tokens=wanted.tokens,
+        max_calls=first.calls,
+        max_tokens=first.tokens,
         max_money=money,
         prices=prices,
         spent=spent,
     )
+
+
+def allowance(config: Config, options: RunOptions) -> Allowance:
+    """Return what a task may use: its options before the configuration; the rest is decided by its effort."""
+    wanted = options.budgets.over(config.limits)
+    milliseconds = config.control.time_budget_ms
+    seconds = wanted.seconds if wanted.seconds is not None or milliseconds is None else milliseconds / 1_000
+    return Allowance(options.effort, seconds, wanted.calls, wanted.tokens)
 
 
 def price_list(config: Config) -> PriceList | None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from artoo.runtime.config import Config
 from artoo.settings.places import Place, Places, Problem, Route, Tree, Value
+from artoo.settings.problems import REMOVED
 
 PREFIX, JOINT = "ARTOO_", "__"
 
@@ -79,7 +80,9 @@ def overrides(tree: Tree, places: Places, environ: Mapping[str, str]) -> list[Pr
             one = _variable(sections[name])
             problems.append(places.problem_at(place, f"is a whole section; set one of its settings, as in {one}=…"))
         elif JOINT in name:
-            problems.append(places.problem_at(place, f"names no setting{_hint(name, known)}"))
+            removed = REMOVED.get(name.removeprefix(PREFIX).lower().replace(JOINT, "."))
+            said = f"sets what was removed: {removed}" if removed else f"names no setting{_hint(name, known)}"
+            problems.append(places.problem_at(place, said))
         else:
             unread.append(name)
     named = {*READ_ELSEWHERE, *_named_in(tree)} if unread else set[str]()

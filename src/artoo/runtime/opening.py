@@ -14,37 +14,35 @@ from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Standing
 from artoo.loops.fast.agreement import SecondLook
-from artoo.loops.fast.executor import ExecutorLimits
 from artoo.loops.heuristics import without
+from artoo.loops.medium.allowance import Allowance, BudgetName
 from artoo.ports.model import Known
 from artoo.prompts.segments import Segment
-from artoo.runtime.options import Budgets
 from artoo.runtime.task import TaskSettings
 
 
 def opened_as(
     settings: TaskSettings,
-    budgets: Budgets,
     allow: tuple[str, ...],
     *,
     memory: bool,
+    money: float | None = None,
     asked_by: AskedBy | None = None,
 ) -> TaskOpened:
     """The first message of a task that runs with these settings."""
+    first = settings.allowance.first
     return TaskOpened(
         artoo=own_version(),
         hyperparameters=_numbers(settings.hyperparameters),
         tuned={slug: _changed(settings.hyperparameters, own) for slug, own in settings.tuned.items()},
-        steps=settings.executor.steps,
-        seconds=settings.executor.seconds,
         most_subtasks=settings.most_subtasks,
         strict_roles=settings.strict_roles,
         ask_for_moves=settings.ask_for_moves,
         second_look=settings.second_look.value,
         memory=memory,
-        max_calls=budgets.calls,
-        max_tokens=budgets.tokens,
-        max_money=budgets.money,
+        max_calls=first.calls,
+        max_tokens=first.tokens,
+        max_money=money,
         allow=allow,
         apply=settings.apply,
         unasked=tuple(sorted(settings.unasked)),
@@ -54,6 +52,9 @@ def opened_as(
         tool=_as_told(settings.tool),
         without=settings.heuristics.off,
         asked_by=asked_by,
+        effort=settings.allowance.effort,
+        fixed=settings.allowance.fixed,
+        plan=settings.approve,
     )
 
 
@@ -81,7 +82,8 @@ def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
         return TaskSettings(
             hyperparameters=_hyperparameters(opened.hyperparameters),
             tuned={slug: _hyperparameters(opened.for_type(slug).hyperparameters) for slug in opened.tuned},
-            executor=ExecutorLimits(steps=opened.steps, seconds=opened.seconds),
+            allowance=_allowance(opened),
+            approve=opened.plan,
             most_subtasks=opened.most_subtasks,
             strict_roles=opened.strict_roles,
             ask_for_moves=opened.ask_for_moves,
@@ -100,6 +102,17 @@ def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
             f"the task was run by artoo {opened.artoo} with settings that artoo {own_version()} cannot use: "
             f"{error}; use the version that ran it"
         ) from error
+
+
+def _allowance(opened: TaskOpened) -> Allowance:
+    milliseconds = opened.hyperparameters.get("time_budget_ms", 0)
+    fixed: dict[BudgetName, float | int | None] = {
+        "seconds": float(milliseconds) / 1_000,
+        "calls": opened.max_calls,
+        "tokens": opened.max_tokens,
+    }
+    given: dict[str, Any] = {name: fixed[name] for name in opened.fixed}
+    return Allowance(opened.effort, **given)
 
 
 def _standing(given: Mapping[str, str]) -> Standing:

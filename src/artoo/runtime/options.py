@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.plan import Effort
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.well_formed import well_formed
 
@@ -26,7 +27,7 @@ _MOST = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What one task may use at most. None: the configuration decides.
+    """What one task may use at most. None: the configuration decides, and else the task's effort.
 
     `seconds` is wall time, `calls` language model calls, `tokens` prompt and completion together, `money` an amount
     in the currency of the configured prices. All are above zero: a task for which nothing is left cannot run.
@@ -55,7 +56,7 @@ class Budgets:
         )
 
     def over(self, limits: Limits) -> Budgets:
-        """What is said here, and what the configuration says of the rest."""
+        """These budgets, with the configuration's where there is none here."""
         return Budgets(
             seconds=self.seconds,
             calls=limits.calls if self.calls is None else self.calls,
@@ -160,6 +161,9 @@ class RunOptions:
     output. `apply` says what of the task's changes takes effect unasked (`new`, `edits` or `ask`), `allow` are
     standing permissions ("edits src/**") besides those of the configuration. `checks` are commands that must
     succeed, `verify` asks for a second way of checking also where the model is not known to be small.
+    `effort` says how large the task is (`quick`, `normal`, `long`; None: its plan says it), `plan` asks a person to
+    approve each plan before it runs.
+
     `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
     shared memory. `behalf`: the agent of a team for whom it is done. `returns`: the JSON schema of the value that
     the result is to hold. `caller`: the program that asks (None: the process's own person does). `images` are
@@ -173,6 +177,8 @@ class RunOptions:
     checks: tuple[str, ...] = ()
     verify: bool = False
     budgets: Budgets = Budgets()
+    effort: Effort | None = None
+    plan: bool = False
     strict: bool = False
     strict_roles: bool = False
     memory: bool = True
@@ -188,9 +194,11 @@ class RunOptions:
         for name in ("workspace", "project"):
             if (place := getattr(self, name)) is not None:
                 require(name, place, Path, f"{name}=Path({str(place)!r})")
-        for name in ("verify", "strict", "strict_roles", "memory"):
+        for name in ("verify", "plan", "strict", "strict_roles", "memory"):
             require(name, getattr(self, name), bool, f"{name}=True")
         require("budgets", self.budgets, Budgets, "Budgets(seconds=300, calls=20)")
+        if self.effort not in (None, *get_args(Effort)):
+            raise ConfigurationError(f"effort={self.effort!r} is not one of: {', '.join(get_args(Effort))}")
         if self.returns is not None:
             _require_schema(self.returns)
         self.mode(ApplyMode.NEW)

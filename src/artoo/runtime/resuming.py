@@ -108,7 +108,7 @@ async def _taken_up(
     roots = shop.roots(options)
     answers = shop.answers(options, roots, task_id)
     spent = cost_of(resumption.calls, price_list(shop.config))
-    budget = shop.budget(options.budgets, spent)
+    budget = shop.budget(options, spent)
     album = await asyncio.to_thread(Album.kept, shop.config.home, task_id, recording.request.images)
     await settle_earlier(shop.config)
     await asyncio.to_thread(_goes_on, shop.config.home, task_id)
@@ -135,7 +135,8 @@ async def _taken_up(
     stage, conductor = await taken_up(recording, announcement, beyond)
     settings = settings_of(recording.opened, recording.request.project)
     standing = replace(settings.standing, check=behalf.standing.check)
-    task = TaskRun(task_id, stage, replace(settings, standing=standing), budget.cost, answers)
+    settings = replace(settings, standing=standing)
+    task = TaskRun(task_id, stage, settings, budget.cost, answers, raise_limits=budget.raise_limits)
     return Begun(
         task, lambda: alone(resumed(task.follow(conductor), resumption)), lock, workspace, tuple(recording.stream)
     )

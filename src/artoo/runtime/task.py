@@ -21,8 +21,9 @@ from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Asker, Standing
 from artoo.loops.fast.agent_validator import AgentValidator
 from artoo.loops.fast.agreement import SecondLook
-from artoo.loops.fast.executor import Executor, ExecutorLimits
+from artoo.loops.fast.executor import Executor
 from artoo.loops.heuristics import Heuristics
+from artoo.loops.medium.allowance import Allowance
 from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.dispatcher import Dispatcher
 from artoo.loops.medium.endings import Endings
@@ -51,12 +52,14 @@ class TaskSettings:
     `tuned`: R7's numbers for tasks of one type, by the slug of its intent; what other roles read (retries, replans)
     is the same in all. `persona` is the accepted part of the T layer; `standing` the agent that the task is
     done for, if it is one's. `brain`, `tool`: what is known of each tier's model. `project` is where the person
-    stands, `apply` what takes effect unasked; `unasked`: what may do so, by lines of permission too.
+    stands, `apply` what takes effect unasked; `unasked`: what may do so, by lines of permission too. `allowance`:
+    what the task may use, `approve`: the user approves each plan.
     """
 
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
     tuned: Mapping[str, Hyperparameters] = field(default_factory=dict[str, Hyperparameters])
-    executor: ExecutorLimits = field(default_factory=ExecutorLimits)
+    allowance: Allowance = field(default_factory=Allowance)
+    approve: bool = False
     most_subtasks: int = 8
     strict_roles: bool = False
     ask_for_moves: bool = True
@@ -103,15 +106,18 @@ class TaskRun:
         spent: Callable[[], Cost],
         answers: Answers | None = None,
         trajectory: Trajectory | None = None,
+        raise_limits: Callable[[int, int], None] | None = None,
     ) -> None:
         """`spent` says what the models have cost so far; `answers` are the user's to the gate's questions.
-        `trajectory` replaces R7's control law, for experiments.
+        `raise_limits` is given the calls and tokens of the plan's effort. `trajectory` replaces R7's control law,
+        for experiments.
         """
         self._trajectory = trajectory
         self.task_id = task_id
         self._stage = stage
         self._settings = settings
         self._spent = spent
+        self._raise_limits = raise_limits
         self._answers = answers or Answers()
         self._standing = settings.standing.after(settings.persona)
         self._user = stage.port(Role.USER)
@@ -239,6 +245,7 @@ class TaskRun:
             Counsel(port, recall, self._settings.project),
             most_subtasks=self._settings.most_subtasks,
             heuristics=self._settings.heuristics,
+            approve=self._settings.approve,
         )
 
     def _made_solver(self) -> Solver:
@@ -255,6 +262,8 @@ class TaskRun:
             self._trajectory or Trajectory(settings.hyperparameters),
             memory=self._experience(port),
             tuned=settings.tuned,
+            allowance=settings.allowance,
+            raise_limits=self._raise_limits,
         )
 
     def _time_left(self, share: float, most: float) -> float:
@@ -294,11 +303,11 @@ class TaskRun:
             port,
             asker,
             toolbox,
-            settings.executor,
             surroundings,
             settings.heuristics,
             project=settings.project,
             unasked=settings.unasked,
+            asks=self._answers.confirm is not None,
         )
         self._executors.append(executor)
         ports = [port]

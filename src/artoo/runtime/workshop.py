@@ -17,7 +17,7 @@ from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.ports.model import Tier
 from artoo.runtime.config import Config
-from artoo.runtime.options import Budgets, RunOptions
+from artoo.runtime.options import RunOptions
 from artoo.runtime.skill_places import opened_for_skills
 from artoo.tasklog.lock import TaskLock
 
@@ -87,15 +87,11 @@ class Workshop:
         lock.take()
         return lock
 
-    def limits(self, options: RunOptions) -> Budgets:
-        """What the task may use: its own options before the configuration."""
-        return options.budgets.over(self.config.limits)
-
-    def budget(self, wanted: Budgets, spent: Cost | None = None) -> Budget:
+    def budget(self, options: RunOptions, spent: Cost | None = None) -> Budget:
         """The budget of one task; `spent` is what it used before. Raises ConfigurationError."""
         from artoo.runtime.budgets import open_budget
 
-        return open_budget(self.config, wanted, self.environ, given_model=self.given_model, spent=spent)
+        return open_budget(self.config, options, self.environ, given_model=self.given_model, spent=spent)
 
     def answers(self, options: RunOptions, roots: Roots, task_id: str) -> Answers:
         """The user's side of Law 1. Raises ConfigurationError for a permission that cannot be read.
@@ -158,10 +154,10 @@ class Workshop:
         `servers`: MCP servers besides the person's own, whose names go before. `verify`: results need a second way.
         All that can go wrong goes wrong here: raises ConfigurationError.
         """
-        from artoo.loops.fast.record import kept_of_a_read
         from artoo.runtime.expiring import keeping_of
         from artoo.runtime.hands import Outfit, open_hands
         from artoo.runtime.mcp import sheltered
+        from artoo.tools.output import room_for_output
         from artoo.tools.settler import Settler
 
         mcp = self._mcp_tools().with_servers(sheltered(servers, self.config))
@@ -179,7 +175,7 @@ class Workshop:
                 *(workspace, home, text, self.clock, self.own_tools, self.environ, mcp, durable, past, settle),
                 printing=self._printing(port.task_id),
                 whole_files=not known.small,
-                read_kept=kept_of_a_read(known.window, small=known.small),
+                read_kept=room_for_output(known.window),
                 second_ways=verify or known.small,
             )
             return open_hands(outfit, port)
@@ -264,24 +260,24 @@ class Workshop:
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
         """How a task is run: its options before the configuration."""
         from artoo.loops.fast.agreement import SecondLook
-        from artoo.loops.fast.executor import ExecutorLimits
         from artoo.loops.heuristics import without
+        from artoo.runtime.budgets import allowance
         from artoo.runtime.task import TaskSettings
 
-        limits = self.config.limits
+        allowed = allowance(self.config, options)
         hyperparameters = self._hyperparameters.get(options.strict)
         if hyperparameters is None:
             hyperparameters = self.config.control.hyperparameters(strict=options.strict)
             self._hyperparameters[options.strict] = hyperparameters
-        if options.budgets.seconds is not None:
-            hyperparameters = replace(
-                hyperparameters, time_budget_ms=max(1, round(options.budgets.seconds * 1_000))
-            )
+        first = max(1, round(allowed.first.seconds * 1_000))
+        if first != hyperparameters.time_budget_ms:
+            hyperparameters = replace(hyperparameters, time_budget_ms=first)
         settings = TaskSettings(
             hyperparameters=hyperparameters,
             tuned=self.config.control.tuned(hyperparameters, strict=options.strict),
-            executor=ExecutorLimits(steps=limits.steps, seconds=limits.subtask_seconds),
-            most_subtasks=limits.subtasks,
+            allowance=allowed,
+            approve=options.plan,
+            most_subtasks=self.config.limits.subtasks,
             strict_roles=options.strict_roles,
             second_look=SecondLook.ALWAYS if options.verify else SecondLook.AUTO,
             persona=persona,

@@ -14,7 +14,7 @@ Tree = dict[str, Value]
 
 
 def dotted(route: Route) -> str:
-    """`limits.steps`, `allow[2]`: a route as people write it (positions count from 1)."""
+    """`limits.calls`, `allow[2]`: a route as people write it (positions count from 1)."""
     text = ""
     for key in route:
         text += f"[{key + 1}]" if isinstance(key, int) else f".{key}" if text else key

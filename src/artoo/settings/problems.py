@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 SECRET_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
 REMOVED = {
     "limits.tool_seconds": "a command goes on after its timeout, which the model gives with each call; delete it",
+    "limits.steps": "an attempt ends with the task's budgets, or when it is stuck; delete it",
+    "limits.subtask_seconds": "an attempt ends with the task's time (control.time_budget_ms); delete it",
 }
 """Settings of earlier versions, and what to do about them."""
 SHOWN = 60

@@ -208,7 +208,7 @@ class ResultWords:
         """
         why, how = result.stopped_by, how or HowTo()
         if _is_out_of_time(result):
-            more = self.more_time.format(setting=how.setting.format("limits.subtask_seconds"))
+            more = self.more_time.format(setting=how.setting.format("control.time_budget_ms"))
             return (more, *result.next_moves)
         if why is None:
             facts = (fact for fact in result.facts if isinstance(fact, Unjudged) and fact.budget)
@@ -283,7 +283,7 @@ ENGLISH: Final = ResultWords(
     left_running="Left running (`artoo ps`, `artoo stop ID`): {commands}",
     changed_by_two="Changed by parts that ran at the same time: {paths} ({parts})",
     out_of_time="the time for a subtask ran out before there was a result",
-    more_time="give each subtask more time ({setting})",
+    more_time="give the task more time ({setting})",
     budget="budget: {}",
     by=": {}",
     stopped={
@@ -354,7 +354,7 @@ CHINESE: Final = ResultWords(
     left_running="仍在运行（`artoo ps`、`artoo stop ID`）：{commands}",
     changed_by_two="被同时运行的部分更改：{paths}（{parts}）",
     out_of_time="子任务的时间用尽，还没有得到结果",
-    more_time="给每个子任务更多时间（{setting}）",
+    more_time="给任务更多时间（{setting}）",
     budget="预算：{}",
     by="：{}",
     stopped={

@@ -12,7 +12,7 @@ from artoo.contracts.plan import DispatchManifest
 from artoo.contracts.roles import Role
 from artoo.loops.asking import Asker
 from artoo.loops.medium.merging import Merged, merge
-from artoo.ports.model import Answer, Known, Question, T, Tier
+from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, T, Tier
 from artoo.testing import FakeClock, SequentialIds
 from records import call
 
@@ -31,6 +31,10 @@ class OneReport:
         """The same every time."""
         value = question.schema.model_validate(REPORT)
         return Answer(value=value, text="", model="m", usage=Usage(), duration_ms=0, wire="")
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """No conversation is held."""
+        raise NotImplementedError
 
 
 async def merged(*, small: bool) -> Merged:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from artoo.contracts.criteria import CommandSucceeds, Criterion, FileExists, Mode, OutputMatches, by_command
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, SubTaskOutcome, ToolCall
-from artoo.contracts.plan import PlannedSubTask
+from artoo.contracts.plan import FirstCall, PlannedSubTask
 from artoo.contracts.solution import Directive, Loss, PlanDirective
 from artoo.control.decision import urgency
 from artoo.loops.medium.directive_text import directive_text, failed_checks
@@ -48,6 +48,9 @@ def test_beside_what_stands_a_subtask_is_what_it_says() -> None:
     (only,) = subtasks_of((SubTaskDraft(intent="rest"),), [NUMBER], "All of it", fresh=False)
     assert (only.intent, only.success_criteria) == ("rest", ())
     assert only.context == "The whole request, of which your subtask is a part: All of it"
+    rest = (SubTaskDraft(intent="rest"),)
+    (owing,) = subtasks_of(rest, [NUMBER, MADE], "All of it", fresh=False, owed=(MADE.text,))
+    assert owing.success_criteria == (MADE,)
 
 
 def test_code_writes_no_criteria() -> None:
@@ -128,6 +131,24 @@ def test_the_schema_names_the_tools() -> None:
             schema.model_validate(bad)
     with pytest.raises(ValidationError):
         plan_schema((), 2).model_validate(good)
+
+
+def test_first_calls_only_read() -> None:
+    """A plan may name calls of the tools that only read, by their aliases too, and no other."""
+    named = (("shell", ()), ("read_file", ("cat",)))
+    schema = plan_schema(named, 2, ("read_file",))
+
+    def drafted(tool: str) -> dict[str, object]:
+        return {"subtasks": [{"intent": "x", "first_calls": [{"tool": tool, "arguments": {"path": "a.txt"}}]}]}
+
+    (draft,) = schema.model_validate(drafted("cat")).subtasks
+    (made,) = subtasks_of((draft,), [NUMBER], "x")
+    assert made.first_calls == (FirstCall(tool="read_file", arguments={"path": "a.txt"}),)
+    for wrong in ("shell", "telepathy"):
+        with pytest.raises(ValidationError):
+            schema.model_validate(drafted(wrong))
+    with pytest.raises(ValidationError):
+        plan_schema(named, 2).model_validate(drafted("read_file"))
 
 
 def test_an_alias_of_two_tools_means_neither() -> None:
@@ -231,6 +252,7 @@ def directive(kind: Directive, gradient: float = 0.0, **more: object) -> PlanDir
             "prev_directive": "init",
             "directive": kind,
             "grad_l": gradient,
+            "failure_class": "environmental",
             **more,
         }
     )
@@ -240,6 +262,15 @@ def test_each_directive_says_its_own() -> None:
     """The four directives differ in words, and each says what must change."""
     kinds = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH, Directive.CHANGE_PATH, Directive.REFINE)
     assert len({directive_text(directive(kind)) for kind in kinds}) == 4
+
+
+def test_without_a_failure_nothing_is_said_of_the_approach() -> None:
+    """Where only refused calls failed P is 0 / 0: neither is the method kept, nor is another one asked for."""
+    kinds = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH, Directive.CHANGE_PATH, Directive.REFINE)
+    texts = {directive_text(directive(kind, 0.5, failure_class="mixed", urgency="worsening")) for kind in kinds}
+    assert texts == {"Plan what is still missing."}
+    tie = directive(Directive.CHANGE_PATH, failure_class="mixed", loss=Loss(P=0.5))
+    assert "Keep the method" in directive_text(tie)
 
 
 @pytest.mark.parametrize("gradient", [-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3])

@@ -104,7 +104,7 @@ def test_a_round_is_complete_when_all_have_ended_and_are_joined() -> None:
     fan_in.join(joined("1", "2"))
     assert not fan_in.complete
     fan_in.join(joined("3"))
-    assert fan_in.complete and not fan_in.failed and fan_in.not_run == 0
+    assert fan_in.complete and not fan_in.failed and fan_in.never_judged == ()
     assert [each.subtask_id for each in fan_in.everything] == ["1", "2", "3"]
 
 
@@ -116,7 +116,7 @@ def test_a_failed_group_ends_the_round_once_its_siblings_are_done() -> None:
     fan_in.add(outcome("2"))
     assert not fan_in.complete
     fan_in.join(joined("2", "1"))
-    assert fan_in.complete and fan_in.failed and fan_in.not_run == 4
+    assert fan_in.complete and fan_in.failed and len(fan_in.never_judged) == 4
 
 
 def test_a_path_that_two_subtasks_changed_is_a_fact_and_no_failure() -> None:
@@ -314,11 +314,27 @@ SPECS = (spec("read_file"), spec("glob"), spec("write_file", reads=False, writes
 
 
 def test_cited_tools_are_blocked() -> None:
-    """The identities that failing verdicts cite; all of the subtask's when none is cited."""
+    """The identities that failing verdicts cite; those with an error of their own when none is cited."""
     cited = verdict(fails=LOGICAL).model_copy(update={"identities": ("shell:cat",)})
     assert tools_to_block([outcome("1", cited, calls=(call("glob"),))], SPECS) == ("shell:cat",)
     assert tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=(call("glob"),))], SPECS) == ("glob",)
     assert tools_to_block([outcome("1", verdict(), calls=(call("glob"),))], SPECS) == ()
+
+
+@pytest.mark.parametrize("status", [s for s in CallStatus if s is not CallStatus.ERROR])
+def test_only_an_error_of_its_own_blocks_a_tool_that_nobody_cites(status: CallStatus) -> None:
+    """Not a pipeline that ended well, and not what timed out, was refused, interrupted or still runs."""
+    calls = (call("shell:head", status=status), call("glob"))
+    assert tools_to_block([outcome("1", verdict(fails=LOGICAL), calls=calls)], SPECS) == ("glob",)
+
+
+def test_an_honest_cannot_blocks_nothing() -> None:
+    """Neither tools nor targets, whatever failed before it was said."""
+    cited = verdict(fails=LOGICAL).model_copy(update={"identities": ("shell:gcc",)})
+    failed = outcome("1", cited, calls=(call("shell:gcc"),))
+    hopeless = failed.model_copy(update={"hopeless": True})
+    assert tools_to_block([failed], SPECS) == ("shell:gcc",) and targets_to_block([failed])
+    assert tools_to_block([hopeless], SPECS) == () and targets_to_block([hopeless]) == ()
 
 
 def test_disagreement_blames_no_tool() -> None:

@@ -85,8 +85,7 @@ def task_check_disagrees(task: TaskNotes, judged: CriterionJudged, envelope: Env
     if criterion is None or criterion.check is None or _covered(verdict, outcomes):
         return
     calls = [call for outcome in outcomes for call in outcome.tool_calls]
-    reply = task.round.plan.reply if task.round is not None else ""
-    again = recheck(criterion.check, reply or merged(outcomes), calls)
+    again = recheck(criterion.check, _with_reply(task, merged(outcomes)), calls)
     if again is not None and again != (verdict.verdict == "pass"):
         yield f"“{verdict.criterion}” is {verdict.verdict} by its check; made again, it says otherwise"
 
@@ -114,7 +113,8 @@ def summary_over_failure(task: TaskNotes, summary: OutcomeSummary, envelope: Env
 @on(OutcomeSummary)
 def task_criterion_unjudged(task: TaskNotes, summary: OutcomeSummary, envelope: Envelope) -> Iterator[str]:
     """A summary in which a criterion of the task, of any round, has no verdict."""
-    judged = {verdict.criterion for verdict in summary.task_verdicts}
+    of_parts = (verdict for outcome in summary.outcomes for verdict in outcome.criteria_verdicts)
+    judged = {verdict.criterion for verdict in (*summary.task_verdicts, *of_parts)}
     due = dict.fromkeys(each.text for each in (*task.criteria, *_criteria(task)))
     missing = [text for text in due if text not in judged]
     if missing:
@@ -170,9 +170,16 @@ def _is_said(task: TaskNotes, output: str, outcomes: Sequence[SubTaskOutcome]) -
     plan_says = (task.round.plan.reply, task.round.plan.question) if task.round is not None else ()
     hopeless = [outcome for outcome in outcomes if outcome.hopeless] if not matched else []
     why = merged([outcome.model_copy(update={"status": "matched"}) for outcome in hopeless])
-    known = (merged(outcomes), "\n\n".join(filter(None, matched)), *plan_says, why, *matched)
+    reached = merged(outcomes)
+    known = (reached, _with_reply(task, reached), "\n\n".join(filter(None, matched)), *plan_says, why, *matched)
     answers = [answer for answer, _ in task.round.merge_calls] if task.round is not None else []
     return output.strip() in (each.strip() for each in known) or any(output in answer for answer in answers)
+
+
+def _with_reply(task: TaskNotes, reached: str) -> str:
+    """Return what was reached with the reply of the plan, if it has one."""
+    reply = task.round.plan.reply if task.round is not None else ""
+    return "\n\n".join(filter(None, (reached, reply))) if reached not in reply or not reply else reply
 
 
 @on(OutcomeSummary)

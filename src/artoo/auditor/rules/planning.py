@@ -30,6 +30,23 @@ def criterion_dropped(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterat
 
 
 @on(Plan)
+def criterion_vanished(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
+    """A replan without a criterion that a subtask of the round before left unmet, or that nobody judged."""
+    last = next(reversed(task.replans.values()), None)
+    before = task.round.manifest if task.round is not None else None
+    if last is None or before is None or plan.round == before.round:
+        return
+    verdicts = [verdict for outcome in last.outcomes for verdict in outcome.criteria_verdicts]
+    failed = {each.criterion for each in verdicts if each.verdict == "fail"}
+    settled = {each.criterion for each in verdicts} - failed
+    planned = dict.fromkeys(each.text for entry in before.subtasks for each in entry.success_criteria)
+    known = {each.text for each in plan.task_criteria}
+    for text in planned:
+        if text not in settled and text not in known:
+            yield f"“{text}” is not met, and the plan does not hold it any more"
+
+
+@on(Plan)
 def criterion_softened(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
     """A replan that makes a task criterion easier: without its check, with another one, or only plausible."""
     now = {criterion.text: criterion for criterion in plan.task_criteria}
@@ -196,6 +213,7 @@ def started_too_early(task: TaskNotes, subtask: SubTask, envelope: Envelope) -> 
 RULES: tuple[Rule, ...] = (
     request_altered,
     criterion_dropped,
+    criterion_vanished,
     criterion_softened,
     plan_without_criteria,
     unknown_carried,

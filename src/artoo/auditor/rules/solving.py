@@ -9,11 +9,12 @@ from artoo.auditor.law import TOLERANCE, Counted, Terms
 from artoo.auditor.notes import TaskNotes
 from artoo.auditor.rules.rule import Rule, on
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import SubTaskOutcome
+from artoo.contracts.execution import CallStatus, SubTaskOutcome
 from artoo.contracts.solution import Decided, Directive, PlanDirective, ReplanRequest
 
 _ENDS = (Directive.ACCEPT, Directive.SUCCESS, Directive.ABANDON)
 _BLOCKING = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
+_KEEPING = (Directive.CHANGE_PATH, Directive.REFINE)
 _REFUSED = Counted(1.0, 1, 1, 0)
 """A twice refused plan: D = 1, P = 1."""
 
@@ -179,6 +180,18 @@ def ggs_thrashing(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iter
         yield f"break_symmetry in rounds {decided.round - 1} and {decided.round}, {moved}"
 
 
+@on(Decided, nature="anomaly")
+def steady_distance(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
+    """change_path or refine in consecutive rounds with D not falling: the method is kept to no effect."""
+    if decided.directive not in _KEEPING or not task.directives:
+        return
+    before = task.directives[-1]
+    if before.directive in _KEEPING and decided.loss.D >= before.loss.D - TOLERANCE:
+        moved = f"D {before.loss.D:.2f} → {decided.loss.D:.2f}"
+        rounds = f"in rounds {decided.round - 1} and {decided.round}"
+        yield f"{before.directive} and {decided.directive} {rounds}, {moved}"
+
+
 @on(PlanDirective)
 def directive_undecided(task: TaskNotes, directive: PlanDirective, envelope: Envelope) -> Iterator[str]:
     """A directive without a decision, or other than the decision."""
@@ -249,13 +262,15 @@ def blocked_without_cause(task: TaskNotes, directive: PlanDirective, envelope: E
 
 
 def _cited(outcome: SubTaskOutcome) -> Iterator[str]:
+    """Yield what failing verdicts cite and what failed with an error of its own; nothing after a `cannot`."""
     failing = [verdict for verdict in outcome.criteria_verdicts if verdict.verdict == "fail"]
-    if failing and all(verdict.blameless for verdict in failing):
+    if outcome.hopeless or (failing and all(verdict.blameless for verdict in failing)):
         return
-    for verdict in outcome.criteria_verdicts:
+    for verdict in failing:
         yield from verdict.identities
     for call in outcome.tool_calls:
-        yield from call.identity
+        if call.status is CallStatus.ERROR:
+            yield from call.identity
 
 
 @on(PlanDirective)
@@ -305,6 +320,7 @@ RULES: tuple[Rule, ...] = (
     decided_out_of_turn,
     decided_twice,
     ggs_thrashing,
+    steady_distance,
     directive_undecided,
     directive_after_the_end,
     directive_figures_differ,

@@ -10,7 +10,6 @@ from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutco
 from artoo.contracts.failure import FailureClass
 from artoo.ports.tools import ToolSpec
 
-_TRANSIENT = (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING)
 _PASSING = tuple(
     os.strerror(code).casefold()
     for code in (
@@ -24,11 +23,12 @@ _PASSING = tuple(
 def tools_to_block(
     outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec], before: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """What was blocked `before`, and the identities that the failing verdicts cite (all of a subtask's when none is
-    cited).
+    """Return what was blocked `before`, and the identities that the failing verdicts cite. Where none is cited:
+    those of the calls that failed with an error of their own.
 
-    A verdict that is `blameless` cites nobody, and what was only turned away, or missed a file, has not failed.
-    Never the last tool that can read, nor the last that can write: a plan needs hands.
+    A verdict that is `blameless` cites nobody. Calls that ended well, timed out, were refused or interrupted, or
+    missed a file, speak against no tool, and neither does an honest `cannot`. The last tool that can read and the
+    last that can write are never blocked: a plan needs both.
     """
     return keeping_hands((*before, *_cited(outcomes)), specs)
 
@@ -62,7 +62,7 @@ def targets_to_block(
     failed = [
         (identity, call.target)
         for outcome in outcomes
-        if outcome.status == "failed"
+        if outcome.status == "failed" and not outcome.hopeless
         for call in outcome.tool_calls
         if _failed_for_good(call) and not any(path.endswith(call.target) for path in made)
         for identity in call.identity
@@ -84,17 +84,21 @@ def still_open(
 
 
 def _cited(outcomes: Iterable[SubTaskOutcome]) -> Iterable[str]:
-    """What speaks against an approach. That a file was not there says nothing of the tool that looked for it."""
+    """Yield the identities that speak against an approach. A missing file does not speak against its reader."""
     for outcome in outcomes:
+        if outcome.status != "failed" or outcome.hopeless:
+            continue
         failed = [each for each in outcome.criteria_verdicts if each.verdict == "fail"]
-        ran = [call for call in outcome.tool_calls if not (call.never_ran or call.absences)]
-        used, missed = identities_of(ran), identities_of(call for call in outcome.tool_calls if call.absences)
-        lost = missed - identities_of(call for call in ran if call.went_wrong)
+        ended = [each for each in outcome.tool_calls if each.status in (CallStatus.OK, CallStatus.ERROR)]
+        ran = [each for each in ended if not (each.never_ran or each.absences)]
+        missed = identities_of(each for each in ended if each.absences)
+        lost = missed - identities_of(each for each in ran if each.went_wrong)
         blaming = [each for each in failed if not (each.blameless or _blames_a_place(each, lost))]
-        if outcome.status == "failed" and (blaming or not failed):
-            innocent = identities_of(outcome.tool_calls) - used
+        if blaming or not failed:
             cited = [identity for verdict in blaming for identity in verdict.identities]
-            yield from (identity for identity in cited or used if identity not in innocent)
+            own_errors = identities_of(each for each in ran if each.status is CallStatus.ERROR)
+            innocent = identities_of(outcome.tool_calls) - identities_of(ran)
+            yield from (identity for identity in cited or own_errors if identity not in innocent)
 
 
 def _blames_a_place(verdict: CriterionVerdict, lost: set[str]) -> bool:
@@ -104,7 +108,7 @@ def _blames_a_place(verdict: CriterionVerdict, lost: set[str]) -> bool:
 
 
 def _failed_for_good(call: ToolCall) -> bool:
-    if call.status is CallStatus.OK or call.status in _TRANSIENT or call.never_ran or not call.target:
+    if call.status not in (CallStatus.ERROR, CallStatus.REFUSED) or call.never_ran or not call.target:
         return False
     text = f"{call.error_output} {call.reason or ''}".casefold()
     return not any(words in text for words in _PASSING)

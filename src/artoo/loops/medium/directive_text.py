@@ -18,8 +18,10 @@ _WHAT_TO_DO = {
     Directive.BREAK_SYMMETRY: "Plan a different approach.",
     Directive.CHANGE_APPROACH: "Use another method.",
     Directive.CHANGE_PATH: "Keep the method and change what it works on.",
-    Directive.REFINE: "Keep the method and mend what is not met.",
+    Directive.REFINE: "Keep the method and fix what is not met.",
 }
+_NO_EVIDENCE = "Plan what is still missing."
+"""Where no call has failed but by refusal: nothing is known about the approach."""
 _STILL = "Nothing has moved. "
 """Before what a plateau asks for; the first round has none before it that it could be no better than."""
 _PLATEAUS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_PATH)
@@ -46,9 +48,8 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
     unmet = _unmet(directive)
     lines = [_what_to_do(directive, unmet)]
     # The sign of the gradient says how strongly to apply a directive (paper, section 5.2); a plateau has none.
-    lines.append(
-        {"worsening": _WORSE, "improving": _BETTER}.get(directive.urgency, {}).get(directive.directive, "")
-    )
+    strength = {"worsening": _WORSE, "improving": _BETTER}.get(directive.urgency, {})
+    lines.append(strength.get(directive.directive, "") if _has_evidence(directive) else "")
     if directive.directive is Directive.CHANGE_PATH:
         lines += _refused_by_the_world(directive)
     lines += [
@@ -80,8 +81,15 @@ def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> 
     found = {verdict.reason.found if verdict.reason is not None else None for verdict in unmet}
     if found in ({Found.WAYS_DIFFER}, {Found.NOT_LOOKED_UP}):
         return _UNCONFIRMED if Found.WAYS_DIFFER in found else _LOOK
+    if not _has_evidence(directive):
+        return _NO_EVIDENCE
     still = directive.prev_directive is not Directive.INIT and directive.directive in _PLATEAUS
     return (_STILL if still else "") + _WHAT_TO_DO[directive.directive]
+
+
+def _has_evidence(directive: PlanDirective) -> bool:
+    """Return whether a failure is behind P: without one P is 0 / 0 and says nothing about the approach."""
+    return directive.failure_class != "mixed" or directive.loss.P > 0
 
 
 def _refused_by_the_world(directive: PlanDirective) -> list[str]:

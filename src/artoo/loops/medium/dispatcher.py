@@ -11,6 +11,7 @@ from artoo.contracts.execution import SubTaskOutcome
 from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry, Plan, SubTask
 from artoo.contracts.shared_paths import shared_paths
 from artoo.contracts.shortened import without_middle
+from artoo.contracts.steering import UserMessage
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
@@ -56,6 +57,8 @@ class Dispatcher:
     ids: Ids
     _round: _Round = field(default_factory=_Round, init=False)
     _finished: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
+    _said: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    """What the user has written to the running task, by the ids of the messages."""
 
     async def run(self) -> None:
         """Dispatches until the port closes."""
@@ -67,6 +70,8 @@ class Dispatcher:
                 self._begin(plan, envelope)
             case SubTaskOutcome() as outcome:
                 self._collect(outcome, envelope)
+            case UserMessage(text=text) if text:
+                self._said[envelope.id] = text
             case _:
                 return
 
@@ -108,6 +113,7 @@ class Dispatcher:
                 cautions=plan.cautions,
                 preferred_tool=planned.tool,
                 part=planned.part,
+                first_calls=planned.first_calls,
             )
             for planned in plan.subtasks
         ]
@@ -140,10 +146,16 @@ class Dispatcher:
         self._round.running = set(self._round.group)
         begun = self._round.number > 1 or self._round.started
         self._round.started = True
-        known, deadline = _known(self._finished.values()), self._round.deadline_at(cause.at)
+        known = _known(self._finished.values())
+        now = {
+            "deadline": self._round.deadline_at(cause.at),
+            "begun": begun,
+            "said": tuple(self._said.values()),
+            "said_ids": tuple(self._said),
+        }
         for subtask in group:
             context = "\n\n".join(part for part in (subtask.context, known) if part)
-            subtask = subtask.model_copy(update={"context": context, "deadline": deadline, "begun": begun})
+            subtask = subtask.model_copy(update={"context": context, **now})
             self.port.publish(subtask, cause=cause, subtask_id=subtask.subtask_id)
 
 

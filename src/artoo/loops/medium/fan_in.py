@@ -64,11 +64,10 @@ class FanIn:
         return f"{_SHARED}{listed(list(told), _MOST_SHARED)}" if self.shared else ""
 
     @property
-    def not_run(self) -> int:
-        """Criteria of subtasks that never ran to an outcome."""
-        return sum(
-            len(entry.success_criteria) for entry in self.manifest.subtasks if entry.subtask_id not in self.outcomes
-        )
+    def never_judged(self) -> tuple[Criterion, ...]:
+        """The criteria of subtasks that never ran to an outcome."""
+        entries = (entry for entry in self.manifest.subtasks if entry.subtask_id not in self.outcomes)
+        return tuple(criterion for entry in entries for criterion in entry.success_criteria)
 
     @property
     def everything(self) -> tuple[SubTaskOutcome, ...]:
@@ -107,6 +106,12 @@ def merged_output(outcomes: Sequence[SubTaskOutcome]) -> str:
     if len(texts) == 1:
         return texts[0][1]
     return "\n\n".join(f"{intent}\n{output}" for intent, output in texts if output)
+
+
+def with_reply(outcomes: Sequence[SubTaskOutcome], reply: str) -> str:
+    """Return a reply behind what stands already; a reply that repeats that stands alone."""
+    reached = merged_output(outcomes)
+    return reply if reached in reply else f"{reached}\n\n{reply}"
 
 
 def concluding(fan_in: FanIn) -> SubTaskOutcome | None:

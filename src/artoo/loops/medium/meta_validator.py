@@ -18,7 +18,16 @@ from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.evidence.facts import own_knowledge
 from artoo.loops.asking import Asker
-from artoo.loops.medium.fan_in import FanIn, concluding, covered, merged_output, of_the_whole, refuted, unfinished
+from artoo.loops.medium.fan_in import (
+    FanIn,
+    concluding,
+    covered,
+    merged_output,
+    of_the_whole,
+    refuted,
+    unfinished,
+    with_reply,
+)
 from artoo.loops.medium.gaps import verdicts_of
 from artoo.loops.medium.merging import Merged, merge
 from artoo.loops.medium.plan_draft import of_person
@@ -28,7 +37,7 @@ from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
 from artoo.ports.surroundings import SurroundingsSource
-from artoo.verdicts.judging import OWN_WORDS, checked, left_open
+from artoo.verdicts.judging import OWN_WORDS, checked, held_before, left_open
 from artoo.verdicts.shown import DIFFERENCE_SHOWN
 
 _Verdicts = Mapping[str, CriterionVerdict]
@@ -52,9 +61,13 @@ class MetaValidator:
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
     _before: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
     _last: dict[str, CriterionVerdict] = field(default_factory=dict[str, CriterionVerdict], init=False)
+    _of_parts: set[str] = field(default_factory=set[str], init=False)
+    """Criteria, by text, that subtasks were held to and the whole was not."""
     _started: float = field(init=False)
     _fan_in: FanIn = field(init=False)
     _judging: asyncio.Task[None] | None = field(default=None, init=False)
+    _held: asyncio.Task[frozenset[str]] | None = field(default=None, init=False)
+    """Criteria whose checks held before the work."""
 
     def __post_init__(self) -> None:
         self._started = self.clock.monotonic()
@@ -67,8 +80,9 @@ class MetaValidator:
         """
         async with asyncio.TaskGroup() as group:
             await listen(self.port, partial(self._handle, group))
-            if self._judging is not None:
-                self._judging.cancel()
+            for task in (self._judging, self._held):
+                if task is not None:
+                    task.cancel()
 
     async def _handle(self, group: asyncio.TaskGroup, envelope: Envelope) -> None:
         match envelope.payload:
@@ -79,11 +93,14 @@ class MetaValidator:
                 self._before |= {outcome.subtask_id: outcome for outcome in self._fan_in.everything}
                 carried = tuple(self._before[key] for key in manifest.carried if key in self._before)
                 self._fan_in = FanIn(manifest, carried)
+                of_subtasks = {each.text for entry in manifest.subtasks for each in entry.success_criteria}
+                self._of_parts |= of_subtasks - {each.text for each in manifest.task_criteria}
+                if self._held is None and manifest.subtasks:
+                    self._held = group.create_task(held_before(manifest.task_criteria, self.source))
                 if manifest.reply:
                     self._conclude(group, envelope)
                 elif manifest.question:
-                    asks = self._request(self._fan_in, (), StoppedBy.QUESTION, manifest.question)
-                    self.port.publish(asks, cause=envelope)
+                    self._stop(StoppedBy.QUESTION, envelope, manifest.question)
             case SubTaskOutcome() as outcome:
                 self._fan_in.add(outcome)
             case Joined() as joined:
@@ -93,21 +110,38 @@ class MetaValidator:
             case Halt() as halt:
                 if self._judging is not None:
                     self._judging.cancel()
-                self.port.publish(self._request(self._fan_in, (), halt.stopped_by), cause=envelope)
+                self._stop(halt.stopped_by, envelope)
             case _:
                 return
+
+    def _stop(self, why: StoppedBy, cause: Envelope, output: str | None = None) -> None:
+        """Answer for a round that ends without judging: what an earlier one left unmet is unmet still."""
+        verdicts = tuple(self._still_unmet(self._of_the_whole(self._fan_in)).values())
+        for verdict in verdicts:
+            self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
+        self.port.publish(self._request(self._fan_in, verdicts, why, output), cause=cause)
+
+    def _still_unmet(self, criteria: Sequence[Criterion]) -> dict[str, CriterionVerdict]:
+        """Return the verdicts on criteria that failed when they were judged last, where nothing was tried since.
+
+        No attempt has missed them again, so that they count in D and not in P.
+        """
+        failed = (self._last[each.text] for each in criteria if each.text in self._last)
+        unmet = (of_the_whole(verdict) for verdict in failed if verdict.verdict == "fail")
+        return {each.criterion: each.model_copy(update={"failure_class": None}) for each in unmet}
 
     def _conclude(self, group: asyncio.TaskGroup, cause: Envelope) -> None:
         self._judging = group.create_task(attend(self.port, partial(self._judge, self._fan_in), cause))
 
     async def _judge(self, fan_in: FanIn, cause: Envelope) -> None:
-        criteria = (*fan_in.manifest.task_criteria, *self._uncovered(fan_in))
+        criteria = (*self._of_the_whole(fan_in), *self._uncovered(fan_in))
         output, known = await self._result(fan_in, criteria, cause)
         verdicts = tuple(known[each.text] for each in criteria)
         for verdict in verdicts:
             self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
         if not fan_in.manifest.reply:  # which has done nothing
-            self._last = {each.criterion: each for each in reversed(verdicts_of(fan_in.everything, verdicts))}
+            judged = {each.criterion: each for each in reversed(verdicts_of(fan_in.everything, verdicts))}
+            self._last = unfinished(fan_in.never_judged, {}) | judged
         if fan_in.failed or any(verdict.verdict == "fail" for verdict in verdicts):
             self.port.publish(self._request(fan_in, verdicts, None, output), cause=cause)
             return
@@ -123,10 +157,18 @@ class MetaValidator:
             cause=cause,
         )
 
+    def _of_the_whole(self, fan_in: FanIn) -> list[Criterion]:
+        """Return the task criteria that are judged on the whole.
+
+        One that came from a part, and that a part of this round carries, has its verdict there, and counts once.
+        """
+        judged = {each.criterion for each in verdicts_of(fan_in.everything, ())} & self._of_parts
+        return [each for each in fan_in.manifest.task_criteria if each.text not in judged]
+
     async def _result(self, fan_in: FanIn, criteria: Sequence[Criterion], cause: Envelope) -> tuple[str, _Verdicts]:
         """The answer to the whole, and a verdict on each of its criteria."""
         if fan_in.manifest.reply:
-            return fan_in.manifest.reply, await self._reply(fan_in, criteria)
+            return with_reply(fan_in.matched, fan_in.manifest.reply), await self._reply(fan_in, criteria)
         if fan_in.failed:
             return await self._unfinished(fan_in, criteria)
         single = fan_in.matched[0] if len(fan_in.matched) == 1 else None
@@ -134,9 +176,11 @@ class MetaValidator:
             single = concluding(fan_in)
         if single is not None:
             return single.output, await self._of_one(fan_in, single, criteria, cause)
-        asked = [each for each in criteria if not each.check_decides]
+        held = await self._held if self._held is not None else ()
+        asked = [each for each in criteria if not each.check_decides or each.text in held]
         merged = await self._merged(fan_in, asked, cause, await self._waits(fan_in))
-        return merged.answer, {**merged.verdicts, **await self._checked(criteria, {}, fan_in, merged.answer)}
+        checks = await self._checked(criteria, {}, fan_in, merged.answer)
+        return merged.answer, {**checks, **merged.verdicts, **_decided(checks)}
 
     def _uncovered(self, fan_in: FanIn) -> tuple[Criterion, ...]:
         """The request itself, where a part that no criterion speaks of says that its last act failed: whether that
@@ -160,31 +204,34 @@ class MetaValidator:
         output, outcomes = merged_output(fan_in.matched or fan_in.hopeless), fan_in.everything
         known = covered(outcomes[0]) if len(outcomes) == 1 else {}
         checks = await self._checked(criteria, known, fan_in, output)
-        return output, {**unfinished(criteria, checks), **known}
+        return output, {**unfinished(criteria, _decided(checks)), **known}
 
     async def _reply(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> _Verdicts:
-        """Of an answer that does nothing: it may speak of images, of what its author was shown of files (a small
-        one is held to look) and of what earlier rounds showed. What the world refused them stays unmet: it ends."""
+        """Judge an answer that does nothing. It may speak of images, of what its author was shown of files (a small
+        one is held to look) and of what earlier rounds showed. What they left unmet stays so, unless its check
+        holds now.
+        """
         reply = fan_in.manifest.reply
-        checks = await self._checked(criteria, {}, fan_in, reply)
+        checks = await self._checked(criteria, {}, fan_in, with_reply(fan_in.matched, reply))
         seen = self._images if self.asker.known.images else ()
         heads = "" if self.asker.known.small else fan_in.manifest.heads
         told = (self._earlier, heads, *(text for outcome in self._before.values() for text in outcome.texts))
         fact = None if seen else await own_knowledge(reply, (self._intent,), self.source, told=told)
         if fact is not None:
-            return {each.text: refuted(each, fact.message) for each in criteria} | checks
-        opened = {each.text: of_the_whole(left_open(each, OWN_WORDS)) for each in criteria}
-        refused = {text: of_the_whole(each) for text, each in self._last.items() if each.of_world}
-        met = {text: opened[text] for text in opened.keys() & self._last if self._last[text].verdict != "fail"}
-        return ({**unfinished(criteria, met), **refused} if refused else opened) | checks
+            return {each.text: refuted(each, fact.message) for each in criteria} | _decided(checks)
+        unmet = self._still_unmet(criteria)
+        checks = {text: each for text, each in checks.items() if text not in unmet or each.verdict == "pass"}
+        return {each.text: of_the_whole(left_open(each, OWN_WORDS)) for each in criteria} | unmet | checks
 
     async def _of_one(
         self, fan_in: FanIn, outcome: SubTaskOutcome, criteria: Sequence[Criterion], cause: Envelope
     ) -> _Verdicts:
         """One subtask's output is the answer; criteria that its own loop did not judge are checked, or read."""
         known = covered(outcome)
-        known |= await self._checked(criteria, known, fan_in, outcome.output)
-        asked = [each for each in criteria if each.text not in known]
+        checks = await self._checked(criteria, known, fan_in, outcome.output)
+        known |= checks
+        undecided = checks.keys() - _decided(checks)
+        asked = [each for each in criteria if each.text not in known or each.text in undecided]
         if asked or self.always_ask:
             known |= (await self._merged(fan_in, asked, cause)).verdicts
         return known
@@ -201,7 +248,8 @@ class MetaValidator:
         """Those with a check and not `known`."""
         calls = [call for outcome in fan_in.everything for call in outcome.tool_calls]
         left = [each for each in criteria if each.text not in known]
-        found = await checked(left, output, calls, self.source, self._intent)
+        held = await self._held if self._held is not None else ()
+        found = await checked(left, output, calls, self.source, self._intent, held)
         return {text: of_the_whole(verdict) for text, verdict in found.items()}
 
     def _request(
@@ -225,7 +273,7 @@ class MetaValidator:
             task_id=self.port.task_id,
             outcomes=outcomes,
             task_verdicts=verdicts,
-            not_run=fan_in.not_run,
+            not_run=len(fan_in.never_judged),
             corrections=sum(outcome.corrections for outcome in outcomes),
             elapsed_ms=round((self.clock.monotonic() - self._started) * 1_000),
             recommendation="abandon" if spent else "replan",
@@ -234,3 +282,8 @@ class MetaValidator:
             gap_summary="; ".join(dict.fromkeys(unmet))[:1_000],
             shared=fan_in.shared,
         )
+
+
+def _decided(checks: _Verdicts) -> dict[str, CriterionVerdict]:
+    """Those of them that the check has decided."""
+    return {text: each for text, each in checks.items() if each.verdict != "open"}

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Check, CheckAmended, Criterion, CriterionLike, Mode
-from artoo.contracts.plan import PlannedSubTask
+from artoo.contracts.plan import Effort, FirstCall, PlannedSubTask
 from artoo.ports.tools import Named, own_names
 from artoo.verdicts.checks import cannot_fail
 
 _MOST_CRITERIA = 6
+_MOST_FIRST_CALLS = 8
 
 
 class SubTaskDraft(Contract):
@@ -24,6 +25,7 @@ class SubTaskDraft(Contract):
     intent: str = Field(min_length=1)
     tool: str | None = None
     success_criteria: tuple[CriterionLike, ...] = Field(default=(), max_length=_MOST_CRITERIA)
+    first_calls: tuple[FirstCall, ...] = Field(default=(), max_length=_MOST_FIRST_CALLS)
 
 
 class Amendment(Contract):
@@ -39,6 +41,7 @@ class PlanDraft(Contract):
 
     reply: str = ""
     question: str = ""
+    effort: Effort | None = None
     subtasks: tuple[SubTaskDraft, ...] = ()
     task_criteria: tuple[CriterionLike, ...] = Field(default=(), max_length=_MOST_CRITERIA)
     deadline: str | None = None
@@ -53,16 +56,29 @@ class PlanDraft(Contract):
 
 
 @lru_cache(maxsize=64)
-def plan_schema(named: tuple[Named, ...], most_subtasks: int) -> type[PlanDraft]:
-    """PlanDraft whose tools are these: constrained decoding then cannot invent one. Their aliases are read."""
-    tools = tuple(name for name, _ in named)
-    own = own_names(named)
-    tool: Any = Literal[tools] if tools else type(None)  # pyright: ignore[reportInvalidTypeForm]
-    given: Any = Annotated[tool | None, BeforeValidator(lambda name: own.get(str(name), name))]
-    of_subtask: dict[str, Any] = {"tool": (given, None)}
+def plan_schema(named: tuple[Named, ...], most_subtasks: int, reading: tuple[str, ...] = ()) -> type[PlanDraft]:
+    """Return PlanDraft with these tools alone, so that constrained decoding cannot invent one. Aliases are read.
+
+    `reading`: the tools that only read, which a first call may name.
+    """
+    meant = BeforeValidator(partial(_own_name, own_names(named)))
+    tool: Any = Annotated[_one_of(name for name, _ in named) | None, meant]
+    reader: Any = Annotated[_one_of(reading), meant]
+    call: Any = create_model("FirstCall", __base__=FirstCall, tool=(reader, ...))
+    calls = Field(default=(), max_length=_MOST_FIRST_CALLS if reading else 0)
+    of_subtask: dict[str, Any] = {"tool": (tool, None), "first_calls": (tuple[call, ...], calls)}
     subtask: Any = create_model("SubTaskDraft", __base__=SubTaskDraft, **of_subtask)
     fields: dict[str, Any] = {"subtasks": (tuple[subtask, ...], Field(default=(), max_length=most_subtasks))}
     return create_model("Plan", __base__=PlanDraft, **fields)
+
+
+def _one_of(names: Iterable[str]) -> Any:
+    known = tuple(names)
+    return Literal[known] if known else type(None)  # pyright: ignore[reportInvalidTypeForm]
+
+
+def _own_name(own: Mapping[str, str], given: object) -> object:
+    return own.get(str(given), given)
 
 
 def of_person(text: str, checks: Sequence[Criterion]) -> tuple[Criterion, ...]:
@@ -77,21 +93,26 @@ def subtasks_of(
     *,
     fresh: bool = True,
     scope: str | None = None,
+    owed: Collection[str] = (),
 ) -> tuple[PlannedSubTask, ...]:
-    """The drafted subtasks with criteria and context. `fresh`: nothing of the request is done yet.
+    """Return the drafted subtasks with criteria and context. `fresh`: nothing of the request is done yet.
 
     A single subtask that does the whole carries every criterion, so that its own loop can correct it and R4b need
-    not ask again. A part without criteria is judged with the whole.
+    not ask again; one that does the rest carries the criteria that an earlier round left unmet (`owed`, by text).
+    A part without criteria is judged with the whole.
     """
-    alone = len(drafted) == 1 and fresh
+    single = len(drafted) == 1
+    alone = single and fresh
+    shared = criteria if alone else [each for each in criteria if single and each.text in owed]
     return tuple(
         PlannedSubTask(
             sequence=each.sequence,
             intent=each.intent,
             context=_context(each.intent, request, scope, alone=alone),
-            success_criteria=merged(criteria if alone else (), verifiable(each.success_criteria)),
+            success_criteria=merged(shared, verifiable(each.success_criteria)),
             tool=each.tool,
             part=not alone,
+            first_calls=tuple(FirstCall(tool=call.tool, arguments=call.arguments) for call in each.first_calls),
         )
         for each in drafted
     )

@@ -11,7 +11,8 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.plan import Caution, MustNot, Plan, PlannedSubTask, PlanRefused
 from artoo.contracts.request import TaskSpec
-from artoo.contracts.solution import Directive, PlanDirective
+from artoo.contracts.solution import Directive, PlanDirective, RoleFailure, StoppedBy
+from artoo.contracts.steering import PlanAnswered, PlanProposed, UserMessage
 from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
 from artoo.loops.heuristics import Heuristics
@@ -40,37 +41,61 @@ from artoo.prompts.segments import Segment
 
 _PLAN_TOKENS = 4_000
 _SMALL_PLAN_TOKENS = 800
-_Made = tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]
+_MOST_CHANGES = 5
+"""How often a user may have a plan changed before it is approved; then the task ends."""
 
 
 @dataclass(slots=True)
 class _Task:
-    """What R2 keeps of its task over the rounds: the contract with the person, and the plans already tried."""
+    """What R2 keeps of its task over the rounds: the contract with the user, and the plans already tried.
+
+    `planned` are the criteria of the last plan's subtasks.
+    """
 
     spec: TaskSpec
     asked_at: datetime
     advice: Advice
     criteria: tuple[Criterion, ...] = ()
+    planned: tuple[Criterion, ...] = ()
     scope: str | None = None
     deadline: datetime | None = None
     tried: list[Fingerprint] = field(default_factory=list[Fingerprint])
     amended: list[str] = field(default_factory=list[str])
 
-    @property
-    def amendable(self) -> tuple[str, ...]:
-        """The criteria whose check may be replaced if it fails."""
-        own = (each.text for each in self.criteria if each.check is not None and each.by == "planner")
-        return tuple(text for text in own if text not in self.amended)
+    def owed(self, directive: PlanDirective | None) -> tuple[Criterion, ...]:
+        """Return the criteria of the last plan's subtasks that failed or that nobody judged.
+
+        They become the task's: a criterion never disappears because the next plan has no subtask for it.
+        """
+        if directive is None:
+            return ()
+        settled = {v.criterion for each in directive.standing for v in each.criteria_verdicts}
+        settled |= {v.criterion for each in directive.failed for v in each.criteria_verdicts if v.verdict == "pass"}
+        failed = {v.criterion for each in directive.failed for v in each.criteria_verdicts if v.verdict == "fail"}
+        return tuple(each for each in self.planned if each.text in failed or each.text not in settled)
+
+    def standing(self, directive: PlanDirective | None) -> tuple[Criterion, ...]:
+        """Return the criteria that every later plan is held to."""
+        return merged(self.criteria, self.owed(directive))
+
+    def amendable(self, directive: PlanDirective | None) -> tuple[str, ...]:
+        """Return the criteria whose check R2 wrote and may replace if it failed."""
+        own = (each for each in self.standing(directive) if each.check is not None and each.by == "planner")
+        return tuple(each.text for each in own if each.text not in self.amended)
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """`directive` None: the first round. `around` is what is on disk now."""
+    """`directive` None: the first round. `around` is what is on disk now. `remarks` are what the user wants changed
+    in the plan that was `proposed` last.
+    """
 
     number: int
     must_not: MustNot
     around: Surroundings
     directive: PlanDirective | None = None
+    proposed: Plan | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -78,9 +103,21 @@ class _Round:
         return tuple(each.subtask_id for each in self.directive.standing) if self.directive is not None else ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A plan that may run, with the checks that it replaces, and the round that it is for."""
+
+    plan: Plan
+    this: _Round
+    replaced: tuple[CheckAmended, ...] = ()
+
+
 @dataclass(slots=True, eq=False)
 class Planner:
-    """One draft and at most one repair a round; a second refusal is reported, not argued with."""
+    """One draft and at most one repair a round; a second refusal is reported, not argued with.
+
+    `approve`: each plan with subtasks is proposed to the user first.
+    """
 
     port: Port
     asker: Asker
@@ -89,6 +126,9 @@ class Planner:
     counsel: Counsel
     most_subtasks: int = 8
     heuristics: Heuristics = field(default_factory=Heuristics)
+    approve: bool = False
+    _said: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    _proposed: _Made | None = field(default=None, init=False)
     _task: _Task | None = field(default=None, init=False)
 
     async def run(self) -> None:
@@ -107,60 +147,100 @@ class Planner:
                 if self.asker.known.small and self.heuristics.unplanned:  # the request is its own only subtask
                     criteria = of_person(spec.intent, spec.checks)
                     only = subtasks_of((SubTaskDraft(intent=spec.intent),), criteria, spec.intent)
-                    self.port.publish(_plan_of(task, this, criteria, only), cause=envelope)
+                    self._offer(task, _Made(_plan_of(task, this, criteria, only), this), envelope)
                 else:
                     await self._plan(task, this, envelope)
             case PlanDirective() as directive if self._task is not None:
                 around = await self.surroundings.look(self._task.spec.intent)
                 must_not = _together(directive, self._task.advice.must_not, self.offered())
                 await self._plan(self._task, _Round(directive.round, must_not, around, directive), envelope)
+            case PlanAnswered() as answer if self._task is not None and self._proposed is not None:
+                await self._answered(self._task, self._proposed, answer, envelope)
+            case UserMessage(text=text) if text:
+                self._said[envelope.id] = text
             case _:
                 return
+
+    async def _answered(self, task: _Task, made: _Made, answer: PlanAnswered, cause: Envelope) -> None:
+        self._proposed = None
+        if answer.decision == "approve":
+            self._adopt(task, made, cause)
+        elif answer.decision == "change" and len(made.this.remarks) < _MOST_CHANGES:
+            remarks = (*made.this.remarks, answer.remarks)
+            await self._plan(task, replace(made.this, proposed=made.plan, remarks=remarks), cause)
+        else:
+            why = "rejected the plan" if answer.decision == "reject" else f"had {_MOST_CHANGES} plans changed"
+            failure = RoleFailure(role=self.port.role, stopped_by=StoppedBy.INTERRUPTED, reason=f"the user {why}")
+            self.port.publish(failure, cause=cause)
+
+    def _offer(self, task: _Task, made: _Made, cause: Envelope) -> None:
+        if self.approve and made.plan.subtasks:
+            self._proposed = made
+            self.port.publish(PlanProposed(plan=made.plan), cause=cause)
+        else:
+            self._adopt(task, made, cause)
+
+    def _adopt(self, task: _Task, made: _Made, cause: Envelope) -> None:
+        task.criteria, task.scope = made.plan.task_criteria, made.plan.scope
+        task.planned = tuple(each for one in made.plan.subtasks for each in one.success_criteria)
+        for each in made.replaced:
+            task.amended.append(each.criterion)
+            self.port.publish(each, cause=cause)
+        self.port.publish(made.plan, cause=cause)
 
     async def _plan(self, task: _Task, this: _Round, cause: Envelope) -> None:
         reasons: list[str] = []
         for variant in range(2):
-            plan, reasons = await self._draft(task, this, reasons, cause, variant)
-            if plan is not None:
-                task.criteria, task.scope = plan.task_criteria, plan.scope
-                self.port.publish(plan, cause=cause)
+            made, reasons = await self._draft(task, this, reasons, cause, variant)
+            if made is not None:
+                self._offer(task, made, cause)
                 return
         self.port.publish(PlanRefused(reasons=tuple(reasons), round=this.number), cause=cause)
 
     async def _draft(
         self, task: _Task, this: _Round, objected: list[str], cause: Envelope, variant: int
-    ) -> tuple[Plan | None, list[str]]:
+    ) -> tuple[_Made | None, list[str]]:
         specs = tuple(spec for spec in self.offered() if spec.name not in this.must_not.tools)
+        named, reading = tuple(spec.named for spec in specs), tuple(spec.name for spec in specs if spec.only_reads)
+        heard = tuple(self._said)
         try:
             draft = await self.asker.ask(
                 "Plan",
-                plan_schema(tuple(spec.named for spec in specs), self.most_subtasks),
+                plan_schema(named, self.most_subtasks, reading),
                 self._segments(task, this, objected, specs),
                 cause=cause,
                 max_tokens=_SMALL_PLAN_TOKENS if self.asker.known.small else _PLAN_TOKENS,
-                variant=variant + this.number - 1,
+                variant=variant + this.number - 1 + len(this.remarks),
                 images=task.spec.images,
             )
         except ModelAnswerInvalid as error:
             return None, [str(error)]
-        made = _criteria(task, this, draft)
-        said = (_said(task, this, draft, made[0]), list[str]())
-        plan, against = await self._checked(task, this, draft, made, cause) if draft.subtasks else said
-        for each in made[1] if plan is not None else ():
-            task.amended.append(each.criterion)
-            self.port.publish(each, cause=cause)
-        return plan, against
+        criteria, replaced = _criteria(task, this, draft)
+        plan, against = _said(task, this, draft, criteria), list[str]()
+        if draft.subtasks:
+            plan, against = await self._checked(task, this, draft, criteria, cause, anew=bool(replaced))
+        if plan is None:
+            return None, against
+        return _Made(plan.model_copy(update={"effort": draft.effort, "heard": heard}), this, replaced), []
 
     async def _checked(
-        self, task: _Task, this: _Round, draft: PlanDraft, made: _Made, cause: Envelope
+        self,
+        task: _Task,
+        this: _Round,
+        draft: PlanDraft,
+        criteria: tuple[Criterion, ...],
+        cause: Envelope,
+        *,
+        anew: bool,
     ) -> tuple[Plan | None, list[str]]:
-        """The draft as a plan, or what speaks against it."""
-        criteria, replaced = made
+        """Return the draft as a plan, or the reasons against it. `anew`: it replaces a check."""
         scope = task.scope or draft.scope
         task.deadline = task.deadline or parse_deadline(draft.deadline, task.asked_at)
-        subtasks = subtasks_of(draft.subtasks, criteria, task.spec.intent, fresh=not this.carried, scope=scope)
+        owed = {each.text for each in task.owed(this.directive)}
+        fresh, intent = not this.carried, task.spec.intent
+        subtasks = subtasks_of(draft.subtasks, criteria, intent, fresh=fresh, scope=scope, owed=owed)
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
-        tried = task.tried if must_differ and not replaced else ()  # a plan may be right, and its check not
+        tried = task.tried if must_differ and not anew else ()  # a plan may be right, and its check not
         found = objections(subtasks, criteria, this.must_not.targets, tried)
         against, cautions = await self.counsel.on_draft(subtasks, this.must_not.targets, cause)
         if found or against:
@@ -177,7 +257,11 @@ class Planner:
         refused = "\n".join(f"- {reason}" for reason in objected)
         spec, advice = task.spec, task.advice if self.heuristics.lessons else Advice()
         checks = "\n".join(f"- {each.text}" for each in spec.checks)
-        standing = "\n".join(f"- {each.text}" for each in task.criteria)
+        standing = "\n".join(f"- {each.text}" for each in task.standing(this.directive))
+        standing = f"Criteria that hold in any case:\n{standing}" if standing else ""
+        said = "\n".join(f"- {text}" for text in self._said.values())
+        said = f"The user wrote while the task was running:\n{said}" if said else ""
+        refused = f"Your last plan was refused:\n{refused}\nFix exactly this." if refused else ""
         done = f"\nDone in this task so far:\n{this.around.changed}" if this.around.changed else ""
         around = f"{this.around.listing}{done}".strip()
         return {
@@ -187,11 +271,23 @@ class Planner:
             Segment.ENVIRONMENT: f"Now: {task.asked_at.isoformat(timespec='minutes')}",
             Segment.SESSION: earlier(spec),
             Segment.SURROUNDINGS: around if self.heuristics.listing else "",
-            Segment.TASK: spec.intent + (f"\nThe person's own checks:\n{checks}" if checks else ""),
-            Segment.DIRECTIVE: directive_text(this.directive, task.amendable) if this.directive is not None else "",
-            Segment.CONTEXT: f"Criteria that stand:\n{standing}" if standing else "",
-            Segment.CLOSING: f"Your last plan was refused:\n{refused}\nMend exactly this." if refused else "",
+            Segment.TASK: spec.intent + (f"\nThe user's own checks:\n{checks}" if checks else ""),
+            Segment.DIRECTIVE: ""
+            if this.directive is None
+            else directive_text(this.directive, task.amendable(this.directive)),
+            Segment.CONTEXT: "\n\n".join(filter(None, (standing, said))),
+            Segment.CLOSING: "\n\n".join(filter(None, (_change(this), refused))),
         }
+
+
+def _change(this: _Round) -> str:
+    """Return what the user wants changed in the plan that was proposed to them."""
+    if this.proposed is None:
+        return ""
+    steps = "\n".join(f"- {each.intent}" for each in this.proposed.subtasks)
+    criteria = "\n".join(f"- {each.text}" for each in this.proposed.task_criteria)
+    wanted = "\n".join(f"- {each}" for each in this.remarks)
+    return f"You proposed:\n{steps}\nCriteria:\n{criteria}\nThe user wants it changed:\n{wanted}\nPlan again."
 
 
 def _said(task: _Task, this: _Round, draft: PlanDraft, criteria: tuple[Criterion, ...]) -> Plan:
@@ -227,8 +323,10 @@ def _plan_of(
     )
 
 
-def _criteria(task: _Task, this: _Round, draft: PlanDraft) -> _Made:
-    """What stood before, less checks that could not hold, then what this draft adds; and what was replaced.
+def _criteria(
+    task: _Task, this: _Round, draft: PlanDraft
+) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
+    """Return the criteria that stood, with amended checks, then those of this draft; and the amendments.
 
     The criteria of an only subtask that does the whole are the task's.
     """
@@ -238,7 +336,7 @@ def _criteria(task: _Task, this: _Round, draft: PlanDraft) -> _Made:
         several = len(draft.subtasks) > 1 and not drafted  # R4b's call, which is made anyhow, judges the whole
         return (of_person(task.spec.intent, task.spec.checks) if several else merged(task.spec.checks, drafted)), ()
     failed = failed_checks(this.directive) if this.directive is not None else {}
-    standing, replaced = amended(task.criteria, draft.amend, failed, task.amended)
+    standing, replaced = amended(task.standing(this.directive), draft.amend, failed, task.amended)
     return merged(standing, drafted), replaced
 
 

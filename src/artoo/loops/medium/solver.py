@@ -10,7 +10,7 @@ from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
-from artoo.contracts.findings import NotAgreed
+from artoo.contracts.findings import NotAgreed, Unheard
 from artoo.contracts.memory import MegramState, RuleContradicted
 from artoo.contracts.plan import Plan, PlanRefused, SharedPath
 from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
@@ -27,14 +27,28 @@ from artoo.contracts.solution import (
     RoleFailure,
     StoppedBy,
 )
+from artoo.contracts.steering import (
+    CourseDirective,
+    EffortChosen,
+    PlanAnswered,
+    PlanProposed,
+    QuestionAnswered,
+    QuestionAsked,
+    Sampled,
+    SampleMeasured,
+    UserMessage,
+)
 from artoo.control.decision import Decision, Evidence, MacroState
+from artoo.control.effort import BUDGETS
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.lesson import Lesson
 from artoo.loops.medium.advice import mentions
+from artoo.loops.medium.allowance import Allowance
 from artoo.loops.medium.blocking import another_left, still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import Endings, Standing, about_processes, changed_by_two, open_criteria
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure, verdicts_of
+from artoo.loops.medium.in_flight import Flight
 from artoo.loops.medium.lessons import Lessons, doubted, found_things
 from artoo.loops.medium.shaping import Schema, formed
 from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
@@ -55,6 +69,9 @@ _NOBODY_ASKED = (StoppedBy.INTERRUPTED, StoppedBy.TIME, StoppedBy.NO_MODEL, Stop
 _EQUIPS = frozenset({"skill", "start"})
 """Verbs of questions about what a project brings."""
 
+_EFFORTS = tuple(BUDGETS)
+"""From the smallest to the largest."""
+
 _TIME_STEP = 1.0
 """Seconds between two looks at the time budget, which a deadline or a pause may have moved."""
 
@@ -63,7 +80,8 @@ _TIME_STEP = 1.0
 class _Task:
     """What R7 keeps of its task beside the trajectory. `earlier`: the task that a correction would be about.
 
-    Blocks are those of all rounds so far. `refusal`: why there is no plan, while there is none.
+    Blocks are those of all rounds so far. `refusal`: why there is no plan, while there is none. `effort` is the one
+    in force, `flights` the trajectories of attempts under way, `heard` the ids of messages that a model has read.
     """
 
     spec: TaskSpec
@@ -80,6 +98,9 @@ class _Task:
     shared: tuple[SharedPath, ...] = ()
     halted: Halt | None = None
     refusal: str = ""
+    effort: EffortChosen | None = None
+    flights: dict[str, Flight] = field(default_factory=dict[str, Flight])
+    heard: set[str] = field(default_factory=set[str])
     ended: bool = False
     closing: tuple[FinalResult, Envelope] | None = None
     """What waits for the gate to settle what the task changed, and its cause."""
@@ -90,7 +111,8 @@ class Solver:
     """Keeps the trajectory of the gap, and decides by it; the only emitter of FinalResult.
 
     `memory` None: nothing is remembered. `tuned`: the numbers for tasks of one type, by the slug of their intent.
-    `spent`: what was used, given the milliseconds that it took.
+    `spent`: what was used, given the milliseconds that it took. `raise_limits` is given the calls and tokens of the
+    plan's effort, as `allowance` has them.
     """
 
     port: Port
@@ -103,7 +125,11 @@ class Solver:
     trajectory: Trajectory
     memory: Experience | None = None
     tuned: Mapping[str, Hyperparameters] = field(default_factory=dict[str, Hyperparameters])
+    allowance: Allowance = field(default_factory=Allowance)
+    raise_limits: Callable[[int, int], None] | None = None
     _task: _Task | None = field(default=None, init=False)
+    _said: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    _held: bool = field(default=False, init=False)
     _asked: dict[str, ConfirmationRequest] = field(default_factory=dict[str, ConfirmationRequest], init=False)
     _not_agreed: tuple[str, ...] = field(default=(), init=False)
 
@@ -124,6 +150,12 @@ class Solver:
             case ConfirmationAnswer() as answer:
                 self.watch.resume()
                 self._answered(answer)
+            case QuestionAsked() | PlanProposed():
+                self.watch.pause()
+            case QuestionAnswered() | PlanAnswered():
+                self.watch.resume()
+            case UserMessage() as message:
+                self._hear(message, envelope)
             case Settled() as settled if self._task is not None:
                 self._close(self._task, settled)
             case Interrupt() if self._task is not None and self._task.closing is not None:
@@ -143,15 +175,20 @@ class Solver:
                     await self.memory.retract(task.earlier, spec, envelope)
             case Plan() as plan:
                 task.refusal = ""
-                self._cap_budget(task, plan)
+                task.heard.update(plan.heard)
+                self._adopt_budgets(task, plan, envelope)
+            case Sampled() as sample:
+                self._sample(task, sample, envelope)
             case CheckAmended() as amended:
                 task.amended += (amended,)
             case RuleContradicted() as rule:
                 if self.memory is not None and not rule.noted:
                     self.memory.overrule(rule, envelope)
             case OutcomeSummary() as summary:
+                task.heard.update(key for each in summary.outcomes for key in each.heard)
                 await self._conclude(task, summary, envelope)
             case ReplanRequest() as request:
+                task.heard.update(key for each in request.outcomes for key in each.heard)
                 task.last = request
                 task.shared += request.shared
                 task.failed |= {each.subtask_id: each for each in request.outcomes if each.status == "failed"}
@@ -172,6 +209,16 @@ class Solver:
         request = self._asked.pop(answer.digest, None)
         if request is not None and not answer.consent.is_yes and any(act.verb in _EQUIPS for act in request.acts):
             self._not_agreed += tuple(f"{act.verb} {act.target}" for act in request.acts)
+
+    def _hear(self, message: UserMessage, envelope: Envelope) -> None:
+        """Keep what the user writes. The clock stands still from a hold to the next message."""
+        if message.text:
+            self._said[envelope.id] = message.text
+        if message.hold and not self._held:
+            self.watch.pause()
+        elif self._held and not message.hold:
+            self.watch.resume()
+        self._held = message.hold
 
     def _begin(self, request: UserRequest, envelope: Envelope) -> None:
         self.watch.start()
@@ -263,6 +310,32 @@ class Solver:
     def _measure(self, gap: Gap) -> Measurement:
         return self.trajectory.measure(gap, self.watch.elapsed_ms(), self.budget_ms)
 
+    def _sample(self, task: _Task, sample: Sampled, cause: Envelope) -> None:
+        """Measure a long attempt while it goes on, and direct its executor where it does not come closer."""
+        flight = task.flights.get(sample.subtask_id)
+        if flight is None or flight.attempt != sample.attempt:
+            flight = task.flights[sample.subtask_id] = Flight(sample.attempt)
+        elapsed_ms = self.watch.elapsed_ms()
+        cost = self.trajectory.cost(elapsed_ms, self.budget_ms)
+        course = flight.take(sample, cost, self.trajectory.numbers)
+        of, turn, directive = sample.subtask_id, sample.turn, course.directive
+        measured = SampleMeasured(
+            subtask_id=of,
+            turn=turn,
+            loss=course.loss,
+            grad_l=course.gradient,
+            directive=directive,
+            ends_attempt=course.ends,
+            reason=course.reason,
+            elapsed_ms=elapsed_ms,
+        )
+        self.port.publish(measured, cause=cause, subtask_id=of)
+        if directive is not None:
+            said = CourseDirective(
+                subtask_id=of, turn=turn, directive=directive, text=course.text, ends_attempt=course.ends
+            )
+            self.port.publish(said, cause=cause, subtask_id=of)
+
     # --- endings --------------------------------------------------------------------------------------------
 
     async def _deliver(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
@@ -325,7 +398,10 @@ class Solver:
         if task.closing is not None:
             result, cause = task.closing
             task.closing = None
-            facts = (*result.facts, *about_processes(settled))
+            # An executor that was stopped has no outcome that could say what it has read.
+            unread = [] if task.halted else [text for key, text in self._said.items() if key not in task.heard]
+            unheard = (Unheard(texts=tuple(unread)),) if unread else ()
+            facts = (*result.facts, *about_processes(settled), *unheard)
             self.port.publish(result.model_copy(update={"changes": settled, "facts": facts}), cause=cause)
 
     def _teach(self, task: _Task, lessons: Iterable[Lesson], cause: Envelope) -> None:
@@ -371,6 +447,20 @@ class Solver:
     def time_left(self) -> float:
         """Seconds of the task's time budget; below zero when it is over."""
         return (self.budget_ms - self.watch.elapsed_ms()) / 1_000
+
+    def _adopt_budgets(self, task: _Task, plan: Plan, cause: Envelope) -> None:
+        """Adopt the budgets of the plan's effort; a later plan can only enlarge them."""
+        chosen = None if plan.effort is None else self.allowance.of(plan.effort)
+        before = -1 if task.effort is None else _EFFORTS.index(task.effort.effort)
+        grows = chosen is not None and _EFFORTS.index(chosen.effort) > before
+        if chosen is not None and grows:
+            self.budget_ms = chosen.seconds * 1_000
+            if self.raise_limits is not None:
+                self.raise_limits(chosen.calls, chosen.tokens)
+        self._cap_budget(task, plan)
+        if chosen is not None and grows:
+            task.effort = chosen.model_copy(update={"seconds": self.budget_ms / 1_000})
+            self.port.publish(task.effort, cause=cause)
 
     def _cap_budget(self, task: _Task, plan: Plan) -> None:
         """A deadline counts from the request: time that was spent on asking a person does not use it up."""

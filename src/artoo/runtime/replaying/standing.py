@@ -35,12 +35,12 @@ def standing(envelopes: Iterable[Envelope]) -> list[Envelope]:
 def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
     """The messages of a standing stream that do not stand when the task goes on now, in order.
 
-    Interruptions, failures of roles and of models that could not be reached, questions that nobody answered, an
-    Ending that was not settled, everything that followed from these, and what an executor saw of the files for a
-    question that nobody has answered: meanwhile somebody may have changed them.
+    Interruptions, plans that the user rejected, failures of roles and of models that could not be reached,
+    questions that nobody answered, an Ending that was not settled, everything that followed from these, and what an
+    executor saw of the files for a question that nobody has answered: meanwhile somebody may have changed them.
     """
     answers = (ConfirmationAnswer, Settled, QuestionAnswered, PlanAnswered)
-    answered = {e.cause_id for e in stream if isinstance(e.payload, answers)}
+    answered = {e.cause_id for e in stream if isinstance(e.payload, answers) and not _rejects(e)}
     dropped: dict[str, None] = {}
     for envelope in stream:
         if envelope.cause_id in dropped or _ends(envelope, answered):
@@ -52,6 +52,10 @@ def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
 
 def _shows_files(said: Envelope) -> bool:
     return isinstance(said.payload, Observed) and said.payload.source is Source.SURROUNDINGS
+
+
+def _rejects(said: Envelope) -> bool:
+    return isinstance(said.payload, PlanAnswered) and said.payload.decision == "reject"
 
 
 def _ends(envelope: Envelope, answered: set[str | None]) -> bool:

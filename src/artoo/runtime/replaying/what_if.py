@@ -13,8 +13,10 @@ from typing import Any
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.plan import Plan, PlanRefused
+from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.solution import Decided, Directive, OutcomeSummary, ReplanRequest, StoppedBy
+from artoo.contracts.steering import EffortChosen
 from artoo.control.decision import Decision, Evidence, MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.medium.endings import open_criteria
@@ -89,15 +91,20 @@ def law_of(recording: Recording) -> Hyperparameters:
 def what_if(stream: Sequence[Envelope], h: Hyperparameters) -> list[Recomputed]:
     """Every decision of a standing stream beside that of `h`, up to the first that differs."""
     by_id = {envelope.id: envelope for envelope in stream}
-    trajectory, cap = Trajectory(h), deadline_ms(stream)
+    trajectory, budget = Trajectory(h), min(float(h.time_budget_ms), deadline_ms(stream))
+    opened = next((each.payload for each in stream if isinstance(each.payload, TaskOpened)), None)
+    by_effort = opened is not None and opened.hyperparameters.get("time_budget_ms") == h.time_budget_ms
     rounds: list[Recomputed] = []
     for envelope in stream:
-        if not isinstance(envelope.payload, Decided):
-            continue
-        cause = by_id.get(envelope.cause_id or "")
-        rounds.append(_recomputed(envelope.payload, cause, trajectory, min(float(h.time_budget_ms), cap)))
-        if not rounds[-1].same:
-            break
+        match envelope.payload:
+            case EffortChosen(seconds=seconds) if by_effort:
+                budget = seconds * 1_000
+            case Decided() as decided:
+                rounds.append(_recomputed(decided, by_id.get(envelope.cause_id or ""), trajectory, budget))
+                if not rounds[-1].same:
+                    break
+            case _:
+                continue
     return rounds
 
 

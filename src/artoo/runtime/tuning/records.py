@@ -13,6 +13,7 @@ from artoo.contracts.plan import Plan, PlanRefused
 from artoo.contracts.recording import TaskOpened, TaskResumed
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.solution import Decided, Directive, FinalResult, OutcomeSummary, ReplanRequest, StoppedBy
+from artoo.contracts.steering import EffortChosen
 from artoo.control.decision import Evidence
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
 from artoo.ports.spool import Gap as Missing
@@ -25,7 +26,7 @@ KINDS = frozenset(
     each.kind()
     for each in (
         *(TaskOpened, UserRequest, TaskSpec, Plan, PlanRefused, ReplanRequest, OutcomeSummary),
-        *(Decided, ModelCalled, FinalResult, TaskResumed),
+        *(Decided, ModelCalled, FinalResult, TaskResumed, EffortChosen),
     )
 )
 """What of a log is read."""
@@ -119,6 +120,8 @@ def _steps(stream: Sequence[Envelope]) -> Iterator[Step]:
         match envelope.payload:
             case ModelCalled(requests=requests):
                 calls += requests
+            case EffortChosen(seconds=seconds):
+                budget = seconds * 1_000
             case Decided() as decided:
                 yield _step(decided, by_id.get(envelope.cause_id or ""), budget, calls)
             case _:

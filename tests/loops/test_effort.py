@@ -1,0 +1,186 @@
+"""Effort and budgets, plan approval, messages to a plan, and how many model calls a task needs."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+from scenario import Ended, Json, World, exists, matches, plan, reply, says, shell, subtask
+
+from artoo import Artoo, Budgets
+from artoo.contracts.confirmation import ConfirmationRequest, Consent, Words
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.findings import Unheard
+from artoo.contracts.plan import Plan, SubTask
+from artoo.contracts.recording import TaskOpened
+from artoo.contracts.request import TaskSpec
+from artoo.contracts.solution import PlanDirective, StoppedBy
+from artoo.contracts.steering import EffortChosen, PlanAnswered, PlanProposed
+from artoo.testing import slow
+
+COUNT = "How many lines has a.txt?"
+ONE = plan(subtask("count the lines of a.txt", matches(r"\d")))
+
+
+def large(effort: str) -> Json:
+    """The same plan, of a task that is as large as this."""
+    return {**ONE, "effort": effort}
+
+
+async def test_a_task_has_the_budgets_of_its_plans_effort(world: World) -> None:
+    """Until there is a plan it is quick; then R7 adopts the effort's budgets, and says so."""
+    world.file("a.txt", "x\n")
+    ended = await world.play(COUNT, {"Plan": large("normal"), "ExecutorStep": shell("wc -l < a.txt")})
+    opened = ended.one(TaskOpened)
+    assert (opened.max_calls, opened.hyperparameters["time_budget_ms"], opened.fixed) == (40, 300_000, ())
+    assert ended.one(EffortChosen) == EffortChosen(effort="normal", seconds=1_800.0, calls=200, tokens=4_000_000)
+    assert ended.result.loss.Omega < 0.01
+
+
+async def test_the_users_word_goes_before_the_plans(world: World) -> None:
+    """An effort that was chosen, a budget and the configuration hold whatever the plan says."""
+    world.file("a.txt", "x\n")
+    script = {"Plan": large("normal"), "ExecutorStep": shell("wc -l < a.txt")}
+    options = world.options(effort="long", budgets=Budgets(calls=7))
+    ended = await world.play(COUNT, script, options=options, config=world.config(limits={"tokens": 90_000}))
+    chosen = EffortChosen(effort="long", seconds=14_400.0, calls=7, tokens=90_000)
+    assert ended.one(EffortChosen) == chosen
+    assert (ended.one(TaskOpened).fixed, ended.one(TaskOpened).effort) == (("calls", "tokens"), "long")
+
+
+async def test_a_plan_without_an_effort_changes_nothing(world: World) -> None:
+    """What holds at first holds on."""
+    world.file("a.txt", "x\n")
+    ended = await world.play(COUNT, {"Plan": ONE, "ExecutorStep": shell("wc -l < a.txt")})
+    assert not ended.all(EffortChosen)
+
+
+async def test_a_task_of_one_subtask_takes_two_calls(world: World) -> None:
+    """R2 and R3: a check decides, and no other role asks its model."""
+    world.file("a.txt", "x\n")
+    ended = await world.play(COUNT, {"Plan": ONE, "ExecutorStep": shell("wc -l < a.txt")})
+    assert (ended.contracts, ended.directive) == (["Plan", "ExecutorStep"], "accept")
+
+
+async def test_looking_changing_testing_and_reporting_takes_three_calls(world: World) -> None:
+    """The plan names the look, which is made before the first turn; then R3 changes and tests, and answers."""
+    world.file("a.txt", "one\n")
+    look = {"tool": "read_file", "arguments": {"path": "a.txt"}}
+    part = {**subtask("put two into a.txt"), "first_calls": [look]}
+    holds: Json = {"text": "a.txt says two", "check": {"check": "file_matches", "path": "a.txt", "regex": "^two$"}}
+    script = {
+        "Plan": plan(part, criteria=[holds]),
+        "ExecutorStep": [shell("echo two > a.txt && grep -c two a.txt", final=False), says("a.txt says two.", 2)],
+    }
+    ended = await world.play("Put two into a.txt and test it.", script)
+    assert (ended.contracts, ended.directive) == (["Plan", "ExecutorStep", "ExecutorStep"], "accept")
+    assert [call.tool for call in ended.calls] == ["read_file", "shell"]
+    assert "one" in ended.calls[0].output
+
+
+# --- approval of a plan -----------------------------------------------------------------------------------------
+
+
+class Person:
+    """Answers each proposed plan with the next of these; consents to everything else."""
+
+    def __init__(self, *answers: Words | Consent) -> None:
+        self.answers = deque(answers)
+        self.shown: list[ConfirmationRequest] = []
+
+    async def __call__(self, request: ConfirmationRequest) -> Words | Consent:
+        if request.wants != "plan":
+            return Consent.ONCE
+        self.shown.append(request)
+        return self.answers.popleft()
+
+
+async def approved(world: World, person: Person, *plans: Json, steps: object = None) -> Ended:
+    world.file("a.txt", "x\n")
+    script = {"Plan": list(plans)} | ({} if steps is None else {"ExecutorStep": steps})
+    return await world.play(COUNT, script, options=world.options(plan=True), confirm=person)  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_plan_is_approved_before_anything_runs(world: World) -> None:
+    """It is shown with its criteria, and runs after the user's yes."""
+    person = Person(Consent.ONCE)
+    ended = await approved(world, person, ONE, steps=shell("wc -l < a.txt"))
+    kinds = [envelope.kind for envelope in ended.envelopes]
+    assert kinds.index("PlanProposed") < kinds.index("PlanAnswered") < kinds.index("Plan") < kinds.index("SubTask")
+    assert "count the lines of a.txt" in "\n".join(person.shown[0].details)
+    assert ended.directive == "accept"
+
+
+async def test_remarks_change_the_plan(world: World) -> None:
+    """R2 plans once more, with its plan and the remarks before it."""
+    person = Person(Words(text="Use wc, and say the file's name."), Consent.ONCE)
+    second = plan(subtask("count with wc", matches(r"\d")))
+    ended = await approved(world, person, ONE, second, steps=shell("wc -l a.txt"))
+    assert [answer.decision for answer in ended.all(PlanAnswered)] == ["change", "approve"]
+    asked = ended.asked("Plan")[1].user
+    assert "Use wc, and say the file's name." in asked and "count the lines of a.txt" in asked
+    assert [each.intent for each in ended.one(Plan).subtasks] == ["count with wc"]
+
+
+async def test_a_rejected_plan_ends_the_task(world: World) -> None:
+    """As interrupted by the user; nothing has run."""
+    ended = await approved(world, Person(Consent.NO), ONE)
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", StoppedBy.INTERRUPTED)
+    assert ended.result.detail == "the user rejected the plan"
+    assert not ended.all(SubTask) and not ended.all(Plan)
+
+
+async def test_a_plan_is_not_changed_without_end(world: World) -> None:
+    """After five changes the task ends, and says why."""
+    ended = await approved(world, Person(*[Words(text="Otherwise!")] * 6), *[ONE] * 6)
+    assert (len(ended.all(PlanProposed)), ended.result.stopped_by) == (6, StoppedBy.INTERRUPTED)
+
+
+async def test_nobody_can_approve_a_plan_where_nobody_is(world: World) -> None:
+    """The task does not start."""
+    with pytest.raises(ConfigurationError, match="nobody is here to approve a plan"):
+        await world.play(COUNT, {"Plan": []}, options=world.options(plan=True))
+
+
+async def test_a_reply_needs_no_approval(world: World) -> None:
+    """It runs nothing."""
+    ended = await approved(world, Person(), reply("Hello!"))
+    assert ended.result.output == "Hello!"
+
+
+# --- messages of the user ---------------------------------------------------------------------------------------
+
+
+async def test_a_message_reaches_the_next_plan_and_later_subtasks(world: World) -> None:
+    """R2 reads it before it plans again, and a subtask that starts later has it in its first message."""
+    world.file("a.txt", "x\n")
+    parts = (subtask("make b.txt", exists("b.txt")), subtask("count the lines of a.txt", sequence=2))
+    script = {
+        "Plan": [plan(*parts), plan(subtask("make b.txt another way"), subtask("count", sequence=2), criteria=())],
+        "ExecutorStep": [shell("echo no"), shell("echo > b.txt"), shell("wc -l < a.txt")],
+    }
+    sent = False
+
+    async def during(artoo: Artoo, envelope: Envelope) -> None:
+        nonlocal sent
+        if not sent and isinstance(envelope.payload, SubTask):
+            sent = True
+            artoo.send("b.txt may be empty", envelope.task_id)
+
+    config = world.config(control={"max_retries": 0})
+    ended = await world.play("Make b.txt and count.", script, config=config, during=during)  # pyright: ignore[reportArgumentType]
+    assert ended.one(PlanDirective) and "b.txt may be empty" in ended.asked("Plan")[1].user
+    assert ended.all(Plan)[-1].heard and ended.all(SubTask)[-1].said == ("b.txt may be empty",)
+    assert not [fact for fact in ended.result.facts if isinstance(fact, Unheard)]
+
+
+async def test_a_message_that_no_model_read_is_told(world: World) -> None:
+    """It came while the only call was under way: the result names it, so that it can be sent again."""
+
+    async def during(artoo: Artoo, envelope: Envelope) -> None:
+        if isinstance(envelope.payload, TaskSpec):
+            artoo.send("and in French, please", envelope.task_id)
+
+    ended = await world.play("Say hello.", {"Plan": slow(reply("Hello!"), 0.5)}, during=during)
+    assert Unheard(texts=("and in French, please",)) in ended.result.facts
