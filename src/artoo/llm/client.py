@@ -6,6 +6,7 @@ its module: `request` writes, `retry` sends, `completion` and `reading` read, `d
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from random import Random
 from typing import TypeVar
@@ -16,6 +17,7 @@ from artoo.contracts.conversation import ModelTurn
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid, ModelError
 from artoo.llm.asking import Asking
 from artoo.llm.budget import Meter, Unmetered
+from artoo.llm.catalogue import listed
 from artoo.llm.completion import Completion
 from artoo.llm.dialect import Dialect, DialectMemory, NoDialectMemory
 from artoo.llm.live_text import LiveText
@@ -137,6 +139,8 @@ class EndpointModel:
         await sender.identify()
         known = Known(sender.traits.is_small, images=self._images, native=sender.native)
         window = self._window or sender.traits.window
+        if window is None:
+            window = (await asyncio.to_thread(listed, sender.transport.name, sender.model)).window
         return known if window is None else replace(known, window=window)
 
     async def close(self) -> None:

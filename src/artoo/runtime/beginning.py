@@ -19,6 +19,7 @@ from artoo.llm.budget import BudgetedModel
 from artoo.ports.model import Tier
 from artoo.ports.workspace import Workspace
 from artoo.runtime.behalf import Behalf
+from artoo.runtime.budgets import price_list
 from artoo.runtime.images import Album, demand_eyes
 from artoo.runtime.opening import opened_as
 from artoo.runtime.options import RunOptions, listed
@@ -70,6 +71,8 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     history = listed("history", history, Turn)
     text, home = well_formed(text), shop.config.home
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
+    if not shop.given_model:
+        await asyncio.to_thread(price_list, shop.config, shop.environ)  # reads the catalogue at the first task
     budget = shop.budget(options)
     task_id = shop.ids.new()
     roots = shop.roots(options)

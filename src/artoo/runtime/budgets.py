@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from artoo.contracts.solution import Cost
 from artoo.llm.budget import Budget
+from artoo.llm.catalogue import CURRENCY, listed
 from artoo.llm.prices import FREE, Price, PriceList
 from artoo.loops.medium.allowance import Allowance
 from artoo.runtime.config import Config, ModelPrice
@@ -31,7 +32,7 @@ def open_budget(
     """
     first = allowance(config, options).first
     money = options.budgets.over(config.limits).money
-    prices = price_list(config)
+    prices = price_list(config, None if given_model else environ)
     if money is not None:
         prices = prices or PriceList(config.prices.currency, {EMBEDDED: FREE})
         if not given_model:
@@ -53,12 +54,19 @@ def allowance(config: Config, options: RunOptions) -> Allowance:
     return Allowance(options.effort, seconds, wanted.calls, wanted.tokens)
 
 
-def price_list(config: Config) -> PriceList | None:
-    """The configured prices; None: there are none, and no cost is shown."""
-    if not config.prices.models:
-        return None
+def price_list(config: Config, environ: Mapping[str, str] | None = None) -> PriceList | None:
+    """Return the configured prices, and those of the catalogue for the models of `environ` that have none.
+
+    None: there are no prices, and no cost is shown. Blocking where the catalogue is read for the first time.
+    """
     priced = {name: _price(entry) for name, entry in config.prices.models.items()}
-    return PriceList(config.prices.currency, {EMBEDDED: FREE, **priced})
+    if config.prices.currency == CURRENCY and environ is not None:
+        chosen = (endpoint(config, tier, environ) for tier in TIERS)
+        for each in chosen:
+            if each is not None and each.model not in priced:
+                found = listed(each.base_url, each.model).price
+                priced |= {each.model: found} if found is not None else {}
+    return PriceList(config.prices.currency, {EMBEDDED: FREE, **priced}) if priced else None
 
 
 def model_names(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:

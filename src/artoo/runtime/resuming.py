@@ -107,7 +107,8 @@ async def _taken_up(
     options = replace(resumption.options, caller=caller)
     roots = shop.roots(options)
     answers = shop.answers(options, roots, task_id)
-    spent = cost_of(resumption.calls, price_list(shop.config))
+    environ = None if shop.given_model else shop.environ
+    spent = cost_of(resumption.calls, await asyncio.to_thread(price_list, shop.config, environ))
     budget = shop.budget(options, spent)
     album = await asyncio.to_thread(Album.kept, shop.config.home, task_id, recording.request.images)
     await settle_earlier(shop.config)

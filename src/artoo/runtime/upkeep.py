@@ -106,7 +106,7 @@ def upkeep_model(
 
     Raises ConfigurationError when its money is limited and a configured model has no price.
     """
-    limits, prices = config.memory, price_list(config)
+    limits, prices = config.memory, price_list(config, None if given_model else environ)
     if limits.money is not None:
         prices = prices or PriceList(config.prices.currency, {EMBEDDED: FREE})
         if not given_model:
