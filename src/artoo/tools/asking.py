@@ -13,6 +13,7 @@ from artoo.ports.tools import ToolSpec
 from artoo.tools.gate import Gate, digest_of_act
 from artoo.tools.gate_words import word
 from artoo.tools.origins import Carried, Foreign
+from artoo.tools.threads import in_thread
 from artoo.tools.tool import Arguments, Outcome, Tool
 from artoo.tools.under_way import Announcing, goes_out
 from artoo.tools.unified import plain
@@ -39,7 +40,8 @@ def never(arguments: Arguments) -> str | None:
 class Asking(Announcing):
     """A tool that asks before calls that need it: because of what they do, or of whom they would reach.
 
-    A host or recipient that a file, page or tool named first, and not the request, is always asked about.
+    A host or recipient that a file, page or tool named first, and not the request, is always asked about. Every
+    question shows what of the values came from such a text; that alone is no reason to ask, and no policy sees it.
     `outward`: what it is given leaves this machine, so words of files that the request does not hold are asked
     about, and shown. `reads_only`: a call that `why` does not object to has no effects, and may be repeated after a
     crash; anything else may have happened as soon as it is out.
@@ -73,7 +75,8 @@ class Asking(Announcing):
         if reason is None and self.outward and self.gate.origins.full:
             reason = "so much was read that its words cannot be told from these"
         if reason is not None or foreign or carried:
-            source = _sources((*foreign, *carried))
+            quoted = await in_thread(self.gate.origins.quoted, texts)
+            source = _sources((*foreign, *carried, *quoted))
             question = self._question(arguments, reason, foreign, carried)
             refusal = await self.gate.refusal(question.model_copy(update={"source": source}))
             if refusal is not None:

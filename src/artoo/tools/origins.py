@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from artoo.contracts.execution import ToolCall
+from artoo.tools.passages import Passages
 from artoo.words.language import language_of
 
 MOST_NAMES = 20_000
@@ -67,6 +68,7 @@ class Origins:
     _sources: dict[str, str] = field(default_factory=dict[str, str])
     _words: dict[str, str] = field(default_factory=dict[str, str])
     _carried: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    _passages: Passages = field(default_factory=Passages)
 
     @property
     def language(self) -> str:
@@ -76,6 +78,8 @@ class Origins:
     def observe(self, call: ToolCall) -> None:
         """Remembers the names in a call's output, each with the first source that said it."""
         source = _source(call)
+        self._passages.keep(call.input, None)
+        self._passages.keep(f"{call.output}\n{call.error_output}", source)
         if not _OUTSIDE.intersection(call.identity):
             self._keep_words(f"{call.output}\n{call.error_output}", source)
         lists = set(call.identity) <= _LISTING
@@ -83,6 +87,7 @@ class Origins:
 
     def observe_text(self, source: str, text: str) -> None:
         """Remembers the names and words of a text that models are shown without having called a tool."""
+        self._passages.keep(text, source)
         self._keep_words(text, source)
         self._keep_names(text, source, paths=True)
 
@@ -136,6 +141,13 @@ class Origins:
                 told.append(Carried(" ".join(words), source))
             before.update(words)
         return tuple(told)
+
+    def quoted(self, texts: Iterable[str]) -> tuple[Carried, ...]:
+        """Return what of an act's values stood so in a text that was read, and not in the request.
+
+        A question shows it; it is no reason to ask. Blocking: up to half a second.
+        """
+        return tuple(Carried(name, source) for name, source in self._passages.carried(texts, self.request))
 
     @property
     def full(self) -> bool:
