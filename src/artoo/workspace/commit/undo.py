@@ -17,6 +17,7 @@ from artoo.workspace.commit.manifest import (
     Step,
     all_records,
     exclusive,
+    old_records,
     printable,
     records_of,
 )
@@ -40,6 +41,9 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     refused: dict[str, str] = {}
     with exclusive(undo_home):
         records = [one for one in records_of(undo_home, task_id) if one.done]
+        if not records and (old := old_records(undo_home, task_id)):
+            places = ", ".join(printable(one.place) for one in old)
+            raise SandboxError(f"task {task_id} was applied by an older version; its before-images are in {places}")
         if not records:
             raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
         for record in reversed(records):
