@@ -17,6 +17,7 @@ from artoo.contracts.recording import Observed, Source, TaskOpened
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
+from artoo.loops.fast.conversation import CONTRACT
 from artoo.ports.spool import Gap
 from artoo.runtime.replaying.standing import standing
 
@@ -120,9 +121,22 @@ def _beginning(stream: Sequence[Envelope]) -> tuple[TaskOpened, UserRequest]:
         raise ConfigurationError(
             "the log cannot be replayed: it was written by artoo 0.1, which did not yet record what its roles saw"
         )
+    if any(_is_step(envelope) for envelope in stream):
+        raise ConfigurationError(
+            "the log cannot be replayed: an earlier version wrote it, whose executor held no conversation. "
+            "Look at it with `artoo log show`"
+        )
     if request is None:
         raise ConfigurationError("the log ends before the request: nothing was done; run it again")
     return opened, request
+
+
+def _is_step(envelope: Envelope) -> bool:
+    """True if an executor asked for one step, as it did before it held a conversation."""
+    called = envelope.payload
+    if not isinstance(called, ModelCalled) or envelope.sender is not Role.EXECUTOR:
+        return False
+    return called.contract == CONTRACT and bool(called.user)
 
 
 def _answers(
