@@ -30,7 +30,7 @@ from artoo.contracts.plan import Plan
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult, OutcomeSummary
 from artoo.llm.request import ServerTraits
-from artoo.testing import Asked, with_body
+from artoo.testing import Asked
 from artoo.words.result import result_words
 
 PAGE = "<!doctype html><title>Tea</title>"
@@ -206,7 +206,7 @@ async def test_what_holds_though_it_cannot_be_done_is_no_failure(world: World) -
     }
     ended = await world.play("Add up sales.csv in report.txt.", script)
     found = {each.criterion: (each.verdict, each.decided_by) for each in ended.verdicts}
-    assert found["report.txt exists"] == ("pass", "check")
+    assert found["report.txt exists"] == ("open", "nobody")  # it was there before
     assert found["the answer names sales"] == found["the sum"] == ("fail", "fact")
     assert {each.criterion for each in ended.result.unmet} == {"the answer names sales", "the sum"}
     assert ended.result.stopped_by == "missing_input"
@@ -392,20 +392,22 @@ async def test_a_move_is_told_as_one(world: World, apply: ApplyMode, waits: bool
     assert (ended.result.changes.state == "pending") is waits
 
 
-async def test_an_answer_that_names_the_failure_it_tells_is_not_refused(world: World) -> None:
-    """The words cannot be read: the calls that an answer names decide whether it hides what failed or tells it."""
+async def test_an_answer_that_tells_of_a_failure_in_other_words_is_a_judges_to_read(world: World) -> None:
+    """Code cannot read the words: it names the call once, and does not refuse what is said again."""
     script = {
         "Plan": plan(subtask("list the jobs")),
         "ExecutorStep": [
             shell("echo 'no crontab for u' >&2; exit 3", final=False),
             says("You have no cron jobs.", 1),
-            with_body({"tool": "answer", "sources": [1], "failures": [1]}, "You have no cron jobs.", "text"),
+            says("You have no cron jobs.", 1),
         ],
+        "ValidationReport": judged(("pass", "exit 3")),
     }
     ended = await world.play("Which cron jobs do I have?", script)
     assert ended.result.output == "You have no cron jobs."
     corrected = ended.asked("ExecutorStep")[-1].user
-    assert '"failures": [1]' in corrected and "Your answer: You have no cron jobs." in corrected
+    assert "shell [1] failed: exit 3: no crontab for u" in corrected and "or say what it printed" in corrected
+    assert ended.result.assurance == "unverified"
 
 
 async def test_a_worker_that_only_reads_is_not_told_what_would_wait(world: World) -> None:

@@ -60,7 +60,8 @@ def worked_out(
     short = [*chain(*shown)] if sum(map(len, shown)) <= _SHORT else []
     totals = [total for each, output in zip(shown, texts, strict=False) for total in _totals(each, output)]
     runs = list(islice(_runs_of(shown), _MOST))
-    spans = [*_years(texts), *_in_other_units(short)]
+    weeks = (amount / _WEEK for cell in short if not cell.unit for amount in cell.amounts)
+    spans = [*_years(texts), *_in_other_units(short), *weeks]
     rates = (rate for text in texts for each in numbers_in(text) if each.units == PERCENT for rate in each.amounts)
     constants, factors = _unseen(cells, answer, _FACTORS.union(*((1 + rate, 1 - rate) for rate in rates)))
     known = {**constants, **stated}
@@ -187,7 +188,6 @@ def _in_other_units(cells: Iterable[_Cell]) -> Iterator[Decimal]:
     """Bare numbers in other units of time."""
     for amount in (amount for each in cells if not each.unit for amount in each.amounts):
         yield from (amount * _MINUTE, amount / _MINUTE, amount * _HOUR, amount / _HOUR)
-        yield from (amount * _WEEK, amount / _WEEK)
 
 
 def _between(cell: _Cell, dates: Sequence[_Cell], days: Sequence[Number]) -> Iterator[Decimal]:

@@ -240,6 +240,11 @@ def of_nobody(reason: Reason | None) -> bool:
     return reason is not None and reason.found in BLAMES_NOBODY
 
 
+def held(verdict: CriterionVerdict) -> bool:
+    """Whether its check holds, and held before the work."""
+    return verdict.reason is not None and verdict.reason.found is Found.HELD_BEFORE
+
+
 def left_open(criterion: Criterion, reason: str | Reason) -> CriterionVerdict:
     """A criterion that nothing decided."""
     return verdict_on(criterion, "open", reason, DecidedBy.NOBODY)

@@ -265,7 +265,8 @@ class AgentValidator:
         criteria = subtask.success_criteria
         of_world = [each for each in criteria if isinstance(each.check, OF_THE_WORLD)]
         checks = await self._checked(of_world, subtask, result)
-        found = {text: each for text, each in checks.items() if each.verdict != "open"}
+        held = {text: each for text, each in checks.items() if judging.held(each)}
+        found = {text: each for text, each in checks.items() if each.verdict != "open"} | held
         left = [each for each in criteria if each.text not in found]
         verdicts = judging.given_up(tuple(found.values()), left, fact)
         calls = result.tool_calls
