@@ -11,13 +11,14 @@ from artoo import Artoo, Budgets
 from artoo.contracts.confirmation import ConfirmationRequest, Consent, Words
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.execution import ToolStarted
 from artoo.contracts.findings import Unheard
 from artoo.contracts.plan import Plan, SubTask
 from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import TaskSpec
-from artoo.contracts.solution import PlanDirective, StoppedBy
-from artoo.contracts.steering import EffortChosen, PlanAnswered, PlanProposed
-from artoo.testing import slow
+from artoo.contracts.solution import Directive, FinalResult, PlanDirective, StoppedBy
+from artoo.contracts.steering import CourseDirective, EffortChosen, PlanAnswered, PlanProposed, SampleMeasured
+from artoo.testing import ScriptedServer, slow
 
 COUNT = "How many lines has a.txt?"
 ONE = plan(subtask("count the lines of a.txt", matches(r"\d")))
@@ -184,3 +185,59 @@ async def test_a_message_that_no_model_read_is_told(world: World) -> None:
 
     ended = await world.play("Say hello.", {"Plan": slow(reply("Hello!"), 0.5)}, during=during)
     assert Unheard(texts=("and in French, please",)) in ended.result.facts
+
+
+# --- in flight --------------------------------------------------------------------------------------------------
+
+
+async def test_a_long_attempt_that_comes_no_closer_is_directed(world: World) -> None:
+    """Samples every eight turns: the first is the baseline, the second finds a plateau and tells the executor."""
+    steps = [shell(f"echo looked at {number}", final=False) for number in range(17)]
+    part = subtask("make done.txt", exists("done.txt"))
+    script = {
+        "Plan": plan(part),
+        "ExecutorStep": [*steps, shell("echo > done.txt")],
+    }
+    ended = await world.play("Make done.txt.", script)  # pyright: ignore[reportArgumentType]
+    first, second = ended.all(SampleMeasured)
+    assert (first.turn, first.directive, first.loss.D) == (8, None, 1.0)
+    assert (second.turn, second.directive, second.ends_attempt) == (16, Directive.CHANGE_PATH, False)
+    said = ended.one(CourseDirective)
+    assert said.text.startswith("artoo has run the checks again (turn 16). Not met:\n- done.txt exists:")
+    assert said.text in ended.asked("ExecutorStep")[-1].user
+    assert ended.directive == "accept"
+
+
+async def test_a_resumed_task_keeps_its_effort(world: World) -> None:
+    """What the plan chose holds for the rest of the task, in another process too, and is chosen once."""
+    world.file("a.txt", "x\n")
+    script = {"Plan": large("normal"), "ExecutorStep": shell("sleep 30")}
+
+    async def stop(artoo: Artoo, envelope: Envelope) -> None:
+        if isinstance(envelope.payload, ToolStarted):
+            artoo.interrupt()
+
+    first = await world.play(COUNT, script, during=stop)
+    assert first.result.stopped_by is StoppedBy.INTERRUPTED
+    async with (
+        ScriptedServer({"ExecutorStep": shell("wc -l < a.txt")}) as server,
+        world.artoo(server.base_url) as artoo,
+    ):
+        stream = [envelope async for envelope in artoo.stream_resumed(None)]
+    (chosen,) = (each.payload for each in stream if isinstance(each.payload, EffortChosen))
+    assert (chosen.effort, chosen.calls) == ("normal", 200)
+    assert isinstance(stream[-1].payload, FinalResult) and stream[-1].payload.directive is Directive.ACCEPT
+
+
+async def test_a_rejected_plan_is_proposed_again_when_the_task_goes_on(world: World) -> None:
+    """A no ends the task for now; whoever resumes it is asked once more."""
+    first = await approved(world, Person(Consent.NO), ONE)
+    assert first.result.stopped_by is StoppedBy.INTERRUPTED
+    person = Person(Consent.ONCE)
+    async with (
+        ScriptedServer({"ExecutorStep": shell("wc -l < a.txt")}) as server,
+        world.artoo(server.base_url, confirm=person) as artoo,
+    ):
+        stream = [envelope async for envelope in artoo.stream_resumed(None)]
+    assert len(person.shown) == 1
+    assert isinstance(stream[-1].payload, FinalResult) and stream[-1].payload.directive is Directive.ACCEPT
