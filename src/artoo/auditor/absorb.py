@@ -10,6 +10,7 @@ from artoo.auditor import law as control
 from artoo.auditor.law import Law
 from artoo.auditor.notes import RoundNotes, SubTaskNotes, TaskNotes
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
+from artoo.contracts.conversation import OWN_TOOLS
 from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
@@ -149,8 +150,9 @@ def _asked(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> None:
     elif called.contract == "ExecutorStep" and envelope.sender is Role.EXECUTOR:
         notes = _subtask(task, envelope.subtask_id)
         calls = () if called.turn is None else called.turn.calls
-        notes.steps += len(calls)
-        for said in (answer, *(text for call in calls for text in call.arguments.values() if isinstance(text, str))):
+        notes.steps += sum(call.name not in OWN_TOOLS and not call.problem for call in calls)
+        given = (text for call in calls for text in call.arguments.values() if isinstance(text, str))
+        for said in (answer, *given):
             _keep(notes.said, said[:_SAID])
     elif called.contract == "ValidationReport":
         notes = _subtask(task, envelope.subtask_id)

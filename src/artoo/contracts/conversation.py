@@ -13,6 +13,9 @@ from pydantic import Field, JsonValue
 from artoo.contracts.base import Contract
 from artoo.contracts.images import AttachedImage
 
+OWN_TOOLS = frozenset({"deliver", "cannot", "recall", "update_plan", "ask_person"})
+"""Tools of the executor itself. They touch nothing on the machine, and their calls have no record."""
+
 
 class ToolRequest(Contract):
     """A tool call that a model asks for.

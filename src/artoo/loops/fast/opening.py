@@ -80,7 +80,7 @@ class Briefing:
     async def pending(self, subtask: SubTask, made: Sequence[ToolCall], surroundings: SurroundingsSource) -> str:
         """What is pending for the user after these calls, where the first message has not said so; mostly nothing.
 
-        That speaks of the project's files. What a call changes elsewhere, or in a repository's history, is looked at.
+        It speaks of the project's files. What a call changes elsewhere, or in a history, is looked at.
         """
         small = self.asker.known.small
         if not any(self._is_unusual(call) or (small and call.changed_something) for call in made):

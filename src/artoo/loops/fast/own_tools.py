@@ -7,7 +7,7 @@ from typing import Literal, cast
 
 from pydantic import ValidationError
 
-from artoo.contracts.conversation import ChecklistItem, ChecklistUpdated, ToolRequest
+from artoo.contracts.conversation import OWN_TOOLS, ChecklistItem, ChecklistUpdated, ToolRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.steering import QuestionAsked
@@ -68,6 +68,7 @@ ASK_PERSON = ToolSpec(
 )
 
 _OWN = {spec.name: spec for spec in (DELIVER, CANNOT, RECALL, UPDATE_PLAN, ASK_PERSON)}
+assert _OWN.keys() == OWN_TOOLS
 
 
 def in_text(specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
