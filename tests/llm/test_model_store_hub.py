@@ -11,8 +11,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from artoo.contracts.errors import ModelUnreachable
-from artoo.llm.model_fetch import fetch_model
-from artoo.llm.model_fetch_hub import HubSource
+from artoo.llm.model_fetch import HubSource, fetch_model
 
 from .model_fixtures import CONTENT, MODEL, make_store
 

@@ -7,6 +7,7 @@ them is inside llama.cpp when the interpreter is taken down.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 LAST_WAIT_SECONDS = 30.0
+REPORT_SECONDS = 0.2
 
 
 class Stop:
@@ -57,6 +59,32 @@ def run_in_thread(work: Callable[[Stop], Result], *, name: str) -> tuple[Future[
         _running[thread] = stop
     thread.start()
     return future, stop
+
+
+async def in_thread(work: Callable[[Stop, Callable[[int], None]], Result], report: Callable[[int], None]) -> Result:
+    """Run `work(stop, done)` in a thread; what it tells `done` reaches `report` in this one, a few times a second.
+
+    When cancelled, asks the work to stop and waits for it, so that a lock held by the caller covers all of it.
+    """
+    latest = -1
+
+    def done(amount: int) -> None:
+        nonlocal latest
+        latest = amount
+
+    future, stop = run_in_thread(lambda stop: work(stop, done), name="artoo-model-file")
+    waiting = asyncio.wrap_future(future)
+    try:
+        while not waiting.done():
+            await asyncio.wait([waiting], timeout=REPORT_SECONDS)
+            if latest >= 0:
+                report(latest)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([waiting])
+        waiting.exception()
+        raise
+    return waiting.result()
 
 
 def stop_all(wait_seconds: float = LAST_WAIT_SECONDS) -> None:

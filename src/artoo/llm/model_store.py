@@ -10,11 +10,14 @@ All methods do short file work; `check_file` and `verify` may read a whole model
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -22,10 +25,10 @@ from typing import cast
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.disk.whole import write_whole
 from artoo.llm.embedded_engine import check_gguf
-from artoo.llm.model_fetch_lock import try_lock
 from artoo.settings.expanded import expanded
 
 HASH_CHUNK_BYTES = 4 * 1024 * 1024
+_POLL_SECONDS = 0.2
 MAX_CONTROL_FILE_BYTES = 64 * 1024
 
 
@@ -229,6 +232,31 @@ class ModelStore:
 
     def _stamp_path(self, model: KnownModel) -> Path:
         return self.directory / f"{model.file_name}.verified"
+
+
+@contextmanager
+def try_lock(path: Path) -> Generator[bool]:
+    """Take the lock if it is free, without waiting; yields whether it did. The lock goes with its process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+@asynccontextmanager
+async def hold_lock(path: Path, waiting: Callable[[int], None]) -> AsyncGenerator[None]:
+    """Wait for the lock and hold it. `waiting` is called with 0 at every look that finds it taken."""
+    while True:
+        with try_lock(path) as taken:
+            if taken:
+                yield
+                return
+        waiting(0)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def hash_file(path: Path, report: Callable[[int], bool] | None = None) -> str:
