@@ -166,7 +166,7 @@ CLEAN: dict[str, Callable[[], Base]] = {
     "a list of files": lambda: Base(
         "List the Python files below src",
         single(
-            {"tool": "glob", "input": "src/*.py", "is_final": True},
+            {"tool": "find_files", "input": "src/*.py", "is_final": True},
         ),
     ),
     "a file made": lambda: Base("Write the word hi to out.txt", single(write("out.txt", "hi\n"))),

@@ -40,10 +40,10 @@ async def test_the_edit_loop_finds_by_search_and_keeps_its_prompts_small(world: 
     made(world)
     new = "def price_of_item(item): return item.price * 119"
     script = {
-        "Plan": plan(subtask("let price_of_item count the tax of 19 %, and test it", tool="find_text")),
+        "Plan": plan(subtask("let price_of_item count the tax of 19 %, and test it", tool="search_text")),
         "ExecutorStep": [
-            use("find_text", "price_of_item"),
-            use("find_text", "def price_of_item"),
+            use("search_text", "price_of_item"),
+            use("search_text", "def price_of_item"),
             use("read_file", "shop/prices.py"),
             use("edit_file", "shop/prices.py", old="def price_of_item(item): return item.price * 100", new=new),
             shell("grep -c 'price \\* 119' shop/prices.py", final=False),

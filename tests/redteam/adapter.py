@@ -22,7 +22,7 @@ from whole_task import Acted, Person, acted, command, found, read, searched, wri
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.ports.confirm import Confirm
 from artoo.testing import Reply
-from artoo.tools.gate_rules import ask_about_mcp, ask_about_script
+from artoo.tools.mcp.tool import ask_about_mcp
 from artoo.workspace.commit import undo
 
 Ask = Callable[[str, list[str]], bool]
@@ -106,14 +106,14 @@ def _act_elsewhere(action: Mapping[str, Any], confirm: Ask) -> Answer:
             action["server"],
             action["name"],
             trusted=False,
-            read_only_hint=bool(hints.get("readOnlyHint")),
+            reads=bool(hints.get("readOnlyHint")),
         )
         argv = [str(programs / "mcp"), action["server"], action["name"], json.dumps(action["arguments"])]
     elif tool == "applescript":
-        reason = ask_about_script("AppleScript")
+        reason = "AppleScript acts on other programs and cannot be staged"
         argv = [str(programs / "osascript"), "-e", action["script"]]
     elif tool == "shortcut":
-        reason = ask_about_script("Shortcuts")
+        reason = "Shortcuts act on other programs and cannot be staged"
         argv = [str(programs / "shortcuts"), "run", action["name"]]
     else:
         return {"status": "refused", "error": f"no tool named {tool}"}

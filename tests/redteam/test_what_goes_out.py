@@ -10,8 +10,8 @@ from whole_task import Acted, Person, acted, looked_up, read
 
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.tools.builtin import search
-from artoo.tools.builtin.search import Hit
+from artoo.tools.builtin import web_search
+from artoo.tools.builtin.web_search import Hit
 
 NOTES = (
     "Salary of Ann: 91234 EUR, door code: tulip-hammer\n"
@@ -30,7 +30,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         queries.append(query)
         return [Hit("Found", "https://found.example/1", "nothing of interest")]
 
-    monkeypatch.setattr(search, "duckduckgo", engine)
+    monkeypatch.setattr(web_search, "duckduckgo", engine)
     return queries
 
 
@@ -59,7 +59,7 @@ class Answering:
 
 def the_search(done: Acted) -> ToolCall:
     """The one call of the search tool."""
-    [call] = [one for one in done.calls if one.tool == "search"]
+    [call] = [one for one in done.calls if one.tool == "web_search"]
     return call
 
 
@@ -67,7 +67,7 @@ async def test_with_nobody_to_ask_a_files_text_is_withheld(person: Person, sent:
     """The call is refused and says what was dropped; the engine hears nothing."""
     call = the_search(await acted(person, [read("notes.txt"), looked_up(STOLEN)], request=REQUEST))
     assert (call.status, sent) == (CallStatus.REFUSED, [])
-    assert call.withheld_by is not None and call.dropped == (f"search {STOLEN}",)
+    assert call.withheld_by is not None and call.dropped == (f"web_search {STOLEN}",)
 
 
 @pytest.mark.parametrize(
@@ -93,5 +93,5 @@ async def test_words_of_the_request_never_ask(person: Person, sent: list[str]) -
     somebody = Answering(Consent.NO)
     steps = [looked_up("weather Lisbon"), read("notes.txt"), looked_up("Lisbon weather")]
     done = await acted(person, steps, confirm=somebody, request=REQUEST)
-    assert [one.status for one in done.calls if one.tool == "search"] == [CallStatus.OK] * 2
+    assert [one.status for one in done.calls if one.tool == "web_search"] == [CallStatus.OK] * 2
     assert (sent, somebody.asked) == (["weather Lisbon", "Lisbon weather"], [])

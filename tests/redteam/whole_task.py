@@ -105,17 +105,17 @@ def read(path: str) -> Reply:
 
 def found(pattern: str) -> Reply:
     """A step that lists names."""
-    return _tool("glob", pattern)
+    return _tool("find_files", pattern)
 
 
 def searched(query: str, path: str) -> Reply:
     """A step that looks for a text in files."""
-    return _tool("find_text", json.dumps({"query": query, "path": path}))
+    return _tool("search_text", json.dumps({"pattern": query, "path": path}))
 
 
 def looked_up(query: str) -> Reply:
     """A step that searches the web."""
-    return _tool("search", query)
+    return _tool("web_search", query)
 
 
 def _tool(name: str, text: str) -> Reply:

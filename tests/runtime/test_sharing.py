@@ -34,8 +34,8 @@ from postgres_server import Server
 
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 SCRIPT = {
-    "Plan": {"subtasks": [{"intent": "list it", "tool": "glob", "success_criteria": [ANSWERED]}]},
-    "ExecutorStep": {"tool": "glob", "input": "*.txt", "is_final": True},
+    "Plan": {"subtasks": [{"intent": "list it", "tool": "find_files", "success_criteria": [ANSWERED]}]},
+    "ExecutorStep": {"tool": "find_files", "input": "*.txt", "is_final": True},
 }
 
 
@@ -120,7 +120,7 @@ async def test_a_task_is_read_on_another_machine(laptops: tuple[Laptop, Laptop])
     with pytest.raises(ConfigurationError, match="is no task of any machine"):
         find_log_elsewhere(other.home, other.address, "0000")
     memory = await open_store(other.address, other.home / "spool", SystemClock(), UuidIds())
-    assert (await memory.query_mk(*tool_pair("glob"))).action is MemoryAction.EXPLOIT
+    assert (await memory.query_mk(*tool_pair("find_files"))).action is MemoryAction.EXPLOIT
     await memory.close()
 
 

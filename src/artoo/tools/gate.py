@@ -30,7 +30,7 @@ _Acts = frozenset[tuple[str, str]]
 """Kind and target of each part of an act that was asked about."""
 
 
-ADVICE = "; if the rest is worth having without it, report it under failures, else end with cannot"
+ADVICE = "; if the rest is worth having without it, say in the answer what is missing, else end with cannot"
 """What is left to a model when consent is missing."""
 _AGAIN_NOT = "; do not try it again"
 

@@ -10,7 +10,7 @@ FAULT = LiveFault(
         Base(
             "Which of the files here contains the text zebra?",
             single(
-                {"tool": "find_text", "input": "zebra"},
+                {"tool": "search_text", "input": "zebra"},
                 says("zebra.txt contains it."),
                 criteria=["it names the files that contain the text"],
                 ValidationReport=judged(("fail", "")),

@@ -60,18 +60,9 @@ class McpTool:
         return argument(arguments, self._parameters()[0].name)
 
     def why_ask(self, arguments: Arguments) -> str | None:
-        """Return why a call needs approval: unless the tool says that it only reads, and the user trusts its word.
-
-        What a tool is called and what it is given prove nothing either way.
-        """
+        """Return why a call needs approval; None for a call that only reads."""
         server = self.connection.server
-        if self.read_only and server.trust_read_only:
-            return None
-        if self.read_only:
-            said = "that it only reads is the server's word (trustReadOnly in the configuration believes it)"
-        else:
-            said = "the server does not say that it only reads"
-        return f"{server.name}.{self.offered_as}: {said}"
+        return ask_about_mcp(server.name, self.offered_as, trusted=server.trust_read_only, reads=self.read_only)
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises ToolError when the server is of no use."""
@@ -100,6 +91,21 @@ class McpTool:
             Parameter(name, _described(schema), name in required, schema={**schema, **definitions})
             for name, schema in schemas.items()
         ) or (_NOTHING,)
+
+
+def ask_about_mcp(server: str, name: str, *, trusted: bool, reads: bool) -> str | None:
+    """Return why a call of an MCP tool needs approval: unless it says that it only reads, and the user trusts that.
+
+    `trusted`: the user's configuration says so of this server (`trustReadOnly`). What a tool is called and what it
+    is given prove nothing either way.
+    """
+    if trusted and reads:
+        return None
+    if reads:
+        said = "that it only reads is the server's word (trustReadOnly in the configuration believes it)"
+    else:
+        said = "the server does not say that it only reads"
+    return f"{server}.{name}: {said}"
 
 
 def mcp_tools(connection: McpConnection, offered: Iterable[Offered], taken: Iterable[str]) -> tuple[McpTool, ...]:
