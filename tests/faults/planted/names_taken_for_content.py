@@ -9,7 +9,9 @@ LOOK = "import glob\nprint(*(name for name in glob.glob('*.*') if 'ERROR' in ope
 FAULT = LiveFault(
     Base(
         "Which of the files here contains the text ERROR?",
-        single({"tool": "find_files", "input": "*.txt", "is_final": True}, python(LOOK), shell("grep -l ERROR *.*")),
+        single(
+            {"tool": "find_files", "input": "*.txt", "is_final": True}, python(LOOK), shell("grep -l ERROR *.*")
+        ),
         options={"verify": True},
     )
 )
