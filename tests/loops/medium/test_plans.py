@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from artoo.contracts.criteria import CommandSucceeds, Criterion, FileExists, Mode, OutputMatches, by_command
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, SubTaskOutcome, ToolCall
-from artoo.contracts.plan import FirstCall, PlannedSubTask
+from artoo.contracts.plan import FirstCall, MustNot, PlannedSubTask
 from artoo.contracts.solution import Directive, Loss, PlanDirective
 from artoo.control.decision import urgency
 from artoo.loops.medium.directive_text import directive_text, failed_checks
@@ -172,7 +172,7 @@ def planned(intent: str = "do it", tool: str | None = "shell", *criteria: Criter
 def refused(
     *subtasks: PlannedSubTask, targets: tuple[tuple[str, str], ...] = (), tried: tuple[Fingerprint, ...] = ()
 ) -> list[str]:
-    return objections(subtasks, [NUMBER], targets, tried)
+    return objections(subtasks, [NUMBER], MustNot(targets=targets), tried)
 
 
 def test_a_good_plan_has_no_objections() -> None:
@@ -183,7 +183,7 @@ def test_a_good_plan_has_no_objections() -> None:
 def test_a_plan_without_criteria_is_refused() -> None:
     """Nobody could tell that its result is right."""
     bare = PlannedSubTask(intent="do it", tool=None)
-    found = objections([bare], [], ())
+    found = objections([bare], [], MustNot())
     assert found == ["the plan has no task_criteria; say how one can tell that the request is fulfilled"]
 
 
@@ -203,6 +203,13 @@ def test_a_plan_without_criteria_is_refused() -> None:
 def test_blocked_targets(intent: str, tool: str, blocked: tuple[str, str], hit: bool) -> None:
     """A target is refused by its whole name, and for the identity on which it failed."""
     assert bool(refused(planned(intent, tool), targets=(blocked,))) is hit
+
+
+def test_a_blocked_tool_is_refused_by_its_name() -> None:
+    """The reason says which subtask uses it: the user reads it when no other plan comes."""
+    blocked = MustNot(tools=("shell",))
+    found = objections([planned(), planned("read it", "read_file")], [NUMBER], blocked)
+    assert found == ["subtask 1 uses shell, which must not be used"]
 
 
 def test_a_plan_in_the_same_words_is_refused() -> None:

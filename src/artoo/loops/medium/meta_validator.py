@@ -219,7 +219,7 @@ class MetaValidator:
         fact = None if seen else await own_knowledge(reply, (self._intent,), self.source, told=told)
         if fact is not None:
             return {each.text: refuted(each, fact.message) for each in criteria} | _decided(checks)
-        unmet = self._still_unmet(criteria)
+        unmet = self._still_unmet([each for each in criteria if each.amended is None])
         checks = {text: each for text, each in checks.items() if text not in unmet or each.verdict == "pass"}
         return {each.text: of_the_whole(left_open(each, OWN_WORDS)) for each in criteria} | unmet | checks
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.criteria import Criterion
-from artoo.contracts.plan import PlannedSubTask
+from artoo.contracts.plan import MustNot, PlannedSubTask
 from artoo.loops.medium.advice import mentions
 
 _WORD = re.compile(r"\w+")
@@ -41,17 +41,18 @@ class Fingerprint:
 def objections(
     subtasks: Sequence[PlannedSubTask],
     task_criteria: Sequence[Criterion],
-    forbidden: Iterable[tuple[str, str]],
+    forbidden: MustNot,
     tried: Collection[Fingerprint] = (),
 ) -> list[str]:
-    """All objections to a plan, none when it may run. `forbidden`: targets, each with what failed on it;
-    `tried`: plans that this one must differ from.
+    """Return all objections to a plan, none when it may run. `tried`: plans that this one must differ from.
 
-    A tool that there is not or that is blocked, and too many subtasks, do not come so far: the schema has neither.
+    A tool that there is not and too many subtasks do not come so far: the schema has neither.
     """
     found = [] if task_criteria else [_NO_CRITERIA]
     for number, subtask in enumerate(subtasks, 1):
-        for identity, target in forbidden:
+        if subtask.tool in forbidden.tools:
+            found.append(f"subtask {number} uses {subtask.tool}, which must not be used")
+        for identity, target in forbidden.targets:
             used = target and subtask.tool in (identity, identity.partition(":")[0])
             if used and (target in mentions(subtask.intent) or _mentions(subtask.intent, target)):
                 found.append(f"subtask {number} uses {target!r} with {identity}, which failed before")

@@ -201,7 +201,8 @@ class Planner:
         self, task: _Task, this: _Round, objected: list[str], cause: Envelope, variant: int
     ) -> tuple[_Made | None, list[str]]:
         specs = tuple(spec for spec in self.offered() if spec.name not in this.must_not.tools)
-        named, reading = tuple(spec.named for spec in specs), tuple(spec.name for spec in specs if spec.only_reads)
+        named = tuple(spec.named for spec in self.offered())  # a blocked tool is refused with the reason
+        reading = tuple(spec.name for spec in specs if spec.only_reads)
         heard = tuple(self._said)
         try:
             draft = await self.asker.ask(
@@ -241,7 +242,7 @@ class Planner:
         subtasks = subtasks_of(draft.subtasks, criteria, intent, fresh=fresh, scope=scope, owed=owed)
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
         tried = task.tried if must_differ and not anew else ()  # a plan may be right, and its check not
-        found = objections(subtasks, criteria, this.must_not.targets, tried)
+        found = objections(subtasks, criteria, this.must_not, tried)
         against, cautions = await self.counsel.on_draft(subtasks, this.must_not.targets, cause)
         if found or against:
             return None, [*found, *against]
