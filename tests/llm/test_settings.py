@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.llm.address import normalise_base_url
 from artoo.llm.settings import Endpoint, model_settings
 from artoo.ports.model import Tier
 
@@ -100,3 +101,34 @@ def test_half_settings_are_refused_with_what_is_missing(environment: dict[str, s
 def test_keys_do_not_show():
     """Printing settings does not print keys."""
     assert "secret" not in repr(model_settings({"OPENAI_API_KEY": "secret", "OPENAI_MODEL": "m"}))
+
+
+ANTHROPIC = "https://api.anthropic.com/v1"
+
+
+def test_anthropics_variables_name_its_server():
+    """A key and a model are enough; the base URL is written without the version, as its users do."""
+    settings = model_settings({"ANTHROPIC_API_KEY": "k", "ANTHROPIC_MODEL": "claude"})
+    assert settings.brain == settings.tool == Endpoint(ANTHROPIC, "claude", "k", wire="messages")
+    other = {
+        "ANTHROPIC_API_KEY": "k",
+        "ANTHROPIC_MODEL": "m",
+        "ANTHROPIC_BASE_URL": "https://other.example/anthropic",
+    }
+    assert model_settings(other).tool.base_url == "https://other.example/anthropic/v1"
+    assert model_settings({"ANTHROPIC_API_KEY": "k"}).tool == Endpoint(None)
+
+
+def test_openais_variables_come_first():
+    """Where they name a server; a tier's own variables come before both, and keys stay with their server."""
+    both = {"ANTHROPIC_API_KEY": "a", "ANTHROPIC_MODEL": "claude", "OPENAI_API_KEY": "o", "OPENAI_MODEL": "gpt"}
+    assert model_settings(both).tool == Endpoint(OPENAI, "gpt", "o")
+    own = {"ANTHROPIC_API_KEY": "a", "ANTHROPIC_MODEL": "claude", "TOOL_BASE_URL": LOCAL, "TOOL_MODEL": "small"}
+    assert model_settings(own).tool == Endpoint(LOCAL, "small")
+    assert model_settings(own).brain == Endpoint(ANTHROPIC, "claude", "a", wire="messages")
+
+
+@pytest.mark.parametrize("written", ["https://api.anthropic.com", "https://api.anthropic.com/v1/messages"])
+def test_anthropics_address_is_completed(written: str):
+    """With its version, and without the path."""
+    assert normalise_base_url(written) == ANTHROPIC
