@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenario import World, matches, offered, plan, says, shell, subtask
+from scenario import Script, World, matches, offered, plan, says, shell, subtask
 
 from artoo import Artoo
 from artoo.contracts.confirmation import ConfirmationRequest, Words
@@ -13,8 +13,6 @@ from artoo.contracts.execution import ExecutionResult, ToolCalled, ToolStarted
 from artoo.contracts.recording import Observed, Source
 from artoo.contracts.steering import QuestionAnswered, SampleDue, UserMessage
 from artoo.testing import Asked, Reply, native_call
-
-HELD = "wait"
 
 
 async def test_a_message_is_acted_on_in_the_next_turn(world: World) -> None:
@@ -37,8 +35,10 @@ async def test_a_message_is_acted_on_in_the_next_turn(world: World) -> None:
 async def test_a_hold_interrupts_the_models_turn(world: World) -> None:
     """Its answer never comes; the message after it does, and no call is made twice."""
     asked = 0
+    holder: list[Artoo] = []
 
     async def during(artoo: Artoo, envelope: Envelope) -> None:
+        holder[:] = [artoo]
         if isinstance(envelope.payload, UserMessage) and envelope.payload.hold:
             artoo.send("Say it in German.")
 
@@ -52,14 +52,8 @@ async def test_a_hold_interrupts_the_models_turn(world: World) -> None:
             return Reply(text="blue", delay=15.0)
         return shell("cat a.txt", final=False) if asked == 1 else says("blau", 1)
 
-    holder: list[Artoo] = []
-
-    async def both(artoo: Artoo, envelope: Envelope) -> None:
-        holder[:] = [artoo]
-        await during(artoo, envelope)
-
     world.file("a.txt", "blue\n")
-    ended = await world.play("Which colour?", answer, during=both)  # pyright: ignore[reportArgumentType]
+    ended = await world.play("Which colour?", answer, during=during)  # pyright: ignore[reportArgumentType]
     assert ended.result.output == "blau" and len(ended.all(ToolCalled)) == 1
     assert "Say it in German." in ended.asked("ExecutorStep")[-1].user
 
@@ -93,7 +87,7 @@ async def test_a_compacted_conversation_goes_on(world: World) -> None:
     steps = [shell(f"seq {number}00000 {number}02000", final=False) for number in range(1, 25)]
     again = native_call({"call": 1}, "recall")
     config = world.config(models={"tool": {"context": 32_768}})
-    script = {
+    script: Script = {
         "Plan": plan(subtask("count", matches("24"))),
         "ExecutorStep": [*steps, again, says("24", 1)],
         "Summary": lambda asked: {"goal": "count"},

@@ -107,7 +107,7 @@ def told(items: Iterable[Envelope | Gap], *, whole: bool = True) -> TaskStory:
 def details(event: Contract) -> list[tuple[str, str]]:
     """The long texts of an event, each with its name."""
     if isinstance(event, ModelCalled):
-        return [("system", event.system), ("user", event.user), ("answer", event.answer)]
+        return [("system", event.system), ("user", event.asked), ("answer", event.answer)]
     if isinstance(event, ToolCalled):
         call = event.call
         found = [("output", call.output), ("errors", call.error_output), ("reason", call.reason or "")]

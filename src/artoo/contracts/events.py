@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from artoo.contracts.base import Contract
-from artoo.contracts.conversation import Message, ModelTurn
+from artoo.contracts.conversation import Message, ModelTurn, Took
 from artoo.contracts.roles import Role
 
 
@@ -63,6 +63,11 @@ class ModelCalled(Contract):
     images: tuple[str, ...] = ()
     added: tuple[Message, ...] = ()
     turn: ModelTurn | None = None
+
+    @property
+    def asked(self) -> str:
+        """What the model was asked, as far as it is new: the prompt, or the messages that were added."""
+        return self.user or "\n\n".join(each.text for each in self.added if not isinstance(each, Took))
 
 
 class RouteViolation(Contract):

@@ -97,7 +97,7 @@ def _model_call(call: ModelCalled, peer: Peer, *, content: bool) -> Leaf:
     attributes |= {c.MONEY: call.money} if call.money is not None else {}
     if content:
         attributes[c.SYSTEM_INSTRUCTIONS] = instructions(call.system)
-        attributes[c.INPUT_MESSAGES] = messages("user", call.user)
+        attributes[c.INPUT_MESSAGES] = messages("user", call.asked)
         attributes[c.OUTPUT_MESSAGES] = answers(call.answer)
     return Leaf(
         f"{c.CHAT} {peer.model or call.model}".strip(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from executing import TableOfTools, bench, read, shell, turn
+from pydantic import JsonValue
 
 from artoo.contracts.conversation import ChecklistUpdated, ModelTurn, Said, TextDelta, Took
 from artoo.contracts.events import ModelCalled
@@ -147,7 +148,7 @@ async def test_first_calls_are_made_before_the_first_turn() -> None:
 
 async def test_the_checklist_is_on_the_stream() -> None:
     """`update_plan` changes nothing on the machine; its items are typed."""
-    items = [{"text": "read", "status": "done"}, {"text": "write", "status": "pending"}]
+    items: list[JsonValue] = [{"text": "read", "status": "done"}, {"text": "write", "status": "pending"}]
     wrong = turn(("update_plan", {"items": [{"text": "a", "status": "maybe"}]}))
     async with bench(wrong, turn(("update_plan", {"items": items})), turn(text="ok"), tools=tools()) as it:
         it.give()
