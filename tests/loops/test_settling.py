@@ -139,8 +139,7 @@ async def test_what_a_line_permits_is_not_called_prepared(world: World, lines: t
         "ValidationReport": lambda _: judged(("pass", "two")),
     }
     ended = await world.play("Change a.txt.", script, options=world.options(allow=lines))
-    first, second = ended.asked("ExecutorStep")
-    assert ("say that it is prepared" in second.user) is not bool(lines)
+    first, _ = ended.asked("ExecutorStep")
     assert ("If something is changed or deleted" in first.user) is not bool(lines)
     assert ended.result.changes.state == ("applied" if lines else "pending")
 
