@@ -68,14 +68,14 @@ def test_one_setting_is_changed_in_its_place(home: Path, capsys: pytest.CaptureF
     """Comments stay, the value is in effect, and what would be a mistake is refused and changes nothing."""
     assert said(capsys, "init")[0] == 0
     before = (home / "config.yaml").read_text()
-    assert said(capsys, "config", "set", "limits.calls", "44")[0] == 0
+    assert said(capsys, "config", "set", "limits.subtasks", "5")[0] == 0
     after = (home / "config.yaml").read_text()
     changed = [
         (one, other) for one, other in zip(before.splitlines(), after.splitlines(), strict=True) if one != other
     ]
     assert len(changed) == 1
-    assert changed[0][1].strip().startswith("calls: 44  ")
-    assert said(capsys, "config", "get", "limits.calls")[1] == "44\n"
+    assert changed[0][1].strip().startswith("subtasks: 5  ")
+    assert said(capsys, "config", "get", "limits.subtasks")[1] == "5\n"
     code, _, err = said(capsys, "config", "set", "limits.cals", "44")
     assert code == 2
     assert "limits.cals is not a setting" in err
@@ -91,7 +91,7 @@ def test_one_setting_is_changed_in_its_place(home: Path, capsys: pytest.CaptureF
     [
         ("", "limits.calls", "limits:\n  calls: 7\n"),
         ("# only words\n", "apply", "# only words\napply: 7\n"),
-        ("limits:\n  steps: 3 # few\n", "limits.calls", "limits:\n  calls: 7\n  steps: 3 # few\n"),
+        ("limits:\n  subtasks: 3 # few\n", "limits.calls", "limits:\n  calls: 7\n  subtasks: 3 # few\n"),
         ("limits: {}\napply: new\n", "limits.calls", "limits:\n  calls: 7\napply: new\n"),
         ("limits:\napply: new\n", "limits.calls", "limits:\n  calls: 7\napply: new\n"),
         ("apply: new  # as it is\n", "apply", "apply: 7  # as it is\n"),
