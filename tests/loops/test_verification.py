@@ -70,13 +70,13 @@ async def test_a_check_without_a_verdict_goes_to_the_judge(world: World) -> None
     assert not ended.all(CorrectionSignal)
 
 
-async def test_an_expression_that_takes_too_long_is_told_to_no_worker(world: World) -> None:
+async def test_an_expression_that_cannot_be_used_is_told_to_no_worker(world: World) -> None:
     """It can change the answer, and not the planner's check."""
-    slow: Json = {"text": "it is long", "check": {"check": "output_matches", "regex": "^(?:a|aa)+$"}}
+    slow: Json = {"text": "it is long", "check": {"check": "output_matches", "regex": "a" * 2_001}}
     script = {
         "Plan": plan(subtask("Say it.", slow)),
-        "ExecutorStep": shell(f"printf '{'a' * 60}%s' b | cat"),
-        "ValidationReport": judged(("pass", "aab")),
+        "ExecutorStep": shell("date +%Y | sed s/^/in/"),
+        "ValidationReport": judged(("pass", "in20")),
     }
     ended = await world.play("Say it.", script)
     assert ended.directive == "accept" and not ended.all(CorrectionSignal)

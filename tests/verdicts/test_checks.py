@@ -80,9 +80,9 @@ async def test_tool_succeeded_judges_the_last_call(last: ToolCall, passed: bool,
     ("regex", "passed"), [("b+", True), ("^z", False), ("(", False), ("(?:a|aa)+$", False), ("a" * 3000, False)]
 )
 async def test_output_matches_is_bounded(regex: str, passed: bool) -> None:
-    """A bad, endless or oversized expression is a clear failing verdict, never an exception or a hang."""
+    """A bad, endless or oversized expression gives no verdict, never an exception or a hang."""
     result = await check(OutputMatches(regex=regex), "a" * 40 + "b!")
-    assert result.passed is passed
+    assert (result.passed, result.decided) == (passed, passed or regex == "^z")
     assert result.evidence
     assert passed or result.failure_class is FailureClass.LOGICAL
 
