@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from artoo.contracts.conversation import Said
-from artoo.contracts.errors import ModelAnswerInvalid
+from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
+from artoo.llm.budget import Budget, BudgetedModel
+from artoo.llm.live_text import LiveText
+from artoo.llm.prices import Price, PriceList
 from artoo.testing import Reply, ScriptedModel, ScriptedServer, reasoned, with_body
 from llm.asking import client_of
 from llm.conversing import answered, conversation
@@ -100,3 +103,29 @@ async def test_two_user_messages_in_a_row_are_one() -> None:
     messages = model.player.requests[0].messages
     assert [message["role"] for message in messages] == ["system", "user"]
     assert messages[1]["content"] == "List the files.\n\nAnd count them."
+
+
+async def test_a_turn_is_paid_from_the_tasks_budget() -> None:
+    """Each request of it counts, and what it cost comes back with it."""
+    budget = Budget(max_calls=2, prices=PriceList("EUR", {"scripted": Price(2.0, 0.5, 10.0)}))
+    model = BudgetedModel(ScriptedModel({"ExecutorStep": ["", "Done."]}), budget)
+    spoken = await model.converse(conversation())
+    assert (spoken.billed, budget.cost().llm_calls) == (2, 2) and (spoken.money or 0) > 0
+    with pytest.raises(BudgetExhausted):
+        await model.converse(conversation())
+
+
+def test_a_second_try_says_nothing_twice() -> None:
+    """It goes on where the first one ended; one that says something else is heard when it is whole."""
+    heard: list[str] = []
+    live = LiveText(heard.append)
+    for piece in ("<think>hm", "</think>I ", "look."):
+        live.add(piece)
+    live.restart()
+    for piece in ("I look.", " Three files."):
+        live.add(piece)
+    live.end("I look. Three files.")
+    assert "".join(heard) == "I look. Three files."
+    live.restart()
+    live.add("Something else.")
+    assert "".join(heard) == "I look. Three files."

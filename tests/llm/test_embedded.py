@@ -14,7 +14,7 @@ import pytest
 
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
-from artoo.llm.completion import completion_of
+from artoo.llm.completion import Called, completion_of
 from artoo.llm.embedded import EmbeddedTransport
 from artoo.llm.embedded_answer import StreamedAnswer
 from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine, OnChunk, check_gguf, physical_cores
@@ -84,14 +84,10 @@ async def test_pieces_become_one_answer(model: Path) -> None:
     transport = EmbeddedTransport(model, load=loader(FakeEngine(TEXT), []))
     reply = await transport.post({"messages": []}, timeout=5)
     assert reply.status == 200
-    assert reply.body == {
-        "id": "c1",
-        "object": "chat.completion",
-        "usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}},
-        "choices": [
-            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hello"}},
-        ],
-    }
+    completion = completion_of(reply)
+    assert completion is not None and (completion.text, completion.finish) == ("Hello", "stop")
+    assert completion.usage is not None
+    assert (completion.usage.prompt_tokens, completion.usage.cached_tokens) == (9, 4)
     await transport.close()
 
 
@@ -339,22 +335,9 @@ def test_streamed_tool_calls_are_joined() -> None:
     ):
         answer.add({"choices": [{"delta": {"tool_calls": [piece]}}]})
     answer.add({"choices": [{"delta": {"reasoning_content": "hm"}, "finish_reason": "tool_calls"}]})
-    body = answer.reply().body
-    assert isinstance(body, dict)
-    assert body["choices"] == [
-        {
-            "index": 0,
-            "finish_reason": "tool_calls",
-            "message": {
-                "role": "assistant",
-                "content": "",
-                "reasoning_content": "hm",
-                "tool_calls": [
-                    {"type": "function", "id": "t", "function": {"name": "shell", "arguments": '{"a":1}'}},
-                ],
-            },
-        }
-    ]
+    completion = completion_of(answer.reply())
+    assert completion is not None and (completion.finish, completion.thoughts) == ("tool_calls", "hm")
+    assert completion.calls == (Called("t", "shell", '{"a":1}'),)
 
 
 def test_threads_count_physical_cores(tmp_path: Path) -> None:
