@@ -32,7 +32,7 @@ class _Running:
 WAVE = 8
 """Executors that are started in one turn of the event loop. Tasks that start together take every step together: of
 64, no question would leave before the last prompt is made, and the server would wait for all of them."""
-_TURNS_TO_LEAVE = 2
+_TURNS_TO_LEAVE = 4
 """Turns from an executor's start until its question is with the operating system."""
 _QUIET_TURNS = 4
 """Turns without another SubTask after which the validators are made: there is time while the models think."""
