@@ -131,8 +131,9 @@ class _GapRun:
 class SpoolingTap:
     """Attach it to a bus (`bus.attach(tap)`), give it to one consumer (ports.spool.Spool).
 
-    `memory_limit` is in messages, `disk_limit` in bytes. The file appears in `sink_dir` only when needed. Messages of
-    the kinds in `without` are passed over. Lives on the event loop's thread; use it as a context manager, or call `close`.
+    `memory_limit` is in messages, `disk_limit` in bytes. The file appears in `sink_dir` only when needed.
+    Messages of the kinds in `without` are passed over. Lives on the event loop's thread; use it as a context
+    manager, or call `close`.
     """
 
     def __init__(
