@@ -36,8 +36,8 @@ def use(tool: str, main: str, **more: str) -> Json:
 
 
 async def test_the_edit_loop_finds_by_search_and_keeps_its_prompts_small(world: World) -> None:
-    """Search, a look at part of a long file, an edit, a test, an answer: no turn adds much, nothing is listed that is
-    not needed, and the edit is there."""
+    """Search, a look at part of a long file, an edit, a test, an answer: no turn adds much, nothing is listed
+    that is not needed, and the edit is there."""
     made(world)
     new = "def price_of_item(item): return item.price * 119"
     script = {

@@ -13,17 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, ToolCall
+from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.shortened import listed, shortened
 
-_MOST_SHOWN = 40_000
 _INPUT_NAMED = 120
 """Characters of a call's input that are enough to know it by."""
-
-
-def shown_of_an_output(window: int) -> int:
-    """Characters of one output that a model of this window (tokens) is shown: an eighth of it, within bounds."""
-    return min(_MOST_SHOWN, max(OUTPUT_KEPT, window * 4 // 8))
 
 
 def outcome_of(call: ToolCall) -> tuple[object, ...]:
