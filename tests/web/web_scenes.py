@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from artoo.contracts.base import Contract
+from artoo.contracts.conversation import ModelTurn, Said
 from artoo.contracts.criteria import Assurance, Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled, Usage
@@ -75,11 +76,13 @@ class Writer:
 
 
 def asked_model(role: Role, contract: str, answer: str = "{}") -> Step:
-    """A model call."""
+    """A model call; an executor's is a turn of its conversation."""
     usage = Usage(prompt_tokens=1_830, completion_tokens=214)
+    talks = role is Role.EXECUTOR
     return role, ModelCalled(
-        role=role, contract=contract, tier="brain", model="stand-in", system="You are …", user="The request: …",
-        answer=answer, usage=usage, duration_ms=2_140,
+        role=role, contract=contract, tier="brain", model="stand-in", system="You are …", answer=answer,
+        usage=usage, user="" if talks else "The request: …", added=(Said(text="The request: …"),) if talks else (),
+        turn=ModelTurn(text=answer) if talks else None, duration_ms=2_140,
     )  # fmt: skip
 
 

@@ -11,12 +11,16 @@ import hashlib
 from artoo.contracts.confirmation import ConfirmationRequest, Consent, Words
 from artoo.contracts.plan import Plan
 from artoo.contracts.steering import PlanAnswered, PlanProposed, QuestionAsked
+from artoo.words.language import language_of
 
 
 def question_of(asked: QuestionAsked) -> ConfirmationRequest:
     """Return an executor's question as surfaces show it."""
     return ConfirmationRequest(
-        digest=_digest(asked.subtask_id, asked.question), title=asked.question, wants="words"
+        digest=_digest(asked.subtask_id, asked.question),
+        title=asked.question,
+        language=language_of(asked.question),
+        wants="words",
     )
 
 
@@ -30,6 +34,7 @@ def plan_shown(proposed: PlanProposed) -> ConfirmationRequest:
         digest=_digest("plan", plan.model_dump_json()),
         title=title,
         details=(*steps, *criteria, *_reply(plan)),
+        language=language_of("\n".join(each.intent for each in plan.subtasks)),
         wants="plan",
     )
 

@@ -249,10 +249,11 @@ async def answer(request: Request) -> Response:
     paths = paths_of(form)
     said: Consent | Choice | Words
     try:
-        if words := value(form, "words").strip():
+        words, consent = value(form, "words").strip(), value(form, "consent")
+        if words and consent != Consent.NO.value:  # a no rejects a plan, whatever else was written
             said = Words(text=words)
         else:
-            said = Consent(value(form, "consent")) if value(form, "consent") != "chosen" else Choice(paths=paths)
+            said = Consent(consent) if consent != "chosen" else Choice(paths=paths)
     except ValueError:
         raise ConfigurationError("choose at least one path, or give another answer") from None
     given = await asyncio.to_thread(

@@ -13,7 +13,7 @@ class TaskWords(Spoken):
     say = Said("Send", "发送")
     say_label = Said("Write to the task; it is read before the next turn", "给任务留言，下一步之前会读到")
     hold = Said("Interrupt the turn", "中断当前步骤")
-    messages = Said("Your messages", "你的留言")
+    your_messages = Said("Your messages", "你的留言")
     checklist = Said("Checklist", "任务清单")
     checklist_done = Said("done", "已完成")
     checklist_in_progress = Said("in progress", "进行中")
