@@ -57,4 +57,4 @@ def test_plain_values_stay_as_they_are() -> None:
     ]
     found = cast("list[Any]", plain(seen))
     assert found[:5] == [None, True, 2, 2.5, "text"]
-    assert found[5] == ["a", {"small": True, "window": 32_768, "images": False}]
+    assert found[5] == ["a", {"small": True, "window": 32_768, "images": False, "native": True}]

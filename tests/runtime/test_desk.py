@@ -157,7 +157,7 @@ async def test_words_answer_only_what_wants_words(tmp_path: Path) -> None:
 
 
 async def test_messages_from_other_windows_reach_a_running_task_in_order(tmp_path: Path) -> None:
-    """They arrive once, oldest first; a task that does not run takes none, and those of an earlier life are dropped."""
+    """They arrive once, oldest first. A task that does not run takes none; those of an earlier life are dropped."""
     said: list[str] = []
     desk, everything = TaskDesk(tmp_path, TASK), asyncio.Event()
 

@@ -10,7 +10,7 @@ from artoo.ports.printing import Printed
 from artoo.testing import ScriptedModel, with_body
 
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
-COMMAND = "echo MY_TOKEN is $((6 * 7))-of-the-wait; printf 'half a line' >&2; sleep 2; echo done"
+COMMAND = "echo MY_TOKEN is $((6 * 7))-of-the-wait; printf 'half a line' >&2; sleep 2; uname"
 
 
 async def test_the_last_lines_of_a_running_command_are_told(tmp_path: Path) -> None:

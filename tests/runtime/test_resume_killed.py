@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import sys
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from artoo.auditor.layout import audit_directory
 from artoo.auditor.reading import Follower
 from artoo.auditor.verify import verify
+from artoo.contracts.conversation import Took
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult
@@ -48,6 +51,9 @@ STEPS = {
     "two.txt": (f"{_once('third', 'two.txt')}; cat two.txt",),
     "all.txt": ("cat one.txt two.txt > all.txt; cat all.txt",),
 }
+_WENT_WELL = re.compile(r"^\[\d+\] ok", re.MULTILINE)
+"""How the model is shown a call that ended well."""
+
 TOGETHER = "first\nsecond\nthird"
 MERGED = with_body({"sources": [4], "verdicts": [{"number": 1, "verdict": "pass", "quote": TOGETHER}]}, TOGETHER)
 
@@ -57,9 +63,9 @@ def answer(asked: Asked) -> Scripted:
     if asked.contract == "Plan":
         return PLAN
     if asked.contract == "ExecutorStep":
-        intent = asked.user.rpartition("Your subtask:\n")[2].partition("\n")[0]
+        intent, _, done = asked.user.rpartition("Your subtask:\n")[2].partition("\n")
         steps = next(steps for name, steps in STEPS.items() if name in intent)
-        number = 1 if len(steps) > 1 and f"{steps[0]}\nok" in asked.user else 0
+        number = 1 if len(steps) > 1 and _WENT_WELL.search(done) else 0
         return _shell(steps[number], final=number == len(steps) - 1)
     if asked.contract == "MergeReport":
         return MERGED
@@ -112,10 +118,19 @@ class Lives:
         return TaskLogReader(found[0]) if found else None
 
     def answered(self) -> set[str]:
-        """The questions whose answers the log has."""
+        """The questions whose answers the log has. A turn of a conversation was asked all its messages so far."""
         log = self.log()
-        payloads = [envelope.payload for envelope in log.envelopes()] if log is not None else []
-        return {payload.user for payload in payloads if isinstance(payload, ModelCalled)}
+        said = defaultdict[str | None, list[str]](list)
+        questions = set[str]()
+        for envelope in log.envelopes() if log is not None else ():
+            if isinstance(envelope.payload, ModelCalled) and envelope.payload.turn is None:
+                questions.add(envelope.payload.user)
+            elif isinstance(envelope.payload, ModelCalled):
+                said[envelope.subtask_id] += [
+                    each.text for each in envelope.payload.added if not isinstance(each, Took)
+                ]
+                questions.add("\n".join(said[envelope.subtask_id]))
+        return questions
 
     def has_begun(self) -> bool:
         """Whether the request is in the log: without it there is nothing to go on with."""

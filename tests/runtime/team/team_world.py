@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -58,13 +59,19 @@ def writing(path: str, text: str, verdict: str = "approve") -> Answering:
     def script(asked: Asked) -> Scripted:
         match asked.contract:
             case "Plan":
-                return plan(f"write {path}", exists(path))
+                return plan(f"write {path}", holds(path, text))
             case "ExecutorStep":
                 return write(path, text)
             case _:
                 return {"verdict": verdict, "reasons": ["because"]}
 
     return script
+
+
+def holds(path: str, text: str) -> dict[str, object]:
+    """A verifiable criterion: the file has this text. That it is there would say nothing where it was before."""
+    check = {"check": "file_matches", "path": path, "regex": re.escape(text.strip())}
+    return {"text": f"{path} has the text", "mode": "verifiable", "check": check}
 
 
 @dataclass(slots=True)

@@ -77,7 +77,7 @@ def stopping(reached: asyncio.Event) -> Answering:
     def script(asked: Asked) -> Scripted:
         if asked.contract == "Plan":
             return plan("add a line", RAN, tool="shell")
-        if "echo line" not in asked.user:
+        if "\n[1] ok" not in asked.user:
             return first
         reached.set()
         return slow(shell("false"), 600.0)

@@ -34,11 +34,11 @@ async def test_an_approval_that_cannot_be_written_down_changes_nothing(place: Pa
         assert (await approving(task.id, OPERATOR, "", submission=1)).completed
 
 
-@pytest.mark.parametrize("at", ["review_of", "_subject"])
+@pytest.mark.parametrize("at", ["review_of", "Subject"])
 async def test_a_ruling_that_is_refused_ends_nothing(place: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
     """While what was handed in is looked at or applied: the team goes on, and the upkeep rules on it again."""
 
-    def fails(*_: object) -> object:
+    def fails(*_: object, **__: object) -> object:
         raise OSError(errno.EIO, "Input/output error", "/some/file")
 
     async with crew(place, writing("new.txt", "n\n"), trust={"cyd": TrustLevel.SENIOR}) as team:
