@@ -156,7 +156,7 @@ async def test_names_and_texts_that_are_no_utf_8_cost_nothing(tmp_path: Path) ->
         said = "".join(request.user + request.system for request in model.player.requests)
     assert (result.directive.value, result.output) == ("accept", "2")
     assert "how many lines has na\\xefve.txt? ?" in said
-    assert "double a number ?" in said
+    assert "double a number ?" in str(model.player.of("ExecutorStep")[0].body["tools"])
 
 
 async def test_a_missing_project_is_refused(config: Config, tmp_path: Path) -> None:

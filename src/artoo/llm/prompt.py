@@ -109,13 +109,20 @@ def native_prompt(conversation: Conversation) -> Prompt:
     return Prompt(
         contract=conversation.contract,
         system=conversation.system,
-        messages=conversation.messages,
+        messages=tuple(map(carried, conversation.messages)),
         max_tokens=conversation.max_tokens,
         variant=conversation.variant,
         tools=conversation.tools,
         key=conversation.key,
         pictures=conversation.pictures,
     )
+
+
+def carried(message: Message) -> Message:
+    """Return a message as UTF-8 can carry it: a user, a file or another process may have given the text."""
+    if isinstance(message, Took) or (text := well_formed(message.text)) == message.text:
+        return message
+    return message.model_copy(update={"text": text})
 
 
 def halved(prompt: Prompt) -> Prompt:

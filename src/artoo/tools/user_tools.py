@@ -23,6 +23,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.contracts.shortened import shortened
+from artoo.contracts.well_formed import well_formed
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.threads import in_thread
@@ -246,7 +247,7 @@ def _made(
     schemas = _schemas(readers)
     spec = ToolSpec(
         name=called,
-        description=shortened(" ".join(said.split()), MOST_DOCUMENTATION),
+        description=shortened(well_formed(" ".join(said.split())), MOST_DOCUMENTATION),
         parameters=tuple(_parameter(one, schemas.get(one.name, {})) for one in parameters) or (_NOTHING,),
         priority=USER_PRIORITY,
         reads=effects.reads,

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, create_model
 
 from artoo.contracts.conversation import Message, ModelTurn, Returned, Said, Took, ToolRequest
-from artoo.llm.prompt import Exchange, Prompt, exchanges
+from artoo.llm.prompt import Exchange, Prompt, carried, exchanges
 from artoo.llm.reading import read_answer
 from artoo.ports.model import Conversation
 from artoo.ports.tools import Parameter, ToolSpec
@@ -96,7 +96,7 @@ def text_prompt(conversation: Conversation) -> Prompt:
     """The prompt of a conversation's next turn in the text dialect."""
     by_name = {spec.name: spec for spec in conversation.tools}
     messages: list[Message] = []
-    for part in exchanges(conversation.messages):
+    for part in exchanges(tuple(map(carried, conversation.messages))):
         if isinstance(part, Exchange):
             messages.append(_said(part))
         else:
