@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.execution import CallEffects, CallStatus, ToolCall
@@ -10,7 +10,7 @@ from artoo.contracts.plan import Caution, MustNot
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.surroundings import Surroundings
-from artoo.ports.tools import Departure, Parameter, Ticket, ToolSpec
+from artoo.ports.tools import Arguments, Departure, Parameter, Ticket, ToolSpec
 from artoo.runtime.stage import Hands, SubTaskSight
 from lab.minds import Minds, seconds
 from lab.world import CUT_OFF, effect
@@ -45,7 +45,7 @@ class LabTools:
         left = tuple(spec for spec in self.specs if spec.name not in must_not.tools)
         return LabToolbox(self, subtask_id, must_not, left)
 
-    def identities(self, name: str, arguments: Mapping[str, str]) -> tuple[str, ...]:
+    def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
         """The name alone."""
         return (name,)
 
@@ -60,9 +60,9 @@ class LabToolbox:
     specs: tuple[ToolSpec, ...]
     interrupted: tuple[ToolCall, ...] = field(default=())
 
-    async def call(self, name: str, arguments: Mapping[str, str], ticket: Ticket | None = None) -> ToolCall:
+    async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
         """See Toolbox."""
-        place, how = arguments.get("place", ""), arguments.get("how", "")
+        place, how = str(arguments.get("place", "")), str(arguments.get("how", ""))
         given = ToolCall(tool=name, identity=(name,), target=place, input=f"{place} {how}".strip())
         if (name, place) in self.must_not.targets:
             return given.model_copy(
