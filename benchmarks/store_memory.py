@@ -52,8 +52,8 @@ SMALL = 1_000
 LOOKS = 200
 STEP = 50_000
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
-PLAN = {"subtasks": [{"intent": "list it", "tool": "glob", "success_criteria": [ANSWERED]}]}
-CALL = {"tool": "glob", "input": "*.txt", "is_final": True}
+PLAN = {"subtasks": [{"intent": "list it", "tool": "find_files", "success_criteria": [ANSWERED]}]}
+CALL = {"tool": "find_files", "input": "*.txt", "is_final": True}
 
 
 def answer(asked: Asked) -> dict[str, object]:

@@ -15,6 +15,7 @@ import asyncio
 import re
 import selectors
 import sys
+from collections.abc import Iterator
 
 import job
 import orjson
@@ -75,9 +76,7 @@ def _answer(body: dict[str, object]) -> dict[str, object]:
     messages: list[dict[str, str]] = body["messages"]  # type: ignore[assignment]
     system, user = messages[0]["content"], messages[1]["content"]
     if body.get("tools") and messages[-1]["role"] != "tool":
-        function = {"name": "lookup", "arguments": '{"query": "capital of France"}'}
-        call = {"id": "call_0", "type": "function", "function": function}
-        return {"role": "assistant", "content": None, "tool_calls": [call]}
+        return {"role": "assistant", "content": None, "tool_calls": list(_calls(user))}
     found = _CONTRACT.search(system)
     stage = found.group(1) if found else ""
     return {"role": "assistant", "content": _text(stage, system, user, in_words="response_format" not in body)}
@@ -92,7 +91,7 @@ def _text(stage: str, system: str, user: str, *, in_words: bool) -> str:
         return _merge(user)
     if stage in ("ValidationReport", "MergeReport"):
         return orjson.dumps(_REPORT).decode()
-    return _step(user) if in_words and "- lookup:" in system else job.FACT
+    return job.FACT
 
 
 def _plan(user: str) -> dict[str, object]:
@@ -114,16 +113,14 @@ def _merge(user: str) -> str:
     return "\n".join((head, "```", *facts, "```"))
 
 
-def _step(user: str) -> str:
-    """artoo's executor, told its tools in words: in a chain a call, then an answer that rests on it; a part
-    of a fan-out is one call that is final.
-    """
+def _calls(user: str) -> Iterator[dict[str, object]]:
+    """Call the tool. An answer follows in a chain; artoo delivers the output for a part of a fan-out."""
     part = _PART.search(user)
-    if part:
-        return orjson.dumps({"tool": "lookup", "input": part.group(1), "is_final": True}).decode()
-    if "Evidence:" in user:
-        return orjson.dumps({"tool": "answer", "sources": [1], "input": job.FACT}).decode()
-    return '{"tool": "lookup", "input": "capital of France", "is_final": false}'
+    asked = {"query": str(part.group(1)) if part else "capital of France"}
+    made: list[tuple[str, dict[str, str]]] = [("lookup", asked), *([("deliver", {})] if part else [])]
+    for number, (name, arguments) in enumerate(made):
+        function = {"name": name, "arguments": orjson.dumps(arguments).decode()}
+        yield {"id": f"call_{number}", "type": "function", "function": function}
 
 
 async def main(latency_ms: float) -> None:
