@@ -59,7 +59,10 @@ async def acted(
     allow: tuple[str, ...] = (),
     request: str = "Do it.",
 ) -> Acted:
-    """Runs the steps as one task. Whatever became of each, the task says at last that it is done."""
+    """Runs the steps as one task. Whatever became of each, the task says at last that it is done.
+
+    It is accepted then, unless a person refused a call: the result says so.
+    """
     left = deque([*steps, command(f"echo {END}", final=True)])
 
     def step(asked: Asked) -> Scripted:
@@ -78,7 +81,9 @@ async def acted(
                         result = envelope.payload
                     case _:
                         continue
-    assert result is not None and result.directive == "accept", (result, calls)
+    refused = any(call.withheld_by == "person" for call in calls)
+    ends = ("abandon", "refused_by_user") if refused else ("accept", None)
+    assert result is not None and (result.directive, result.stopped_by) == ends, (result, calls)
     return Acted(result, tuple(calls))
 
 
