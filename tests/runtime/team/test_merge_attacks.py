@@ -136,7 +136,7 @@ async def handed_in(config: Config, world: World, script: str) -> tuple[BoardTas
         task = await office.board.add("attack", OPERATOR, assignee="ada", project=str(world.project))
         told = script.replace("@HOME@", str(world.home))
         attempt = workspace_of(world, lambda home: run(home / "project", told), task.id + ATTEMPT)
-        reviewed = await asyncio.to_thread(Settlement(attempt, world.artoo_home, overlay()).review)
+        reviewed = await asyncio.to_thread(Settlement(attempt, world.artoo_home, backend=overlay()).review)
         work = SubmittedWork(
             board_task=task.id,
             submission=1,
