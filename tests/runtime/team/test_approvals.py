@@ -215,7 +215,7 @@ async def test_dossier_holds_the_evidence(place: Path) -> None:
         work = team.office.submissions.of(task.id, waiting.submission).work()
         assert work is not None and work.digest
         assert work.run and work.ending == "accept" and problems_of(work) == ()
-        assert any("new.txt exists" in verdict.criterion for verdict in work.verdicts)
+        assert any("new.txt has the text" in verdict.criterion for verdict in work.verdicts)
 
 
 def test_a_criterion_is_told_once() -> None:
