@@ -30,11 +30,13 @@ _KINDS = {
     ChangeClass.PERSISTENCE: "set up to run later by itself",
     ChangeClass.DELETION: "deleted",
 }
+_NEW = "If only new files are made, they take effect without that: say that they are made."
 
 
 def beforehand(unasked: Collection[ChangeClass]) -> str:
     """The same before anything was changed, for a call that does so and is the answer: of what is usual."""
-    return prepared((ChangeClass.SILENT, ChangeClass.EDIT, ChangeClass.DELETION), unasked, begun="If")
+    told = prepared((ChangeClass.SILENT, ChangeClass.EDIT, ChangeClass.DELETION), unasked, begun="If")
+    return f"{told} {_NEW}" if told and ChangeClass.SILENT in unasked else told
 
 
 def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass], *, begun: str = "Because") -> str:
