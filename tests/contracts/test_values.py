@@ -23,7 +23,14 @@ from artoo.contracts.changes import (
 )
 from artoo.contracts.criteria import Criterion, CriterionLike, FileMatches
 from artoo.contracts.errors import ModelRefused
-from artoo.contracts.execution import CallStatus, CriterionVerdict, GapPoint, SubTaskOutcome, ToolCall, broke_off
+from artoo.contracts.execution import (
+    CallStatus,
+    CriterionVerdict,
+    GapPoint,
+    SubTaskOutcome,
+    ToolCall,
+    standing_failure,
+)
 from artoo.contracts.memory import (
     CalibrationEntry,
     Level,
@@ -237,7 +244,7 @@ def test_a_type_of_task_has_its_own_numbers() -> None:
     ],
 )
 def test_what_was_withheld_is_undone_until_it_comes_about(later: dict[str, object], undone: bool) -> None:
-    """By the same call, or by the same change in another way; and only where the answer tells of it."""
+    """By the same call, or by the same change in another way; whatever the answer says of it."""
     dropped = ("/p/a",) if "changes" in later else ()
     kept = ToolCall(
         tool="shell",
@@ -248,16 +255,15 @@ def test_what_was_withheld_is_undone_until_it_comes_about(later: dict[str, objec
         dropped=dropped,
     )
     after = ToolCall.model_validate({"tool": "shell", "identity": ("shell:git",), "input": "git commit"} | later)
-    assert broke_off((kept, after), (1,)) is undone and not broke_off((kept, after), ())
+    assert bool(standing_failure((kept, after))) is undone
     assert not kept.changed_something and after.changed_something is ("changes" in later)
 
 
 @pytest.mark.parametrize(
-    ("code", "failures", "verdict", "done"),
-    [(128, (1,), "open", False), (128, (), "open", True), (128, (1,), "pass", True), (1, (1,), "open", True)],
+    ("code", "verdict", "done"), [(128, "open", False), (128, "pass", True), (1, "open", True)]
 )
-def test_what_only_tells_that_its_last_act_failed_is_not_done(
-    code: int, failures: tuple[int, ...], verdict: Literal["open", "pass"], done: bool
+def test_what_nothing_confirms_and_whose_last_act_failed_is_not_done(
+    code: int, verdict: Literal["open", "pass"], done: bool
 ) -> None:
     """A test that says no may be what was wanted, and a criterion that is met is decided."""
     call = ToolCall(tool="t", identity=("t",), status=CallStatus.ERROR, exit_code=code, output="no")
@@ -267,12 +273,11 @@ def test_what_only_tells_that_its_last_act_failed_is_not_done(
         parent_task_id="t",
         status="matched",
         tool_calls=(call, turned_away),
-        failures=failures,
         criteria_verdicts=(CriterionVerdict(criterion="c", verdict=verdict),),
     )
     assert outcome.done is done
     assert not outcome.model_copy(update={"status": "failed"}).done
-    assert outcome.model_copy(update={"tool_calls": (turned_away,)}).done is (not failures or verdict == "pass")
+    assert outcome.model_copy(update={"tool_calls": (turned_away,)}).done is (verdict == "pass")
     assert outcome.texts == ("", "", "no", "", "", "no", "", "", "")
     assert not any(each.of_world for each in outcome.criteria_verdicts)
 
