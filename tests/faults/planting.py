@@ -27,7 +27,8 @@ from artoo.auditor.watch import Watch
 from artoo.contracts.audit import Finding
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import CriterionJudged, DecidedBy, ExecutionResult, SubTaskOutcome
+from artoo.contracts.execution import CriterionJudged, DecidedBy
+from artoo.contracts.findings import Found
 from artoo.contracts.roles import Role
 from artoo.tasklog.layout import tasks_directory
 
@@ -206,11 +207,11 @@ def _live(fault: LiveFault) -> Seen:
     refused = [judged.verdict for judged in ended.all(CriterionJudged) if judged.verdict.verdict == "fail"]
     if ended.directive == "abandon" and refused:
         return Seen("validator", tuple(dict.fromkeys(str(verdict.decided_by) for verdict in refused)))
-    said = [result.output for result in ended.all(ExecutionResult)]
-    if any(outcome.output not in said for outcome in ended.all(SubTaskOutcome)):
+    left_open = [judged.verdict for judged in ended.all(CriterionJudged) if judged.verdict.verdict == "open"]
+    reasons = (verdict.reason for verdict in left_open)
+    if any(reason is not None and reason.found is Found.WAYS_DIFFER for reason in reasons):
         return Seen("validator", (str(DecidedBy.AGREEMENT),))
-    discarded = [judged.verdict for judged in ended.all(CriterionJudged) if judged.verdict.verdict == "open"]
-    if ended.asked("ValidationReport") and discarded:
+    if ended.asked("ValidationReport") and left_open:
         return Seen("validator", ("left open",))
     return _by_auditor(watched(ended.envelopes))
 
