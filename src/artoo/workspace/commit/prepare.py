@@ -129,13 +129,24 @@ def with_slots(record: Record, steps: Iterable[Step]) -> list[Step]:
 
 
 def _nearest(walker: Walker, path: str, leaving: Collection[str]) -> tuple[str, tuple[int, int]]:
-    """Return the nearest directory from here upwards that exists, stays and can be written, and its mount."""
-    while path != "/":
+    """Return the nearest directory from here upwards that exists, stays and can be written, and its mount.
+
+    The search does not leave the mount: if none can be written there, the first is right, and the system says why not.
+    """
+    first: tuple[str, tuple[int, int]] | None = None
+    while True:
         with suppress(FileNotFoundError, NotADirectoryError):
-            if path not in leaving and os.access(".", os.W_OK, dir_fd=walker.directory(path)):
-                break
+            descriptor = walker.directory(path)
+            found = path, mount_of(descriptor)
+            first = first or found
+            if found[1] != first[1]:
+                return first
+            if path not in leaving and os.access(".", os.W_OK, dir_fd=descriptor):
+                return found
+        if path == "/":
+            assert first is not None
+            return first
         path = os.path.dirname(path)
-    return path, mount_of(walker.directory(path))
 
 
 def is_beside(record: Record, step: Step) -> bool:
