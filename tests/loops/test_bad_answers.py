@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 
@@ -75,14 +76,26 @@ def script_with(role: str, replies: list[Scripted]) -> dict[str, list[Scripted]]
     return {**script, role: replies}
 
 
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("form", READ_AT_ONCE)
+@pytest.mark.parametrize(
+    ("role", "form"),
+    [pair for pair in itertools.product(ROLES, READ_AT_ONCE) if pair != ("ExecutorStep", "thoughts without end")],
+)
 async def test_a_bad_form_is_read_at_once(world: World, role: str, form: str) -> None:
     """A right answer in a strange dress costs no second request, whichever role hears it."""
     world.file("a.txt", "the sky is blue\n")
     ended = await world.play(REQUEST, script_with(role, READ_AT_ONCE[form](GOOD[role])), refuse=TEXT_DIALECT)
     assert (ended.directive, ended.result.output) == ("accept", "the sky is blue")
     assert len(ended.requests) == 3
+
+
+async def test_a_step_in_a_thought_without_end_is_not_taken(world: World) -> None:
+    """Whoever still thinks has not decided: the step is asked for again."""
+    world.file("a.txt", "the sky is blue\n")
+    thought = thinking({**STEP, "input": "rm a.txt"}, closed=False)
+    ended = await world.play(REQUEST, script_with("ExecutorStep", [thought, STEP]), refuse=TEXT_DIALECT)
+    assert (ended.directive, ended.result.output) == ("accept", "the sky is blue")
+    assert [call.input for call in ended.calls] == ["cat a.txt"]
+    assert [call.contract for call in ended.all(ModelCalled) if call.repaired] == ["ExecutorStep"]
 
 
 @pytest.mark.parametrize("role", ROLES)

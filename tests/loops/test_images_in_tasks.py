@@ -122,9 +122,8 @@ async def test_a_model_that_takes_none_is_said_before_anything_starts(world: Wor
 
 
 async def test_a_server_that_refuses_them_is_understood(world: World) -> None:
-    """What was declared wrongly ends with the server's words and the setting."""
-    script = {"Plan": server_error(400, "image input is not supported by this model")}
-    ended = await played(world, script)
+    """What was declared wrongly ends with the server's words and the setting, in whichever form it is asked."""
+    ended = await played(world, {"Plan": lambda _: server_error(400, "image input is not supported by this model")})
     assert "image input is not supported" in ended.result.detail
     assert "models.brain.images to false" in ended.result.detail
 
