@@ -48,8 +48,8 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
     """Return what the records say against a result that calls itself completed, or that there is none.
 
     A call that fell short and was not made good stands against it, unless the answer takes up something exact that
-    this call or a later one put out, is what a later one put out, has a word of what a later one was given, or
-    names what a look did not find: only a judge can tell then what it says of it.
+    this call or a later one put out, is what a later one put out, or has a word of what a later one was given: only
+    a judge can tell then what it says of it.
     """
     calls, claimed, delivered = result.tool_calls, result.status != "uncertain", result.put_out_by or 0
     if result.small_model and delivered:  # each of its programs is a whole way by itself
@@ -63,7 +63,6 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
         later = {word for each in calls[number:] for word in words_of(each.target)} - {*words_of(call.target)}
         told = delivered > number or any(len(word) > 2 and word in later for word in words_of(result.output))
         told = told or takes_up(result.output, calls[number - 1 :], request)
-        told = told or (not result.small_model and call.only_looked and _names_absent(result.output, call))
         if refused or not (told and claimed):
             how = _how_it_ended(number, call)
             return Fact(
@@ -80,11 +79,6 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
     if not result.output.strip():
         return Fact(Reason(found=Found.EMPTY), contradicts=False)
     return None
-
-
-def _names_absent(answer: str, call: ToolCall) -> bool:
-    """Whether an answer names a file of which this call says that it is not there."""
-    return not frozenset(paths_in(answer)).isdisjoint(name for line in call.absences for name in paths_in(line))
 
 
 def _how_it_ended(number: int, call: ToolCall) -> Reason:
