@@ -10,6 +10,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from artoo.contracts.changes import Trait
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import OUTPUT_KEPT, CallEffects, CallStatus
 from artoo.ports import workspace as ports
+from artoo.ports.printing import unheard
 from artoo.ports.workspace import Ended, Workspace
 from artoo.tools.call_changes import CallChanges, Changed
 from artoo.tools.commands import Command, meant_changes, outcome_of, printed_outcome
@@ -111,13 +113,15 @@ class WorkspaceCommands:
         attributed = self.changes or CallChanges(self.workspace)
         call = await attributed.begin(current_subtask())
         try:
-            process = await self.workspace.start(wanted)
-            tracked = Tracked(process, command, call.subtask, hearing)
-            try:
-                ended = await self._waited(tracked, listener)
-            except BaseException:
-                await process.stop()
-                raise
+            watched = nullcontext(unheard) if command.background else printing_of(self.printing, current_act())
+            with watched as listener.heard:  # from before the start: a command may print before `start` returns
+                process = await self.workspace.start(wanted)
+                tracked = Tracked(process, command, call.subtask, hearing)
+                try:
+                    ended = await self._waited(tracked)
+                except BaseException:
+                    await process.stop()
+                    raise
             if ended is None or command.background or self._is_cut(ended):
                 self.processes.add(tracked, listener)
             changed = await attributed.end(call)
@@ -129,13 +133,12 @@ class WorkspaceCommands:
             tracked.shown = outcome.total_bytes or 0
         return outcome
 
-    async def _waited(self, tracked: Tracked, listener: Listener) -> Ended | None:
+    async def _waited(self, tracked: Tracked) -> Ended | None:
         command = tracked.command
         if command.background:
             return await tracked.process.wait(_START_SECONDS)
-        with printing_of(self.printing, current_act()) as listener.heard:
-            seconds = self.processes.seconds(command.seconds)
-            return await ended_or_asking(tracked.process, seconds, asks=command.pty)
+        seconds = self.processes.seconds(command.seconds)
+        return await ended_or_asking(tracked.process, seconds, asks=command.pty)
 
     def told(self, tracked: Tracked, ended: Ended | None, changed: Changed) -> Outcome:
         """Return what a record says of a command: how it ended, or that it goes on."""
