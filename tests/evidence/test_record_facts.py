@@ -74,24 +74,6 @@ def test_an_act_that_fell_short_stands_against_an_answer_that_takes_nothing_of_i
     assert found(answer, *calls) == against
 
 
-@pytest.mark.parametrize(
-    ("answer", "against"),
-    [("There is no config.yaml.", None), ("The service listens nowhere.", Found.FAILED)],
-)
-def test_a_look_that_found_nothing_is_told_by_its_name(answer: str, against: Found | None) -> None:
-    """The request names the file too, so nothing else in the answer need come from the call."""
-    call = ToolCall(
-        tool="read_file",
-        identity=("read_file",),
-        target="config.yaml",
-        input="config.yaml",
-        status=CallStatus.ERROR,
-        output="",
-        reason="there is no config.yaml; nothing with a similar name is in the project",
-    )
-    assert found(answer, call, request="Which port is in config.yaml?") == against
-
-
 def test_a_persons_no_contradicts_nothing() -> None:
     """The task is not done, and an answer that says so is true."""
     call = ran("rm a", status=CallStatus.REFUSED, withheld_by="person", exit_code=None)
