@@ -131,7 +131,7 @@ def with_slots(record: Record, steps: Iterable[Step]) -> list[Step]:
 def _nearest(walker: Walker, path: str, leaving: Collection[str]) -> tuple[str, tuple[int, int]]:
     """Return the nearest directory from here upwards that exists, stays and can be written, and its mount.
 
-    The search does not leave the mount: if none can be written there, the first is right, and the system says why not.
+    The search does not leave the mount: if none can be written there, it is the first, and the system says why.
     """
     first: tuple[str, tuple[int, int]] | None = None
     while True:
