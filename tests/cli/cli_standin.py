@@ -7,10 +7,8 @@ in a pseudo-terminal.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import sys
-import termios
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -521,8 +519,6 @@ def envelope(number: int, role: Role, payload: Contract) -> Envelope:
 
 
 if __name__ == "__main__":
-    if sys.stdin.isatty():
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C reaches this process as a signal
     running.open_runtime = (SteeredStandIn if sys.argv[1] == "steered" else StandIn)(
         sys.argv[1], pause=float(os.environ.get("STANDIN_PAUSE", "0.01"))
     )

@@ -28,8 +28,9 @@ SHOW_CURSOR, HIDE_CURSOR = "\x1b[?25h", "\x1b[?25l"
 
 
 def _as_a_terminal_starts_it() -> None:
-    """Tests that run in the background of a script have inherited that Ctrl-C is ignored."""
+    """Make Ctrl-C a signal. Tests that run in the background of a script have inherited that it is ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Terminal:

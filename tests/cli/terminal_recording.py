@@ -5,7 +5,7 @@
 A real command, a real project and a real sandbox, with a scripted model behind HTTP: a run, a review, an interrupt
 and a failure, at 60, 80 and 140 columns, with colours and without (NO_COLOR). Nothing of the screen is written by
 hand. Each file has what stood on the screen while something went on, and at the end. What differs from run to run
-(ids, days, seconds) has a fixed form; the escape character of a colour is written ␛.
+(ids, days, seconds) or with the prompts (tokens) has a fixed form; the escape character of a colour is written ␛.
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ SCENES = (
         "Wait for the build to end and tell me how it went",
         "Wait for the build",
         (shell("echo the build goes on; sleep 60"),),
-        (("the build goes on", "the build goes on", "C-c"),),
+        (
+            ("the build goes on", "the build goes on", "C-c"),
+            ("What should be different?", "What should be different?", "C-c"),
+        ),
     ),
     Scene(
         "failure",
@@ -204,6 +207,7 @@ def settled(text: str) -> str:
     text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}\b", "01a2b3c4-5d6e", text)
     text = re.sub(r"\d{4}-\d\d-\d\d(\s+\d\d:\d\d)?", "2026-12-22", text)
     text = re.sub(r"\b\d+(?:\.\d)? s\b", "2 s", text)
+    text = re.sub(r"\b\d,\d{3} tokens(\s+)\(\d% cached", r"1,600 tokens\1(5% cached", text)  # by the prompts
     text = re.sub(r"[⠀-⣿](?= )", "⠋", text)
     return text.replace("\x1b", "␛")
 
