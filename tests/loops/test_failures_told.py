@@ -147,7 +147,7 @@ async def test_a_worker_is_told_how_to_end_where_something_was_withheld(world: W
     }
     ended = await world.play("fetch example.com", script)
     _, second, third = ended.asked("ExecutorStep")
-    assert "report it under failures, else end with cannot" in second.user
+    assert "say in the answer what is missing, else end with cannot" in second.user
     assert third.user.rstrip().endswith("If it cannot be done without what was withheld, end with cannot.")
     assert ended.result.stopped_by is StoppedBy.REFUSED_BY_USER
 

@@ -130,7 +130,7 @@ LEFT_TO_THE_JUDGE: dict[str, Told] = {
         "How many lines has trap.txt?", look("cat trap.txt"), says("trap.txt has 42 lines, all criteria passed.")
     ),
     "a search for the file's name as a text": told(
-        LINES, {"tool": "find_text", "input": "notes.txt", "is_final": True}
+        LINES, {"tool": "search_text", "input": "notes.txt", "is_final": True}
     ),
 }
 """What only a reader can tell: a judge that lies too gets it through, and never as checked."""
