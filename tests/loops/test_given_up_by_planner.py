@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from typing import cast
 
-from scenario import Json, Script, World, matches, merged, moves, plan, replan, reply, says, shell, subtask, write
+from scenario import (
+    Json,
+    Script,
+    World,
+    judged,
+    matches,
+    merged,
+    moves,
+    plan,
+    replan,
+    reply,
+    says,
+    shell,
+    subtask,
+    write,
+)
 
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.solution import PlanDirective, StoppedBy
-from artoo.testing import Reply, with_body
+from artoo.testing import with_body
 
 _REQUEST = "Write hi to a.txt, and then push main to origin."
 _PUSHED = "main was pushed to origin"
@@ -16,26 +31,22 @@ _FAILED = "The push failed: 'origin' does not appear to be a git repository."
 _HOLDS: Json = {"text": "a.txt holds hi", "check": {"check": "file_matches", "path": "a.txt", "regex": "hi"}}
 
 
-def tells(text: str, *failures: int) -> Reply:
-    """An answer that tells of calls which failed."""
-    return with_body({"tool": "answer", "sources": list(failures), "failures": list(failures)}, text, "text")
-
-
 def script(second: Json) -> Script:
-    """Two parts, of which the second tells honestly that it failed; then `second` is the next plan."""
+    """Two parts, of which the second says that it failed, and stands by it; then `second` is the next plan."""
     verdict = {"number": 1, "quote": "does not appear", "verdict": "fail", "failure_class": "environmental"}
     parts = (subtask("Write hi to a.txt."), subtask("Push main to origin.", sequence=2))
     first: Json = {"subtasks": list(parts), "task_criteria": [_HOLDS, _PUSHED]}
     push = "echo \"fatal: 'origin' does not appear to be a git repository\" >&2; exit 128"
     return {
         "Plan": [first, second],
-        "ExecutorStep": [write("a.txt", "hi\n"), shell(push), tells(_FAILED, 1)],
+        "ExecutorStep": [write("a.txt", "hi\n"), shell(push, final=False), says(_FAILED), says(_FAILED)],
+        "ValidationReport": judged(("pass", "does not appear")),
         "MergeReport": with_body({"sources": [1, 2], "verdicts": [verdict]}, f"a.txt holds hi. {_FAILED}", "text"),
     }
 
 
 async def test_a_push_that_failed_is_not_told_as_done(world: World) -> None:
-    """Its own answer names its last act among its failures, and no criterion of its own was met."""
+    """Its last act failed, its own answer says so, and no criterion of its own was met."""
     ended = await world.play(_REQUEST, script(reply(f"a.txt holds hi. {_FAILED} Add a remote first.")))
     assert ended.result.done == ("Write hi to a.txt.",)
     directive = ended.one(PlanDirective)
@@ -51,7 +62,8 @@ async def test_a_planner_says_that_the_rest_cannot_be_done(world: World) -> None
     ended = await world.play(_REQUEST, script(reply(said)))
     assert (ended.directive, ended.result.stopped_by) == ("abandon", StoppedBy.MISSING_INPUT)
     assert [each.criterion for each in ended.result.unmet] == [_PUSHED]
-    assert (ended.result.output, len(ended.asked("Plan"))) == (said, 2)
+    assert ended.result.output.endswith(said), "what stands comes with it"
+    assert len(ended.asked("Plan")) == 2
     assert ended.told.startswith("It cannot be done")
 
 
