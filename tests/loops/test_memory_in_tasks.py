@@ -197,17 +197,17 @@ async def test_what_was_learnt_of_a_file_stays_in_its_project(world: World, tmp_
 
 
 async def test_a_slip_of_the_answer_blames_no_tool(world: World) -> None:
-    """An answer that names a call which was not made speaks against no tool: none is blocked, none remembered."""
+    """An answer with figures that stand nowhere speaks against no tool: none is blocked, none remembered."""
     script: Script = {
         "Plan": [plan(subtask("make a.txt", exists("a.txt"))), replan(subtask("report on a.txt", exists("a.txt")))],
         "ExecutorStep": [
             write("a.txt", "x", final=False),
-            *[says("a.txt is made.", 4)] * 3,
+            *[says(f"a.txt is made, with {lines} lines.") for lines in (7123, 8123, 9123)],
             says("a.txt is made."),
         ],
     }
     ended = await world.play("Make a.txt", script)
-    assert ended.directive == "accept" and ended.directives[0] != "accept"
+    assert ended.directive == "success" and ended.directives[0] not in ("accept", "success")
     assert all(each.blocked_tools == () for each in ended.all(PlanDirective))
     assert all(each.sigma >= 0 for each in ended.all(MemoryWritten))
 
@@ -233,7 +233,7 @@ async def test_where_a_thing_was_found_is_known_when_it_is_missing(world: World)
     missing: Script = {
         "Plan": plan(subtask("count", matches(r"\d"), tool="shell")),
         "ExecutorStep": [shell("wc -l data.csv", final=False), gives_up("there is no data.csv")],
-        "ValidationReport": judged(("pass", "there is no data.csv")),
+        "ValidationReport": judged(("pass", "No such file")),
     }
     second = await world.play(request, missing)
     assert second.result.stopped_by == "missing_input"
