@@ -157,6 +157,6 @@ async def _run(artoo: Artoo, world: World, numbers: list[int], at_once: int) -> 
 
 def left_over(config: Config) -> list[str]:
     """Files of the home that outlive tasks and are meant for nobody."""
-    kept = ("cache/", "undo/", "tasks/", "memory/", "sandbox-tier", "audit")
+    kept = ("cache/", "undo/", "tasks/", "memory/", "sandbox-backend.json", "audit")
     names = (str(path.relative_to(config.home)) for path in config.home.rglob("*") if path.is_file())
     return [name for name in names if not name.startswith(kept)]
