@@ -32,6 +32,10 @@ class OneAnswer:
         value = question.schema.model_validate({"rule": "glob first"})
         return Answer(value=value, text="", model="m", usage=Usage(), duration_ms=0, wire="")
 
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """Never asked: the Dreamer holds no conversation."""
+        raise AssertionError("the Dreamer holds no conversation")
+
 
 def cluster() -> Cluster:
     """One experience of a tool."""
