@@ -40,16 +40,19 @@ PLAN = {
 }
 
 
-def _once(line: str, file: str) -> str:
-    """A command that adds a line unless it is there: what was cut off may have done its work."""
-    return f"grep -qsx {line} {file} || echo {line} >> {file}"
+def _whole(file: str, *lines: str) -> str:
+    """A command that writes a file whole: what was cut off may have done its work, and is made again."""
+    return f"printf '%s\\n' {' '.join(lines)} > {file}"
 
 
 STEPS = {
-    "diary": (f"{_once('tuesday', 'diary')}; cat diary",),
-    "one.txt": (f"{_once('first', 'one.txt')}; wc -l < one.txt", f"{_once('second', 'one.txt')}; cat one.txt"),
-    "two.txt": (f"{_once('third', 'two.txt')}; cat two.txt",),
-    "all.txt": ("cat one.txt two.txt > all.txt; cat all.txt",),
+    "diary": (f"{_whole('diary', 'monday', 'tuesday')} && cat diary",),
+    "one.txt": (
+        f"{_whole('one.txt', 'first')} && wc -l < one.txt",
+        f"{_whole('one.txt', 'first', 'second')} && cat one.txt",
+    ),
+    "two.txt": (f"{_whole('two.txt', 'third')} && cat two.txt",),
+    "all.txt": ("cat one.txt two.txt > all.txt && cat all.txt",),
 }
 _WENT_WELL = re.compile(r"^\[\d+\] ok", re.MULTILINE)
 """How the model is shown a call that ended well."""
