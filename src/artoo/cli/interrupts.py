@@ -37,19 +37,19 @@ class Interrupts:
         self._before: dict[int, Any] = {}
         self._leaving: threading.Timer | None = None
         self._command: asyncio.Task[object] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def __enter__(self) -> Self:
         self._command = asyncio.current_task()
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             self._before[number] = signal.getsignal(number)
-            loop.add_signal_handler(number, self._received, number)
+            signal.signal(number, self._on_signal)
+        self._loop = loop
         return self
 
     def __exit__(self, *_: object) -> None:
-        loop = asyncio.get_running_loop()
         for number in _SIGNALS:
-            loop.remove_signal_handler(number)
             signal.signal(number, self._before[number])
 
     @contextmanager
@@ -62,24 +62,38 @@ class Interrupts:
         finally:
             self._stop, self._hold = None, _cannot
 
-    def _received(self, number: signal.Signals) -> None:
+    def _on_signal(self, number: int, _: object) -> None:
+        """Hand a signal to the event loop, and see to it that the command ends if it should.
+
+        Not by `add_signal_handler`: its handlers wait for the loop, and a clean-up may block that.
+        """
+        assert self._loop is not None
+        if self._ends_command(number):
+            self._leave_soon()
+        self._loop.call_soon_threadsafe(self._received, number)
+
+    def _ends_command(self, number: int) -> bool:
+        """True if nothing is left that could end in peace."""
+        if self._stop is not None:
+            return self._asked
+        return not self._conversation or number != signal.SIGINT
+
+    def _received(self, number: int) -> None:
         if self._stop is not None and number == signal.SIGINT and not self._asked and self._hold():
             return
         if self._stop is not None and not self._asked:
             self._asked = True
             self._stop()
-        elif self._stop is not None or not self._conversation or number != signal.SIGINT:
-            self._cancel()
+        elif self._ends_command(number) and self._command is not None:
+            self._command.cancel()
 
-    def _cancel(self) -> None:
-        """Ends the command: by cancelling it; after a second, or when asked once more, without its help."""
+    def _leave_soon(self) -> None:
+        """End the process after a second, whatever it does until then; at once when asked once more."""
         if self._leaving is not None:
             leave()
         self._leaving = threading.Timer(GRACE_SECONDS, leave)
         self._leaving.daemon = True
         self._leaving.start()
-        if self._command is not None:
-            self._command.cancel()
 
 
 def _cannot() -> bool:
