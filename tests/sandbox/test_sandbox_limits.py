@@ -81,6 +81,9 @@ async def test_a_command_that_takes_too_much_is_ended(little: Commands, what: st
     status, code = _TOO_MUCH[what]
     server = await little.start("sleep", "600")
     ended = await little.run(*_python(code))
+    if what == "a fork bomb" and not little.sandbox.alive:  # it grew before a look, and the whole sandbox was ended
+        assert ended.status == "killed", ended
+        return
     assert (ended.status, ended.exit_code) == (status, None), (ended.notes, ended.stderr.text)
     assert any("allowed" in note for note in ended.notes)
     assert server.ended is None
