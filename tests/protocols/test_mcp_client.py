@@ -233,7 +233,7 @@ async def test_every_tool_says_what_it_takes_gives_and_does(place: Place) -> Non
     """Schemas both ways and hints; memory and audit can be asked."""
     async with connected(place, "2026-07-28") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        expected = "run status result diff apply discard resume undo recall audit cancel"
+        expected = "run status result diff apply discard resume undo recall audit cancel send"
         assert set(tools) == set(expected.split())
         assert all(tool.output_schema and tool.description and tool.annotations for tool in tools.values())
         settles = {name for name, tool in tools.items() if tool.annotations and tool.annotations.destructive_hint}
