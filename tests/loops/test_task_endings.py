@@ -92,10 +92,14 @@ async def test_cost_ends_a_task(world: World) -> None:
 
 async def test_next_moves_do_not_depend_on_a_model(world: World) -> None:
     """When the FailureReport cannot be had, a template says what to do; the failed call is on the stream."""
+
+    def refusing(asked: Asked) -> Reply:  # in whatever form it is asked
+        return server_error(501)
+
     script = {
         "Plan": plan(subtask("show", matches("q"), tool="shell")),
         "ExecutorStep": shell("echo no"),
-        "FailureReport": lambda asked: server_error(501),  # in whatever form it is asked
+        "FailureReport": refusing,
     }
     config = world.config(control={"max_retries": 0, "theta": 0.0})
     ended = await world.play("Show the word.", script, config=config)

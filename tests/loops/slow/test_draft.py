@@ -12,7 +12,7 @@ from artoo.contracts.tags import tool_pair
 from artoo.loops.asking import Asker
 from artoo.loops.slow.draft import model_draft
 from artoo.ports.dream import Cluster
-from artoo.ports.model import Answer, Question, T, Tier
+from artoo.ports.model import Answer, Conversation, OnText, Question, Spoken, T, Tier
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds
 
