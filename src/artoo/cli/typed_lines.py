@@ -39,7 +39,7 @@ class TalkDisplay(PlainDisplay):
         view = self._view
         if view.calls != self._turn:  # a turn ended, and its words with it
             self._turn, self._printed = view.calls, 0
-        whole = view.words.rfind("\n") + 1
+        whole = view.words.rfind("\n") + 1  # the rest of a last line is in the answer that is printed at the end
         yield from (line for line in view.words[self._printed : whole].splitlines() if line.strip())
         self._printed = max(self._printed, whole)
 

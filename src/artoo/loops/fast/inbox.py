@@ -13,13 +13,16 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.conversation import ModelTurn
 from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import InboxOverflow
 from artoo.contracts.steering import CourseDirective, Heard, QuestionAnswered, UserMessage
 from artoo.ports.waiting import waiting_for_a_person
+
+MOST_WAITING = 256
 
 
 @dataclass(slots=True, eq=False)
 class Inbox:
-    """Keeps what came until the executor looks. Its size is bounded by that of the port's inbox between two turns.
+    """Keeps what came until the executor looks, at most `MOST_WAITING` things between two turns.
 
     `messages`: ids of the user's messages that were read, also in an earlier process.
     """
@@ -34,7 +37,14 @@ class Inbox:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, envelope: Envelope) -> None:
-        """Keep what the executor acts on; an empty message of the user ends a hold and says nothing."""
+        """Keep what the executor acts on; an empty message of the user ends a hold and says nothing.
+
+        Raises InboxOverflow when more waits than can be kept: no message may be lost.
+        """
+        if len(self._waiting) >= MOST_WAITING:
+            raise InboxOverflow(
+                f"{MOST_WAITING} messages wait for one turn of the executor; send fewer, or one text"
+            )
         match envelope.payload:
             case UserMessage() as message:
                 self._held = message.hold
