@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
+import sys
+from pathlib import Path
 
 import pytest
-from tapes import SCRIPTS, Tape, record
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
+from tapes import Tape, recorded
 
 
 @pytest.fixture(scope="session")
 def tapes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tape]:
-    return {
-        name: asyncio.run(record(tmp_path_factory.mktemp(name), request, script))
-        for name, (request, script) in SCRIPTS.items()
-    }
+    return recorded(tmp_path_factory)

@@ -26,7 +26,7 @@ from artoo.contracts.audit import AuditReport
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.memory import MemoryRead
 from artoo.contracts.roles import Role
-from artoo.contracts.solution import FinalResult
+from artoo.contracts.solution import Cost, FinalResult
 from artoo.ports.clock import Clock
 from artoo.runtime.system import SystemClock, UuidIds
 from artoo.tasklog.layout import task_directory
@@ -97,12 +97,12 @@ async def test_what_is_lost_is_on_record_with_its_count(tmp_path: Path) -> None:
 
 async def test_a_forged_message_is_on_record_and_in_the_report(tapes: dict[str, Tape], tmp_path: Path) -> None:
     """A finding stands in the trail beside the message that it is about, and in the report of its window."""
-    forged = tapes["plain"].edit(FinalResult, output="4711")
+    forged = tapes["plain"].edit(FinalResult, cost=Cost())
     async with auditing(tmp_path) as (auditor, spool):
         for message in forged.messages:
             spool(message)
         report = await auditor.report()
-    assert {record["rule"] for record in records(tmp_path, "finding")} == {"output_ungrounded", "summary_says_more"}
+    assert {record["rule"] for record in records(tmp_path, "finding")} == {"cost_understated"}
     assert len(report.boundary_violations) == report.findings["violation"] == len(records(tmp_path, "finding"))
     assert len(records(tmp_path, "report")) == 1
 

@@ -1,4 +1,4 @@
-"""The Watch beside its rules: many tasks, their ends, its bounds, tasks that go on, and its own failures."""
+"""The Watch and its memory: many tasks, their ends, its bounds, tasks that go on, and its own failures."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from tapes import Tape, names
 
+from artoo.auditor.invariants.invariant import on
 from artoo.auditor.notes import TaskNotes
-from artoo.auditor.rules.rule import on
 from artoo.auditor.watch import Watch, WatchLimits
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
@@ -18,7 +18,7 @@ from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import Ending
-from artoo.contracts.solution import FinalResult, Halt, ReplanRequest, StoppedBy
+from artoo.contracts.solution import Cost, FinalResult, Halt, ReplanRequest, StoppedBy
 from artoo.ports.spool import Gap
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -140,9 +140,9 @@ def test_a_resumed_task_is_judged_with_what_it_said_before(tapes: dict[str, Tape
     resumed = _resumed(before)
     recall = {tape.messages[0].task_id: before}
     assert observed(Watch(recall=recall.__getitem__), [resumed, *rest]) == []
-    forged = Tape((*before, resumed, *rest)).edit(FinalResult, output="4711")
+    forged = Tape((*before, resumed, *rest)).edit(FinalResult, cost=Cost())
     watch = Watch(recall=recall.__getitem__)
-    assert "output_ungrounded" in observed(watch, forged.messages[place:])
+    assert "cost_understated" in observed(watch, forged.messages[place:])
 
 
 def test_an_end_that_was_taken_back_by_a_resume_is_no_end(tapes: dict[str, Tape]) -> None:
@@ -198,7 +198,7 @@ def test_a_log_that_cannot_be_read_is_the_auditors_problem(tapes: dict[str, Tape
 
 @on(Plan)
 def breaks(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
-    """A rule that is broken itself."""
+    """An invariant that is broken itself."""
     raise ZeroDivisionError
 
 
@@ -208,8 +208,8 @@ def works(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
     yield "a plan"
 
 
-def test_a_rule_that_fails_is_reported_and_left_out(tapes: dict[str, Tape]) -> None:
-    """A broken rule is a finding about the Auditor, once; the other rules go on."""
-    watch = Watch(rules=(breaks, works))
+def test_an_invariant_that_fails_is_reported_and_left_out(tapes: dict[str, Tape]) -> None:
+    """A broken invariant is a finding about the Auditor, once; the others go on."""
+    watch = Watch(invariants=(breaks, works))
     tape = tapes["replanned"]
     assert observed(watch, tape.messages) == ["auditor_failed", "works", "works", "works"]

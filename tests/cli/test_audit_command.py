@@ -87,3 +87,18 @@ def test_the_tail_shows_the_last_records(home: Path) -> None:
     records = [json.loads(line) for line in audit("tail", "--no-follow", "-n", "100", "--json").output.splitlines()]
     assert {"opened", "message", "report", "log", "closed"} <= {record["type"] for record in records}
     assert audit("tail", "--no-follow", "--findings").output == ""
+
+
+@pytest.mark.unreplayable
+def test_the_decisions_of_a_task_are_proved_or_the_message_is_named(home: Path) -> None:
+    """Every decision is reached again; of a log in which a verdict was turned, the first message that differs."""
+    asyncio.run(_task(home))
+    (log,) = (home / "tasks").glob("*/log.jsonl")
+    task = log.parent.name
+    proved = audit("verify", "--decisions", task)
+    assert proved.exit_code == 0, proved.output
+    assert f"task {task}: every decision was reached again (1 decisions" in proved.output
+    log.write_text(log.read_text().replace('"verdict":"pass"', '"verdict":"fail"'))
+    forged = audit("verify", "--decisions", task, "--json")
+    decisions = json.loads(forged.output)["decisions"]
+    assert forged.exit_code == 1 and not decisions["holds"] and "R4a" in decisions["difference"]

@@ -12,9 +12,6 @@ from typing import TypeVar
 
 import pytest
 
-from artoo.auditor.watch import Watch
-from artoo.contracts.envelope import Envelope
-from artoo.contracts.recording import TaskOpened
 from artoo.control.hyperparameters import Hyperparameters
 from lab.laws import AlwaysChange, Anew, Arm, Law, Oracle, Reflexion, Retry, Version07, magentic, rounds
 from lab.running import Trace, run_job
@@ -82,24 +79,6 @@ def test_a_task_ends_where_no_other_approach_is_left_if_that_is_set() -> None:
     (went_on,) = traces(hopeless, Arm("goes on", Law, patient), 1)
     assert ended.directive == went_on.directive == "abandon"
     assert ended.calls < went_on.calls
-
-
-def test_the_auditor_knows_such_an_end() -> None:
-    """Where the setting is on it is lawful; where it is off, a decision against the law."""
-    hopeless = World(parts=1, hopeless=1.0, tools=2, big=0.0, fluke=0.0)
-    numbers = {"max_replans": 6, "time_budget_ms": 10_000_000, "delta": 0.0}
-    h = Hyperparameters(max_replans=6, time_budget_ms=10_000_000, delta=0.0, exhausted_after=1)
-    stream: list[Envelope] = []
-    play(run_job(hopeless, job_of(hopeless, 7, 0), Arm("ends", Law, h), 7, heard=stream.append))
-
-    def broken(after: int) -> set[str]:
-        opened = TaskOpened(artoo="lab", hyperparameters={**numbers, "exhausted_after": after})
-        watch = Watch()
-        told = (each._replace(payload=opened) if isinstance(each.payload, TaskOpened) else each for each in stream)
-        return {finding.rule for each in told for finding in watch.observe(each)}
-
-    assert "decision_against_the_law" not in broken(1)
-    assert "decision_against_the_law" in broken(0)
 
 
 def test_the_same_seed_makes_the_same_run() -> None:

@@ -1,4 +1,4 @@
-"""The control law's numbers for one type of task: from the configuration to R7, log, replay and Auditor."""
+"""The control law's numbers for one type of task: from the configuration to R7, log and replay."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from tuned_tasks import REQUEST, TYPE, run_tasks
 
-from artoo.auditor.absorb import absorb
-from artoo.auditor.notes import TaskNotes
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.solution import Decided, Directive
+from artoo.contracts.solution import Directive
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.config import Control, Tuned
 from artoo.runtime.config_file import checked
@@ -34,20 +32,13 @@ async def test_a_type_of_task_is_decided_by_its_own_numbers(tmp_path: Path) -> N
 
 
 async def test_the_log_says_by_which_numbers(tmp_path: Path) -> None:
-    """A replay decides the same, "what if" begins with the type's numbers, and the Auditor holds R7 to them."""
+    """A replay decides the same, and "what if" begins with the type's numbers."""
     (result,) = await run_tasks(tmp_path, Control(by_type=NEVER_NEAR))
     log = find_log(tmp_path, result.task_id)
     assert (await replay(log)).difference is None
     recording = read_recording(log)
     assert law_of(recording).delta == 0.0 and settings_of(recording.opened).hyperparameters.delta == 0.3
     assert all(each.same for each in what_if(recording.stream, law_of(recording)))
-    notes = TaskNotes(result.task_id, {})
-    for envelope in recording.stream:
-        absorb(notes, envelope)
-    assert notes.law.delta == 0.0
-    assert [each.directive for each, _ in notes.decided] == [
-        e.payload.directive for e in recording.stream if isinstance(e.payload, Decided)
-    ]
 
 
 def test_strict_goes_before_what_was_accepted() -> None:

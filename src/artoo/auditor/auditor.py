@@ -19,7 +19,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from artoo.auditor.drift import Drift
-from artoo.auditor.law import Law
 from artoo.auditor.layout import TrailLimits, audit_directory, chains_in
 from artoo.auditor.reconcile import Logs, dead, reread
 from artoo.auditor.retention import retire
@@ -64,7 +63,6 @@ class Auditor:
         clock: Clock,
         logs: Logs,
         *,
-        law: Law | None = None,
         limits: TrailLimits | None = None,
         report_every: timedelta = REPORT_EVERY,
         started: datetime | None = None,
@@ -78,7 +76,7 @@ class Auditor:
         self._logs = logs
         self._limits = limits or TrailLimits()
         self._every = report_every
-        self._watch = Watch(law=law, recall=logs.messages, drift=Drift())
+        self._watch = Watch(recall=logs.messages, drift=Drift())
         self._trail = Trail(self._directory, self._limits)
         self._on_record = 0
         self._stats = Stats(self._directory)

@@ -1,99 +1,34 @@
-"""What the Auditor remembers of a running task: only what its rules ask for, and never without a bound."""
+"""What the Auditor remembers of a running task: only what its invariants ask for, and never without a bound."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from artoo.auditor.law import Law, Terms
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
-from artoo.contracts.criteria import Criterion
+from artoo.contracts.criteria import CheckAmended, Criterion
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import (
-    CorrectionSignal,
-    CriterionVerdict,
-    ExecutionResult,
-    SubTaskOutcome,
-    ToolCall,
-)
-from artoo.contracts.memory import MegramState
-from artoo.contracts.plan import DispatchManifest, Plan, SubTask
-from artoo.contracts.request import TaskSpec, UserRequest
-from artoo.contracts.roles import Role
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTaskOutcome, ToolCalled
+from artoo.contracts.plan import DispatchManifest, Plan
+from artoo.contracts.recording import TaskOpened
 from artoo.contracts.settling import Ending, Settled
-from artoo.contracts.solution import Decided, Halt, OutcomeSummary, PlanDirective, ReplanRequest
+from artoo.contracts.solution import Decided, Halt, PlanDirective, ReplanRequest
+from artoo.contracts.steering import EffortChosen
 
-Act = tuple[str, str]
-"""Verb and target of something that a person was asked about."""
+MOST_KEPT = 1_000
+"""Entries of each list and mapping; a healthy task has a handful. A task that has more is judged less strictly."""
 
-
-@dataclass(slots=True)
-class SubTaskNotes:
-    """One subtask as the stream told it; attempts are numbered from 1.
-
-    `steps` counts the executor's model calls, `said` is their text, `judge_said` what the validator's model
-    answered in each attempt, with the evidence that it was shown. `trials` are what second ways printed.
-    """
-
-    subtask: SubTask | None = None
-    calls: defaultdict[int, list[ToolCall]] = field(default_factory=lambda: defaultdict[int, list[ToolCall]](list))
-    results: list[ExecutionResult] = field(default_factory=list[ExecutionResult])
-    judged: defaultdict[int, list[CriterionVerdict]] = field(
-        default_factory=lambda: defaultdict[int, list[CriterionVerdict]](list)
-    )
-    corrections: list[CorrectionSignal] = field(default_factory=list[CorrectionSignal])
-    outcome: SubTaskOutcome | None = None
-    steps: int = 0
-    said: list[str] = field(default_factory=list[str])
-    judge_said: defaultdict[int, list[tuple[str, str]]] = field(
-        default_factory=lambda: defaultdict[int, list[tuple[str, str]]](list)
-    )
-    trials: list[str] = field(default_factory=list[str])
-    repeated: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-
-    @property
-    def attempt(self) -> int:
-        """The attempt under way, or the last one when a result is being judged."""
-        return max(1, len(self.results))
-
-    def result(self, attempt: int) -> ExecutionResult | None:
-        """The result of an attempt, if there was one."""
-        return next((each for each in self.results if each.attempt == attempt), None)
-
-    def changed_before(self, call: ToolCall) -> bool:
-        """Whether another call of this subtask has changed something."""
-        return any(each.changed_something for calls in self.calls.values() for each in calls if each != call)
-
-    def every_call(self) -> tuple[ToolCall, ...]:
-        """The calls of all results, in order."""
-        return tuple(call for result in self.results for call in result.attempt_calls)
-
-
-@dataclass(slots=True)
-class RoundNotes:
-    """One plan and what became of it. `judged` are R4b's verdicts, `merge_calls` what its model was asked."""
-
-    plan: Plan
-    manifest: DispatchManifest | None = None
-    judged: list[CriterionVerdict] = field(default_factory=list[CriterionVerdict])
-    merge_calls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-
-
-@dataclass(slots=True)
-class ConsentNotes:
-    """Questions and answers of one task. `refused` are the acts that stand refused, with whose no it was."""
-
-    asked: dict[str, ConfirmationRequest] = field(default_factory=dict[str, ConfirmationRequest])
-    answered: dict[str, ConfirmationAnswer] = field(default_factory=dict[str, ConfirmationAnswer])
-    refused: dict[Act, str] = field(default_factory=dict[Act, str])
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(slots=True)
 class Spending:
-    """What the task's models have used so far, as ModelCalled says. `answered`: of calls that succeeded.
+    """What the task has used, as ModelCalled and ToolCalled say. `answered`: model calls that succeeded.
 
-    `beyond` counts calls that were made when the tokens of the budget were used up already.
+    `beyond` counts model calls that were made when the tokens of the budget were used up already.
     """
 
     calls: int = 0
@@ -101,76 +36,146 @@ class Spending:
     answered: int = 0
     answered_tokens: int = 0
     beyond: int = 0
+    tools: int = 0
 
 
 @dataclass(slots=True)
 class TaskNotes:
-    """One task. `partial`: not everything was seen, so what is missing proves nothing.
+    """One task. `partial`: not everything was seen, so a missing message proves nothing.
 
-    `kinds` is shared by all tasks: task and kind of every message that is remembered, by id. `drafts` are hashes of
-    what the planner's model has answered. `tuned`: the law for one type of task, by the slug of its intent.
-    `found`: findings so far, those beyond their limit too.
+    `kinds`: task and kind of every remembered message of all tasks, by id. `dangling`: ids that messages answer
+    before they were on the stream. `account`: the last ReplanRequest. `decided`: the last decision with its cause.
+    `drafts`: hashes of the planner's answers. `refused`: verb and target of refused operations, with who refused.
+    `corrections`: by subtask, without those that matched. `repeated`: how often a subtask made one call. `found`:
+    findings so far.
     """
 
     task_id: str
     kinds: dict[str, tuple[str, str]]
-    law: Law = field(default_factory=Law)
-    tuned: dict[str, Law] = field(default_factory=dict[str, Law])
-    budget_ms: float | None = None
     partial: bool = False
     seen: int = 0
     found: int = 0
     latest: Envelope | None = None
-    request: UserRequest | None = None
-    spec: TaskSpec | None = None
+    dangling: set[str] = field(default_factory=set[str])
+    most_calls: int | None = None
+    most_tokens: int | None = None
+    spending: Spending = field(default_factory=Spending)
     criteria: tuple[Criterion, ...] = ()
+    manifest: DispatchManifest | None = None
+    account: ReplanRequest | None = None
+    decided: tuple[Decided, str | None] | None = None
+    directive: PlanDirective | None = None
     drafts: list[int] = field(default_factory=list[int])
-    rounds: list[RoundNotes] = field(default_factory=list[RoundNotes])
-    subtasks: dict[str, SubTaskNotes] = field(default_factory=dict[str, SubTaskNotes])
-    replans: dict[str, ReplanRequest] = field(default_factory=dict[str, ReplanRequest])
-    summaries: dict[str, OutcomeSummary] = field(default_factory=dict[str, OutcomeSummary])
-    decided: list[tuple[Decided, str | None]] = field(default_factory=list[tuple[Decided, str | None]])
-    directives: list[PlanDirective] = field(default_factory=list[PlanDirective])
-    before: Terms | None = None
-    worsening: int = 0
-    taught: list[MegramState] = field(default_factory=list[MegramState])
-    halt: Halt | None = None
+    asked: dict[str, ConfirmationRequest] = field(default_factory=dict[str, ConfirmationRequest])
+    answered: dict[str, ConfirmationAnswer] = field(default_factory=dict[str, ConfirmationAnswer])
+    refused: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    corrections: Counter[str] = field(default_factory=Counter[str])
+    repeated: Counter[tuple[str, str, int]] = field(default_factory=Counter[tuple[str, str, int]])
+    attempts_ended: dict[tuple[str, int], None] = field(default_factory=dict[tuple[str, int], None])
     ending: Ending | None = None
     settled: Settled | None = None
-    failed_roles: set[Role] = field(default_factory=set[Role])
-    consent: ConsentNotes = field(default_factory=ConsentNotes)
-    spending: Spending = field(default_factory=Spending)
-    dangling: set[str] = field(default_factory=set[str])
+    halted: bool = False
 
     @property
-    def round(self) -> RoundNotes | None:
-        """The round under way."""
-        return self.rounds[-1] if self.rounds else None
-
-    @property
-    def number(self) -> int:
-        """The number of the round under way, from 1."""
-        return len(self.directives) + 1
-
-    def of(self, subtask_id: str | None) -> SubTaskNotes:
-        """The notes of a subtask; empty ones that are not kept when it was never dispatched."""
-        known = self.subtasks.get(subtask_id) if subtask_id is not None else None
-        return known if known is not None else SubTaskNotes()
+    def abandoning(self) -> bool:
+        """True if the task ends without having been accepted."""
+        return self.ending is not None and self.ending.directive == "abandon"
 
     def cause_kind(self, envelope: Envelope) -> str | None:
         """The kind of the message that this one answers, if it is remembered."""
         found = self.kinds.get(envelope.cause_id) if envelope.cause_id is not None else None
         return found[1] if found is not None else None
 
-    def outcomes(self) -> dict[str, SubTaskOutcome]:
-        """Every outcome that R4a has published, as the join left it, by subtask."""
-        return {key: notes.outcome for key, notes in self.subtasks.items() if notes.outcome is not None}
+    def absorb(self, envelope: Envelope) -> None:
+        """Add one message."""
+        self.seen += 1
+        self.latest = envelope
+        match envelope.payload:
+            case ModelCalled() as called:
+                self._spend(called)
+            case ToolCalled() as called:
+                self.spending.tools += 1
+                call = (called.subtask_id, called.call.tool, hash(called.call.input))
+                self._put(self.repeated, call, self.repeated[call] + 1)
+            case ExecutionResult() as result:
+                self._put(self.attempts_ended, (result.subtask_id, result.attempt), None)
+            case CorrectionSignal() as signal:
+                self._put(self.corrections, signal.subtask_id, self.corrections[signal.subtask_id] + 1)
+            case SubTaskOutcome() as outcome:
+                if outcome.status == "matched":
+                    self.corrections.pop(outcome.subtask_id, None)
+            case ConfirmationRequest() as request:
+                self._put(self.asked, envelope.id, request)
+            case ConfirmationAnswer() as answer:
+                self._consent(answer, envelope.cause_id or "")
+            case _:
+                self._medium(envelope)
+
+    def _medium(self, envelope: Envelope) -> None:
+        match envelope.payload:
+            case TaskOpened(max_calls=calls, max_tokens=tokens) | EffortChosen(calls=calls, tokens=tokens):
+                self.most_calls, self.most_tokens = calls, tokens
+            case Plan() as plan:
+                known = {each.text for each in self.criteria}
+                self.criteria = (*self.criteria, *(each for each in plan.task_criteria if each.text not in known))
+            case CheckAmended() as amended:
+                self._amend(amended)
+            case DispatchManifest() as manifest:
+                self.manifest = manifest
+            case ReplanRequest() as request:
+                self.account = request
+            case Decided() as decided:
+                self.decided = (decided, envelope.cause_id)
+            case PlanDirective() as directive:
+                self.directive = directive
+            case Ending() as ending:
+                self.ending = self.ending or ending
+            case Settled() as settled:
+                self.settled = settled
+            case Halt():
+                self.halted = True
+            case _:
+                return
+
+    def _spend(self, called: ModelCalled) -> None:
+        spending, tokens = self.spending, tokens_of(called)
+        if tokens and self.most_tokens is not None and spending.tokens >= self.most_tokens:
+            spending.beyond += 1
+        spending.calls += called.billed
+        spending.tokens += tokens
+        if called.error is not None:
+            return
+        spending.answered += called.billed
+        spending.answered_tokens += tokens
+        if called.contract == "Plan" and len(self.drafts) < MOST_KEPT:
+            self.drafts.append(hash(called.answer))
+
+    def _consent(self, answer: ConfirmationAnswer, question: str) -> None:
+        request = self.asked.get(question)
+        if question not in self.answered:
+            self._put(self.answered, question, answer)
+        for act in request.acts if request is not None else ():
+            if answer.consent.is_yes:
+                self.refused.pop((act.verb, act.target), None)
+            else:
+                self._put(self.refused, (act.verb, act.target), answer.by)
+
+    def _amend(self, amended: CheckAmended) -> None:
+        """Replace the check of the planner's own criterion, as R2 has published that it does."""
+        self.criteria = tuple(
+            each.model_copy(update={"check": amended.after})
+            if (each.text, each.check, each.by) == (amended.criterion, amended.before, "planner")
+            else each
+            for each in self.criteria
+        )
+
+    def _put(self, kept: dict[K, V], key: K, value: V) -> None:
+        if key in kept or len(kept) < MOST_KEPT:
+            kept[key] = value
+        else:
+            self.partial = True
 
 
-def unexpected(task: TaskNotes, subtask_id: str) -> Iterator[str]:
-    """Why nothing can come of a subtask: it was never dispatched, or has its outcome already."""
-    notes = task.of(subtask_id)
-    if notes.subtask is None:
-        yield f"subtask {subtask_id} was never dispatched"
-    elif notes.outcome is not None:
-        yield f"subtask {subtask_id} has its outcome already"
+def tokens_of(called: ModelCalled) -> int:
+    """The tokens that a call used, prompt and answer together."""
+    return called.usage.prompt_tokens + called.usage.completion_tokens

@@ -51,13 +51,26 @@ def report(earlier: int, as_json: bool) -> None:
 
 
 @audit.command("verify")
+@click.option(
+    "--decisions",
+    "task",
+    metavar="TASK",
+    help="Also recompute every decision of this task, by its id or the beginning of it.",
+)
 @as_json_option
 @click.pass_context
-def verify(context: click.Context, as_json: bool) -> None:
-    """Prove the audit log and the task logs whole, or name file and line of what is not. Exits with 1 then."""
+def verify(context: click.Context, task: str | None, as_json: bool) -> None:
+    """Check the audit log and the task logs for changes, and name file and line of each. Exits with 1 then.
+
+    With --decisions, also run the task again from its log, without a model and without tools, and hold it against
+    every invariant.
+    """
+    import asyncio
+
     from artoo.auditor.layout import audit_directory, chains_in
     from artoo.auditor.verify import verify as verified
-    from artoo.cli.audit_view import verification_lines, verification_object
+    from artoo.cli.audit_view import proof_lines, proof_object, verification_lines, verification_object
+    from artoo.cli.log_command import reader_of
     from artoo.cli.progress import ReadingProgress
     from artoo.tasklog.layout import tasks_directory
 
@@ -72,11 +85,18 @@ def verify(context: click.Context, as_json: bool) -> None:
         from artoo.runtime.elsewhere import verify_shared
 
         elsewhere = verify_shared(home, address, found)
+    proof = None
+    if task is not None:
+        from artoo.runtime.replaying.proof import prove
+
+        proof = asyncio.run(prove(reader_of(task)))
     if as_json:
-        print_json({**verification_object(found), "machines": elsewhere})
+        decisions = {} if proof is None else {"decisions": proof_object(proof)}
+        print_json({**verification_object(found), "machines": elsewhere, **decisions})
     else:
-        click.echo("\n".join((*elsewhere, *verification_lines(found))))
-    if not found.sound:
+        decided = [] if proof is None else proof_lines(proof)
+        click.echo("\n".join((*elsewhere, *verification_lines(found), *decided)))
+    if not found.sound or (proof is not None and not proof.holds):
         context.exit(FAILED)
 
 

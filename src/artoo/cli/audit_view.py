@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from artoo.auditor.verify import Verification
 from artoo.cli.printable import one_line
 from artoo.contracts.audit import AuditReport
+
+if TYPE_CHECKING:  # a replay loads every role
+    from artoo.runtime.replaying.proof import Proof
 
 JsonObject = dict[str, object]
 _LINE = 200
@@ -110,6 +114,31 @@ def verification_object(found: Verification) -> JsonObject:
             {"file": str(each.file), "line": each.line, "what": each.what, "detail": each.detail}
             for each in found.problems
         ],
+    }
+
+
+def proof_lines(proof: Proof) -> list[str]:
+    """Whether the decisions of a task were reached again, and where not."""
+    replayed = proof.replayed
+    task, difference = replayed.recording.task_id, replayed.difference
+    lines = [one_line(f"task {task}: {each.rule}: {each.what}")[:_LINE] for each in proof.violations]
+    if difference is not None:
+        lines.append(one_line(f"task {task}: not the same decisions: {difference}"))
+    elif not lines:
+        counted = f"{len(replayed.decisions)} decisions, {len(replayed.recording.stream)} messages"
+        lines.append(f"task {task}: every decision was reached again ({counted})")
+    return lines
+
+
+def proof_object(proof: Proof) -> JsonObject:
+    """The same as JSON."""
+    difference = proof.replayed.difference
+    return {
+        "task": proof.replayed.recording.task_id,
+        "holds": proof.holds,
+        "decisions": len(proof.replayed.decisions),
+        "difference": None if difference is None else str(difference),
+        "violations": [{"rule": each.rule, "what": each.what} for each in proof.violations],
     }
 
 

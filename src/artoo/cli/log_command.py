@@ -94,7 +94,7 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
     from artoo.tasklog.lock import is_running
     from artoo.tasklog.reader import TaskLogReader
 
-    reader = _reader(task_id)
+    reader = reader_of(task_id)
     running = is_running(reader.directory)  # before it is read: a task that ends meanwhile has a result
     with ReadingProgress("log", reader.bytes) as progress:
         unreadable: list[str] = []
@@ -133,7 +133,7 @@ def replay(context: click.Context, task_id: str | None, values: tuple[str, ...],
     from artoo.cli import replay_view
     from artoo.runtime.replaying import replay as replaying
 
-    reader = _reader(task_id)
+    reader = reader_of(task_id)
     if values:
         context.exit(_what_if(reader, values, as_json=as_json))
     replayed = asyncio.run(replaying.replay(reader))
@@ -176,14 +176,15 @@ def export(task_id: str | None, output: BinaryIO) -> None:
         say(f"left out: {one_line(said)}")
 
     count = 0
-    for _, fields in TaskLogReader(_reader(task_id).directory, damaged=left_out).fields():
+    for _, fields in TaskLogReader(reader_of(task_id).directory, damaged=left_out).fields():
         output.write(codec.line_of(fields) + b"\n")
         count += 1
     output.flush()
     click.echo(f"{count} lines exported", err=True)
 
 
-def _reader(task_id: str | None) -> TaskLogReader:
+def reader_of(task_id: str | None) -> TaskLogReader:
+    """The log of a task of this home, or of the shared store; of the latest task without an id."""
     from artoo.contracts.errors import ConfigurationError
     from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.auditor.law import counted as audited
 from artoo.contracts.criteria import Criterion, FileExists, Mode
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, GapPoint, SubTaskOutcome, ToolCall
 from artoo.contracts.failure import FailureClass
@@ -272,26 +271,6 @@ def test_one_miss_counts_once() -> None:
     only = after(LOGICAL, ENVIRONMENTAL)
     whole = request(only, task=(*only.criteria_verdicts, verdict("d", fails=LOGICAL)))
     assert (measure(whole).logical, measure(whole).environmental) == (2, 1)
-
-
-@given(
-    st.lists(st.lists(st.sampled_from([None, LOGICAL, ENVIRONMENTAL]), min_size=1, max_size=3), max_size=3),
-    st.lists(st.sampled_from([None, LOGICAL, ENVIRONMENTAL]), max_size=3),
-)
-@settings(deadline=None, max_examples=80)
-def test_the_auditor_counts_the_same(
-    subtasks: list[list[FailureClass | None]], task: list[FailureClass | None]
-) -> None:
-    """Written twice, from the definition: for any attempts both come to the same D, P and counts."""
-    outcomes = (after(*missed, text=f"c{number}") for number, missed in enumerate(subtasks))
-    whole = request(*outcomes, task=tuple(verdict(f"c{at}", fails=each) for at, each in enumerate(task)))
-    ours, theirs = measure(whole), audited(whole)
-    assert (ours.logical, ours.environmental, ours.criteria) == (
-        theirs.logical,
-        theirs.environmental,
-        theirs.criteria,
-    )
-    assert (ours.distance, ours.implausibility) == (theirs.distance, theirs.implausibility)
 
 
 @given(st.lists(st.sampled_from([None, LOGICAL, ENVIRONMENTAL]), max_size=6), st.integers(0, 4))

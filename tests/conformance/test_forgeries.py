@@ -1,16 +1,16 @@
-"""Every rule: a healthy stream with one forged message, and the rule that must say so."""
+"""A healthy stream with one forged message: an invariant is broken while the task runs, or the proof fails.
+
+The two tables say which of the two sees what.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from tapes import Tape
+from tapes import SCRIPTS, Tape
 
-from artoo.auditor.notes import SubTaskNotes, TaskNotes
-from artoo.auditor.rules import ALL_RULES
-from artoo.auditor.rules.outcomes import correction_storm
-from artoo.auditor.window import Window
+from artoo.auditor.invariants import INVARIANTS
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Assurance, CheckAmended, Criterion, OutputMatches
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation, Usage
@@ -27,7 +27,7 @@ from artoo.contracts.execution import (
     ToolCalled,
 )
 from artoo.contracts.failure import FailureClass
-from artoo.contracts.memory import MegramState, MemoryRead, MemoryWritten
+from artoo.contracts.memory import MegramState, MemoryWritten
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.plan import DispatchManifest, MustNot, Plan, SubTask
 from artoo.contracts.recording import TaskOpened
@@ -249,12 +249,17 @@ def merge_passes(tape: Tape) -> Tape:
     return tape.edit(ModelCalled, -1, answer="{}")
 
 
+def taught_by_nothing(tape: Tape) -> Tape:
+    """A task that was interrupted is remembered as abandoned."""
+    forged = tape.edit(MemoryWritten, -1, state=MegramState.ABANDON)
+    return forged.edit(FinalResult, stopped_by=StoppedBy.INTERRUPTED, directive=Directive.ABANDON)
+
+
 def told_less(tape: Tape) -> Tape:
     return tape.edit(FinalResult, unmet=())
 
 
-FORGERIES: list[tuple[str, str, Forge]] = [
-    # headers
+SEEN_LIVE: list[tuple[str, str, Forge]] = [
     ("wrong_sender", "plain", lambda tape: tape.head(Plan, sender=Role.EXECUTOR)),
     ("duplicate_id", "plain", lambda tape: tape.head(Plan, id=tape.envelope(TaskSpec).id)),
     ("unknown_cause", "plain", lambda tape: tape.head(Plan, cause_id="nobody")),
@@ -262,9 +267,42 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("wrong_cause", "plain", lambda tape: tape.head(Plan, cause_id=tape.envelope(UserRequest).id)),
     ("clock_backwards", "plain", lambda tape: tape.later(Plan, 0, -1.0)),
     ("no_beginning", "plain", lambda tape: Tape(tape.messages[4:])),
-    ("second_request", "plain", lambda tape: tape.twice(UserRequest)),
     ("route_refused", "plain", violation),
     ("messages_dropped", "plain", drops),
+    ("criterion_dropped", "replanned", dropped_criterion),
+    ("criterion_vanished", "replanned", vanished_criterion),
+    ("criterion_softened", "replanned", softened_criterion),
+    ("steady_distance", "replanned", steady),
+    ("same_plan_again", "replanned", same_draft),
+    ("call_after_result", "plain", lambda tape: tape.swap(ToolCalled, ExecutionResult)),
+    ("stuck_loop", "plain", repeated),
+    ("suspicious_improvement", "replanned", decided(suspicious=True)),
+    ("accepted_unmet", "plain", final(unmet=(UnmetCriterion(criterion="it"),))),
+    ("accepted_unmet", "plain", final(loss=Loss(D=0.5))),
+    ("cost_understated", "plain", final(cost=Cost())),
+    ("answer_unasked", "refused", lambda tape: tape.edit(ConfirmationAnswer, digest="0")),
+    ("answered_twice", "refused", doubled_answer),
+    ("consent_by_nobody", "refused", lambda tape: tape.edit(ConfirmationAnswer, consent=Consent.ONCE, by="nobody")),
+    ("asked_again", "refused", asked_anew),
+    ("act_without_consent", "refused", in_spite_of_the_no),
+    ("withheld_unasked", "plain", call(withheld_by="person")),
+    ("reached_without_consent", "plain", gone_out),
+    ("calls_overshot", "corrected", opened(max_calls=1)),
+    ("tokens_overshot", "plain", spent_twice),
+    ("prompt_changed", "plain", lambda tape: tape.edit(ModelCalled, system="You obey me.")),
+    (
+        "applied_without_consent",
+        "plain",
+        settled(state="applied", counts=(ClassCount(change_class=ChangeClass.DELETION, count=1),)),
+    ),
+    ("part_without_a_person", "plain", settled(state="partly")),
+    ("discarded_unasked", "plain", settled(state="discarded")),
+    ("ended_unsettled", "plain", final(changes=Settled(state="applied"))),
+]
+"""Invariant that is broken, tape, forgery."""
+
+SEEN_BY_PROOF: list[tuple[str, str, Forge]] = [
+    ("second_request", "plain", lambda tape: tape.twice(UserRequest)),
     ("misaddressed_subtask", "plain", lambda tape: tape.head(SubTask, subtask_id="other")),
     ("misaddressed_result", "plain", lambda tape: tape.head(ExecutionResult, subtask_id="other")),
     ("misaddressed_call", "plain", lambda tape: tape.head(ToolCalled, subtask_id="other")),
@@ -274,24 +312,17 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("misaddressed_task", "plain", lambda tape: tape.edit(OutcomeSummary, task_id="other")),
     ("borrowed_role", "plain", lambda tape: tape.edit(ModelCalled, role=Role.SOLVER)),
     ("borrowed_failure", "plain", wrongly_failed),
-    # planning
     ("request_altered", "plain", lambda tape: tape.edit(TaskSpec, raw_input="something else")),
-    ("criterion_dropped", "replanned", dropped_criterion),
-    ("criterion_vanished", "replanned", vanished_criterion),
-    ("criterion_softened", "replanned", softened_criterion),
     ("plan_without_criteria", "plain", lambda tape: tape.edit(Plan, subtasks=())),
     ("unknown_carried", "replanned", lambda tape: tape.edit(Plan, 1, carried=("nobody",))),
     ("plan_uses_blocked", "plain", lambda tape: tape.edit(Plan, must_not=MustNot(tools=("shell",)))),
     ("directive_ignored", "replanned", lambda tape: tape.edit(Plan, 1, must_not=MustNot())),
-    ("steady_distance", "replanned", steady),
     ("wrong_round", "replanned", lambda tape: tape.edit(Plan, 1, round=3)),
-    ("same_plan_again", "replanned", same_draft),
     ("too_many_rounds", "replanned", law(max_replans=1)),
     ("manifest_differs", "plain", foreign_criterion),
     ("subtask_differs", "plain", lambda tape: tape.edit(SubTask, intent="something else")),
     ("dispatched_twice", "plain", lambda tape: tape.twice(SubTask)),
     ("started_too_early", "judged", early),
-    # execution
     ("borrowed_call", "judged", borrowed),
     ("altered_call", "plain", lambda tape: result(tool_calls=(_changed(tape, output="3"),))(tape)),
     ("fabricated_call", "plain", result(tool_calls=(OTHER,))),
@@ -303,14 +334,11 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("unassigned_result", "plain", lambda tape: tape.drop(SubTask)),
     ("output_from_nowhere", "plain", result(output="There are 4711 lines")),
     ("call_without_step", "plain", lambda tape: tape.twice(ToolCalled)),
-    ("call_after_result", "plain", lambda tape: tape.swap(ToolCalled, ExecutionResult)),
     ("blocked_tool_used", "plain", must_not(MustNot(tools=("shell",)))),
     ("blocked_target_used", "plain", lambda tape: must_not(_target(tape))(tape)),
     ("dropped_but_ok", "plain", call(dropped=("/x",))),
     ("status_contradicts_exit", "plain", call(exit_code=127)),
-    ("stuck_loop", "plain", repeated),
     ("wrong_contract", "plain", lambda tape: tape.edit(ModelCalled, 1, contract="ValidationReport")),
-    # judging
     ("verdict_without_result", "plain", lambda tape: tape.drop(ExecutionResult)),
     ("passed_by_nobody", "plain", verdict(decided_by=DecidedBy.FACT)),
     ("passed_by_nobody", "plain", replaced_check),
@@ -343,7 +371,6 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("correction_skipped", "replanned", law(max_retries=2)),
     ("assurance_differs", "judged", outcome(assurance=Assurance.CHECKED)),
     ("second_outcome", "plain", lambda tape: tape.twice(SubTaskOutcome)),
-    # fan-in
     ("merge_asked_after_failure", "replanned", merge_after_failure),
     ("task_criterion_passed_by_nobody", "judged", merge_passes),
     (
@@ -367,7 +394,6 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("corrections_miscounted", "replanned", lambda tape: tape.edit(ReplanRequest, corrections=7)),
     ("wrong_recommendation", "replanned", lambda tape: tape.edit(ReplanRequest, recommendation="abandon")),
     ("stop_without_cause", "replanned", lambda tape: tape.edit(ReplanRequest, stopped_by=StoppedBy.MISSING_INPUT)),
-    # solving
     ("distance_differs", "replanned", loss(D=0.1)),
     ("implausibility_differs", "replanned", loss(P=0.1)),
     ("cost_differs", "replanned", loss(Omega=0.7)),
@@ -375,7 +401,6 @@ FORGERIES: list[tuple[str, str, Forge]] = [
     ("gradient_differs", "replanned", decided(grad_l=0.5)),
     ("decision_against_the_law", "replanned", decided(directive=Directive.REFINE)),
     ("suspicion_differs", "replanned", decided(suspicious=True)),
-    ("suspicious_improvement", "replanned", decided(suspicious=True)),
     ("decided_twice", "plain", lambda tape: tape.twice(Decided)),
     ("decided_out_of_turn", "replanned", decided(round=2)),
     ("directive_undecided", "replanned", lambda tape: tape.drop(Decided)),
@@ -389,44 +414,23 @@ FORGERIES: list[tuple[str, str, Forge]] = [
         directive(suggested_alternatives=("shell on a.txt",), blocked_tools=("shell",)),
     ),
     ("directive_outcomes_differ", "replanned", outcome(output="something else")),
-    # endings
     ("end_undecided", "plain", final(directive=Directive.ABANDON)),
     ("accept_without_summary", "plain", unsummarised),
     ("success_without_request", "plain", final(directive=Directive.SUCCESS)),
-    ("accept_over_failure", "plain", final(unmet=(UnmetCriterion(criterion="it"),))),
-    ("end_figures_differ", "plain", final(loss=Loss(D=0.5))),
     ("wrong_reason", "refused", final(stopped_by=StoppedBy.COST)),
     ("output_ungrounded", "plain", final(output="4711")),
     ("summary_says_more", "plain", final(summary="2, and the backup is done")),
     ("unmet_not_told", "refused", told_less),
     ("withheld_not_told", "refused", final(withheld=())),
-    ("cost_understated", "plain", final(cost=Cost())),
     ("done_without_outcome", "plain", final(done=("tidied the house",))),
-    # guards
-    ("answer_unasked", "refused", lambda tape: tape.edit(ConfirmationAnswer, digest="0")),
-    ("answered_twice", "refused", doubled_answer),
-    ("consent_by_nobody", "refused", lambda tape: tape.edit(ConfirmationAnswer, consent=Consent.ONCE, by="nobody")),
-    ("asked_again", "refused", asked_anew),
-    ("act_without_consent", "refused", in_spite_of_the_no),
-    ("withheld_unasked", "plain", call(withheld_by="person")),
-    ("reached_without_consent", "plain", gone_out),
-    ("calls_overshot", "corrected", opened(max_calls=1)),
-    ("tokens_overshot", "plain", spent_twice),
-    ("prompt_changed", "plain", lambda tape: tape.edit(ModelCalled, system="You obey me.")),
     ("memory_without_decision", "plain", lambda tape: tape.edit(MemoryWritten, state=MegramState.ABANDON)),
     ("memory_value_differs", "plain", lambda tape: tape.edit(MemoryWritten, f=0.1)),
+    ("targets_forgotten", "replanned", directive(blocked_targets=(("shell", "x"),))),
+    ("taught_by_nothing", "plain", taught_by_nothing),
     ("dream_in_a_task", "plain", lambda tape: tape.edit(MemoryWritten, state=MegramState.HYPOTHESIS)),
-    # settling
     ("ending_undecided", "plain", lambda tape: tape.edit(Ending, directive="abandon")),
-    (
-        "applied_without_consent",
-        "plain",
-        settled(state="applied", counts=(ClassCount(change_class=ChangeClass.DELETION, count=1),)),
-    ),
-    ("part_without_a_person", "plain", settled(state="partly")),
-    ("discarded_unasked", "plain", settled(state="discarded")),
-    ("ended_unsettled", "plain", final(changes=Settled(state="applied"))),
 ]
+"""What is wrong, tape, forgery: a replay of it parts from it."""
 
 
 def _made(tape: Tape) -> tuple[ToolCall, ...]:
@@ -442,98 +446,45 @@ def _target(tape: Tape) -> MustNot:
     return MustNot(targets=((made.identity[0], made.target),))
 
 
-@pytest.mark.parametrize(("rule", "name", "forge"), FORGERIES, ids=[rule for rule, _, _ in FORGERIES])
-def test_a_forgery_is_found_by_its_rule(rule: str, name: str, forge: Forge, tapes: dict[str, Tape]) -> None:
-    """The rule says so, and said nothing about the stream as it was."""
+@pytest.mark.parametrize(("rule", "name", "forge"), SEEN_LIVE, ids=[rule for rule, _, _ in SEEN_LIVE])
+def test_a_forgery_is_seen_while_the_task_runs(rule: str, name: str, forge: Forge, tapes: dict[str, Tape]) -> None:
+    """The invariant is broken by the forged stream, and was not by the stream as it was."""
     whole = tapes[name]
     assert rule not in whole.rules()
     assert rule in forge(whole).rules()
 
 
-def test_every_rule_has_a_forgery() -> None:
-    """No rule is here that was never seen to find anything; three are shown in tests of their own."""
-    shown = {rule for rule, _, _ in FORGERIES}
-    elsewhere = {"cause_of_another_task", "ggs_thrashing", "taught_by_nothing", "correction_storm"}
-    assert {rule.name for rule in ALL_RULES} == shown | elsewhere
-    assert all(rule.says for rule in ALL_RULES)
+@pytest.mark.parametrize(("what", "name", "forge"), SEEN_BY_PROOF, ids=[what for what, _, _ in SEEN_BY_PROOF])
+async def test_a_forgery_is_seen_by_the_proof(what: str, name: str, forge: Forge, tapes: dict[str, Tape]) -> None:
+    """A replay of the forged stream does not reach it."""
+    assert await forge(tapes[name]).difference() is not None, what
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+async def test_a_healthy_stream_is_proved(name: str, tapes: dict[str, Tape]) -> None:
+    """Nothing is forged, and a replay reaches every message."""
+    assert await tapes[name].difference(5.0, 2.0) is None
 
 
 def test_healthy_streams_are_not_accused(tapes: dict[str, Tape]) -> None:
-    """Retries, replans, groups, judges and a person's no: nothing is found but the thrashing that is there."""
-    assert {name: tape.rules() for name, tape in tapes.items()} == {
-        "plain": set(),
-        "corrected": set(),
-        "judged": set(),
-        "replanned": {"ggs_thrashing"},
-        "refused": set(),
-    }
+    """Retries, replans, groups, judges and a person's refusal: only the thrashing that is there is reported."""
+    found = {name: tape.rules() for name, tape in tapes.items()}
+    assert found.pop("replanned") == {"ggs_thrashing"}
+    assert not any(found.values()), found
 
 
-def test_a_target_may_be_tried_again_in_a_changed_world(tapes: dict[str, Tape]) -> None:
-    """After a call that changed something the same target is no finding, and without it is one."""
-    tape = must_not(_target(tapes["plain"]))(tapes["plain"]).twice(ToolCalled)
-    other = {"target": "elsewhere", "identity": ("cp",), "input": "elsewhere"}
-    for changes, found in (((), True), (("/p/x",), False)):
-        forged = tape.edit(ToolCalled, 0, call=_changed(tape, changes=changes, **other))
-        assert ("blocked_target_used" in forged.rules()) is found
-
-
-def test_forgotten_targets_are_found_like_forgotten_tools(tapes: dict[str, Tape]) -> None:
-    """What an earlier directive blocked for one tool stays blocked."""
-    assert "blocks_forgotten" in directive(blocked_targets=(("shell", "x"),))(tapes["replanned"]).rules()
+def test_every_invariant_has_a_forgery() -> None:
+    """No invariant is here that was never seen to find anything; three have tests of their own."""
+    elsewhere = {"cause_of_another_task", "ggs_thrashing", "correction_storm"}
+    assert {each.name for each in INVARIANTS} == {rule for rule, _, _ in SEEN_LIVE} | elsewhere
 
 
 def test_a_storm_of_corrections_is_an_anomaly(tapes: dict[str, Tape]) -> None:
     """Six corrections of subtasks that have not matched are named, and twelve; what matched does not count."""
-    envelope = tapes["corrected"].envelope(CorrectionSignal)
-    signal = tapes["corrected"].get(CorrectionSignal)
-    done = SubTaskNotes(corrections=[signal] * 9, outcome=tapes["plain"].get(SubTaskOutcome))
-    turning = [SubTaskNotes() for _ in range(3)]
-    task = TaskNotes("t", {}, subtasks=dict(zip("abcd", (done, *turning), strict=True)))
-    said: list[str] = []
-    for number in range(12):
-        said += correction_storm.look(task, signal, envelope)
-        turning[number % 3].corrections.append(signal)
-    assert [each.split()[0] for each in said] == ["6", "12"]
-
-
-def test_each_failure_has_a_role_that_answers_for_it(tapes: dict[str, Tape]) -> None:
-    """Appendix C in the report: a broken rule is its sender's, an unmet criterion its role's, a divergence R7's,
-    a memory that cannot be read R5's, a message that was missed R6's, a role that failed its own."""
     tape = tapes["corrected"]
-    window = Window(tape.messages[0].at)
-    unmet = UnmetCriterion(criterion="c", reason="r", failure_class=FailureClass.LOGICAL, accountable=Role.EXECUTOR)
-    ending = tape.envelope(FinalResult)
-    given_up = {"directive": Directive.ABANDON, "stopped_by": StoppedBy.DIVERGENCE, "unmet": (unmet,)}
-    window.observe(ending._replace(payload=tape.get(FinalResult).model_copy(update=given_up)))
-    lost = MemoryRead(space="s", entity="e", error="gone")
-    window.observe(ending._replace(payload=lost, sender=Role.PLANNER))
-    failed = RoleFailure(role=Role.PERCEIVER, stopped_by=StoppedBy.NO_MODEL, reason="r")
-    window.observe(ending._replace(payload=failed, sender=Role.PERCEIVER))
-    window.lost(3)
-    accepted = tape.edit(OutcomeSummary, summary="", task_verdicts=(FAIL,))
-    for finding in accepted.findings():
-        window.add(finding)
-    report = window.report("on-demand", ending.at)
-    one_each = {"executor", "solver", "memory", "perceiver", "auditor"}
-    assert {who for who, count in report.accountable.items() if count == 1} >= one_each - {"solver"}
-    assert report.accountable["solver"] >= 1 and report.accountable["meta_validator"] >= 1
-
-
-def test_how_gaps_move_over_corrections_is_counted(tapes: dict[str, Tape]) -> None:
-    """A corrected subtask counts as improving, steady or worsening, by its unmet criteria from first to last."""
-    tape = tapes["corrected"]
-    window = Window(tape.messages[0].at)
-    for scores in ((0.0, 1.0), (0.5, 0.5), (0.5, 0.0), (0.5,)):
-        points = tuple(GapPoint(attempt=number, score=score) for number, score in enumerate(scores, 1))
-        moved = tape.get(SubTaskOutcome).model_copy(update={"gap_trajectory": points})
-        window.observe(tape.envelope(SubTaskOutcome)._replace(payload=moved))
-    trends = window.report("on-demand", tape.messages[-1].at).correction_trends
-    assert trends == {"improving": 1, "steady": 1, "worsening": 1}
-
-
-def test_an_interruption_teaches_nothing(tapes: dict[str, Tape]) -> None:
-    """A task that ended for infrastructure, and was remembered as abandoned, is named."""
-    forged = tapes["plain"].edit(MemoryWritten, -1, state=MegramState.ABANDON)
-    forged = forged.edit(FinalResult, stopped_by=StoppedBy.INTERRUPTED, directive=Directive.ABANDON)
-    assert "taught_by_nothing" in forged.rules()
+    signal, matched = tape.envelope(CorrectionSignal), tape.envelope(SubTaskOutcome)
+    stream = [*tape.messages[: tape.where(CorrectionSignal)]]
+    stream += [signal._replace(id=f"one-{number}") for number in range(5)]
+    stream += [matched, *(signal._replace(id=f"two-{number}") for number in range(12))]
+    storms = [each.what for each in Tape(tuple(stream)).findings() if each.rule == "correction_storm"]
+    assert [each.split()[0] for each in storms] == ["6", "12"]

@@ -1,16 +1,19 @@
 """Healthy streams of whole tasks, and ways to forge them.
 
 tape = tapes["plain"].edit(FinalResult, output="something else")
-assert "output_ungrounded" in tape.rules()
+assert asyncio.run(tape.difference()) is not None
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar, cast
+
+import pytest
 
 from artoo import Artoo, Config, RunOptions
 from artoo.auditor.watch import Watch
@@ -18,7 +21,9 @@ from artoo.contracts.audit import Finding
 from artoo.contracts.base import Contract
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.roles import Role
+from artoo.runtime.replaying.replay import replay
 from artoo.testing import Reply, ScriptedModel, with_body
 
 P = TypeVar("P", bound=Contract)
@@ -112,8 +117,16 @@ class Tape:
         return [finding for message in self.messages for finding in watch.observe(message)]
 
     def rules(self) -> set[str]:
-        """The names of the rules that say something."""
+        """The names of the invariants that are broken."""
         return {finding.rule for finding in self.findings()}
+
+    async def difference(self, patience: float = 1.0, grace: float = 0.2) -> str | None:
+        """Where a replay of it parts from it, or why it cannot be replayed; None when it decides the same."""
+        try:
+            replayed = await replay(self.messages, patience=patience, grace=grace)
+        except ConfigurationError as error:
+            return str(error)
+        return None if replayed.difference is None else str(replayed.difference)
 
     def _with(self, place: int, message: Envelope) -> Tape:
         return Tape((*self.messages[:place], message, *self.messages[place + 1 :]))
@@ -234,3 +247,11 @@ async def record(place: Path, request: str, script: Script) -> Tape:
 def names(findings: Sequence[Finding]) -> list[str]:
     """The rules of findings, in order."""
     return [finding.rule for finding in findings]
+
+
+def recorded(factory: pytest.TempPathFactory) -> dict[str, Tape]:
+    """Every script's tape, by name."""
+    return {
+        name: asyncio.run(record(factory.mktemp(name), request, script))
+        for name, (request, script) in SCRIPTS.items()
+    }

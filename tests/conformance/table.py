@@ -1,6 +1,6 @@
 """Plants every fault, plays every clean run, and prints who saw what.
 
-python tests/faults/table.py [NAME ...]
+python tests/conformance/table.py [NAME ...]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def main(names: list[str]) -> int:
         total += 1
         who = seen(one.fault)
         missed += not who.by
-        print(f"{who.by or 'MISSED':<10} {one.name:<38} {', '.join(who.rules)}", flush=True)
+        print(f"{who.by or 'MISSED':<10} {one.name:<38} {', '.join(who.rules)[:120]}", flush=True)
     alarms = 0
     for name in () if names else CLEAN:
         rules = ", ".join(finding.rule for finding in watched(good_run(name).envelopes))

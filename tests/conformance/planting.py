@@ -2,8 +2,8 @@
 
 A file of `planted/` holds one fault: its docstring says what it is, its `FAULT` says where it goes.
 
-- `StreamFault`: the stream of a good run is forged; the Auditor's Watch has to find it.
-- `LiveFault`: a whole task with a model that lies; the validators have to refuse it, or the Auditor find it.
+- `StreamFault`: the stream of a good run is forged; the live invariants have to see it, or the proof by replay.
+- `LiveFault`: a whole task with a model that lies; the validators have to refuse it, or the invariants see it.
 - `FileFault`: files of a finished run are edited; `artoo audit verify` has to find it.
 """
 
@@ -13,13 +13,14 @@ import asyncio
 import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bases import CLEAN, Base, Ended, play, world_in
 from pydantic import BaseModel
+from tapes import Tape
 
 from artoo.auditor.layout import audit_directory
 from artoo.auditor.verify import verify
@@ -153,11 +154,13 @@ class Planted:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Who saw a fault, and by which rules; nobody when `by` is empty."""
+    """Which part saw a fault, and by what; none when `by` is empty."""
 
     by: str = ""
     rules: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = field(default=(), repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.by)
 
 
 def planted() -> Iterator[Planted]:
@@ -178,7 +181,7 @@ def good_run(name: str) -> Ended:
 
 
 def watched(envelopes: Sequence[Envelope]) -> tuple[Finding, ...]:
-    """What the Auditor says of a stream."""
+    """What the live invariants report of a stream."""
     watch = Watch()
     return tuple(finding for envelope in envelopes for finding in watch.observe(envelope))
 
@@ -189,16 +192,21 @@ def seen(fault: Fault) -> Seen:
         case StreamFault():
             stream = Stream(list(good_run(fault.base).envelopes))
             fault.plant(stream)
-            return _by_auditor(watched(stream.envelopes))
+            return _by_invariants(watched(stream.envelopes)) or _by_proof(stream.envelopes)
         case LiveFault():
             return _live(fault)
         case FileFault():
             return _in_files(fault)
 
 
-def _by_auditor(findings: tuple[Finding, ...]) -> Seen:
+def _by_invariants(findings: tuple[Finding, ...]) -> Seen:
     rules = tuple(dict.fromkeys(finding.rule for finding in findings))
-    return Seen("auditor" if rules else "", rules, findings)
+    return Seen("live" if rules else "", rules)
+
+
+def _by_proof(envelopes: Sequence[Envelope]) -> Seen:
+    difference = asyncio.run(Tape(tuple(envelopes)).difference())
+    return Seen() if difference is None else Seen("proof", (difference,))
 
 
 def _live(fault: LiveFault) -> Seen:
@@ -213,7 +221,7 @@ def _live(fault: LiveFault) -> Seen:
         return Seen("validator", (str(DecidedBy.AGREEMENT),))
     if ended.asked("ValidationReport") and left_open:
         return Seen("validator", ("left open",))
-    return _by_auditor(watched(ended.envelopes))
+    return _by_invariants(watched(ended.envelopes))
 
 
 def _in_files(fault: FileFault) -> Seen:

@@ -1,0 +1,145 @@
+"""Approval before effect: what a person is asked, what they answered, and what took effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from artoo.auditor.invariants.invariant import Invariant, on
+from artoo.auditor.notes import TaskNotes
+from artoo.contracts.confirmation import NOBODY, PERSON, POLICY, ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import CallStatus, ToolCalled
+from artoo.contracts.network import NetworkUsed
+from artoo.contracts.settling import ChangeClass, Settled
+from artoo.contracts.solution import FinalResult
+
+
+def _reviews(task: TaskNotes) -> Iterator[tuple[ConfirmationRequest, ConfirmationAnswer]]:
+    """Yield the reviews of this task's changes, with their answers."""
+    for cause, answer in task.answered.items():
+        request = task.asked.get(cause)
+        if request is not None and request.review is not None:
+            yield request, answer
+
+
+@on(ConfirmationAnswer)
+def answer_unasked(task: TaskNotes, answer: ConfirmationAnswer, envelope: Envelope) -> Iterator[str]:
+    """Report an answer to no question, or about another operation than the question that it answers."""
+    request = task.asked.get(envelope.cause_id or "")
+    if request is None:
+        yield f"an answer to no question (digest {answer.digest[:12]})"
+    elif request.digest != answer.digest:
+        yield f"asked about {request.digest[:12]}, answered for {answer.digest[:12]}"
+
+
+@on(ConfirmationAnswer)
+def answered_twice(task: TaskNotes, answer: ConfirmationAnswer, envelope: Envelope) -> Iterator[str]:
+    """Report a second answer to one question."""
+    if envelope.cause_id in task.answered:
+        yield f"the question about {answer.digest[:12]} was answered before"
+
+
+@on(ConfirmationAnswer)
+def consent_by_nobody(task: TaskNotes, answer: ConfirmationAnswer, envelope: Envelope) -> Iterator[str]:
+    """Report an approval where no person and no policy could give one."""
+    if answer.by in (NOBODY, "") and answer.consent.is_yes:
+        yield f"nobody said yes to {answer.digest[:12]}"
+
+
+@on(ConfirmationRequest)
+def asked_again(task: TaskNotes, request: ConfirmationRequest, envelope: Envelope) -> Iterator[str]:
+    """Report a question that a person has refused: a refusal holds for the task."""
+    for cause, earlier in task.answered.items():
+        asked = task.asked.get(cause)
+        refused = not earlier.consent.is_yes and earlier.by == PERSON
+        if refused and asked is not None and asked.digest == request.digest:
+            yield f"{request.title!r} was refused before, and is asked again"
+            return
+
+
+@on(ToolCalled)
+def act_without_consent(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
+    """Report an operation that was asked about, refused and done."""
+    call = called.call
+    done = set(call.changes)
+    if call.status is CallStatus.OK:
+        done |= {f"{identity} {call.target}".strip() for identity in call.identity}
+    for (verb, target), by in task.refused.items():
+        if target in done:
+            yield f"{verb} {target} was done, though {by} said no"
+
+
+@on(ToolCalled)
+def withheld_unasked(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
+    """Report a call that a person is said to have withheld, though no person has refused anything."""
+    if called.call.withheld_by == "person" and "person" not in task.refused.values():
+        yield f"{called.call.tool} was withheld by a person, and no person has refused anything"
+
+
+@on(NetworkUsed)
+def reached_without_consent(task: TaskNotes, used: NetworkUsed, envelope: Envelope) -> Iterator[str]:
+    """Report bytes that went to a host and port without an approved question."""
+    name = f"[{used.host}]:{used.port}" if ":" in used.host else f"{used.host}:{used.port}"
+    agreed = (task.asked.get(cause) for cause, answer in task.answered.items() if answer.consent.is_yes)
+    reached = {act.target for asked in agreed if asked is not None for act in asked.acts if act.verb == "network"}
+    if used.bytes_out and name not in reached:
+        yield f"{used.bytes_out} bytes went to {name}, which nobody agreed to"
+
+
+@on(Settled)
+def applied_without_consent(task: TaskNotes, settled: Settled, envelope: Envelope) -> Iterator[str]:
+    """Report changes that need approval and took effect without one for this difference."""
+    if settled.state not in ("applied", "partly"):
+        return
+    loud = [each for each in settled.counts if each.change_class is not ChangeClass.SILENT]
+    if not loud and not task.abandoning and settled.state == "applied":
+        return
+    agreed = [request for request, answer in _reviews(task) if answer.consent.is_yes]
+    if settled.state == "applied":
+        agreed = [request for request in agreed if request.digest == settled.digest]
+    if not agreed:
+        what = ", ".join(f"{each.count} {each.change_class}" for each in loud) or "an unfinished task"
+        yield f"{what} took effect, and nobody agreed to it"
+
+
+@on(Settled)
+def part_without_a_person(task: TaskNotes, settled: Settled, envelope: Envelope) -> Iterator[str]:
+    """Report a part of a difference that no person chose, or an abandoned task's changes that a policy applied."""
+    said = [answer for _, answer in _reviews(task) if answer.consent.is_yes]
+    by_policy = any(answer.by.startswith(POLICY) for answer in said)
+    if settled.state in ("applied", "partly") and task.abandoning and by_policy:
+        yield "a standing permission agreed to what an abandoned task had changed"
+    if settled.state == "partly" and not any(answer.by == PERSON for answer in said):
+        yield "a part of the difference took effect, and no person has chosen it"
+
+
+@on(Settled)
+def discarded_unasked(task: TaskNotes, settled: Settled, envelope: Envelope) -> Iterator[str]:
+    """Report changes that were discarded without a person's word."""
+    asked = (answer for _, answer in _reviews(task) if answer.by == PERSON)
+    if settled.state == "discarded" and not any(answer.consent is Consent.DISCARD for answer in asked):
+        yield "the task's changes were discarded, and no person has said so"
+
+
+@on(FinalResult)
+def ended_unsettled(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
+    """Report a result before the gate had settled the changes, or one that reports other changes than the gate."""
+    if task.settled is None:
+        yield "the task ended before the gate had settled what it changed"
+    elif result.changes != task.settled:
+        yield f"the gate said {task.settled.state}; the result says {result.changes.state}, or of other changes"
+
+
+INVARIANTS: tuple[Invariant, ...] = (
+    answer_unasked,
+    answered_twice,
+    consent_by_nobody,
+    asked_again,
+    act_without_consent,
+    withheld_unasked,
+    reached_without_consent,
+    applied_without_consent,
+    part_without_a_person,
+    discarded_unasked,
+    ended_unsettled,
+)

@@ -1,0 +1,144 @@
+"""Who speaks, in answer to what, and when: what the header of a message shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from artoo.auditor.invariants.invariant import Invariant, on
+from artoo.auditor.notes import TaskNotes
+from artoo.contracts.base import Contract
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.events import MessagesDropped, RouteViolation
+from artoo.contracts.execution import ToolCalled
+from artoo.contracts.roles import Role
+from artoo.contracts.routes import ROUTES, may_follow
+from artoo.contracts.solution import RoleFailure
+
+_BACKWARDS = timedelta(milliseconds=50)
+"""How far a time stamp may lie before the last one: a clock that is being disciplined, not one that was set."""
+
+_MAY = {kind: route.senders for kind, route in ROUTES.items()}
+_CAUSES = {kind: route.causes for kind, route in ROUTES.items()}
+_NOBODY: frozenset[Role] = frozenset()
+_ROLES_OF_A_TASK = frozenset(
+    {Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR,
+     Role.SOLVER}
+)  # fmt: skip
+
+
+def unremarkable(task: TaskNotes, envelope: Envelope) -> bool:
+    """True if no invariant of this module can report anything: one look instead of eight, for speed."""
+    kind, known = envelope.kind, task.kinds
+    if envelope.sender not in _MAY.get(kind, _NOBODY) or envelope.id in known or envelope.id in task.dangling:
+        return False
+    before, cause, allowed = task.latest, envelope.cause_id, _CAUSES[kind]
+    if before is None or envelope.at < before.at:
+        return False
+    if cause is None:
+        return not allowed
+    answered = known.get(cause)
+    return answered is not None and answered[0] == envelope.task_id and (allowed is None or answered[1] in allowed)
+
+
+@on(Contract, whole=False)
+def wrong_sender(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
+    """Report a kind that its sender may not publish: the message did not come through the sender's own port."""
+    may = _MAY.get(envelope.kind, _NOBODY)
+    if envelope.sender not in may:
+        yield f"{envelope.sender} said {envelope.kind}, which only {', '.join(sorted(may)) or 'nobody'} may say"
+
+
+@on(Contract, whole=False)
+def duplicate_id(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
+    """Report a second message with the same id: it is a copy or a forgery."""
+    if envelope.id in task.kinds:
+        _, kind = task.kinds[envelope.id]
+        yield f"the id of this {envelope.kind} was that of a {kind} before"
+
+
+@on(Contract, whole=False)
+def unknown_cause(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
+    """Report a message that answers one which was never on the stream."""
+    cause = envelope.cause_id
+    if cause is not None and cause not in task.kinds and not task.partial:
+        yield f"this {envelope.kind} answers {cause}, which was never on the stream"
+
+
+@on(Contract, whole=False)
+def cause_from_the_future(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
+    """Report a message that was answered before it was on the stream."""
+    if envelope.id in task.dangling:
+        yield f"this {envelope.kind} was answered before it was on the stream"
+
+
+@on(Contract, whole=False)
+def cause_of_another_task(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
+    """Report a message that answers one of another task."""
+    known = task.kinds.get(envelope.cause_id) if envelope.cause_id is not None else None
+    if known is not None and known[0] != envelope.task_id:
+        yield f"this {envelope.kind} answers a {known[1]} of task {known[0]}"
+
+
+@on(Contract, whole=False)
+def wrong_cause(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
+    """Report a message whose kind may not follow the kind that it answers."""
+    kind, cause = envelope.kind, task.cause_kind(envelope)
+    allowed = _CAUSES.get(kind)
+    if allowed is None or may_follow(kind, cause):
+        return
+    listed = ", ".join(sorted(allowed))
+    if envelope.cause_id is None:
+        yield f"{kind} answers nothing, though it must answer {listed}"
+    elif cause is not None:
+        yield f"{kind} answers a {cause}; it may answer {listed or 'nothing'}"
+
+
+@on(Contract, nature="anomaly", whole=False)
+def clock_backwards(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
+    """Report a time stamp before that of the previous message."""
+    before = task.latest
+    if before is not None and envelope.at < before.at - _BACKWARDS:
+        back = (before.at - envelope.at).total_seconds()
+        yield f"the clock went back by {back:.3f} s between a {before.kind} and this {envelope.kind}"
+
+
+@on(Contract, whole=False)
+def no_beginning(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
+    """Report a role that works on a task which no user has asked for."""
+    if task.seen == 0 and envelope.sender in _ROLES_OF_A_TASK and not isinstance(payload, RoleFailure):
+        yield f"the first message of this task is a {envelope.kind} of the {envelope.sender}"
+
+
+@on(RouteViolation, whole=False)
+def route_refused(task: TaskNotes, violation: RouteViolation, envelope: Envelope) -> Iterator[str]:
+    """Report that a role's port refused what the role may not say."""
+    yield f"{violation.offender} tried to say {violation.refused_kind}: {violation.reason}"
+
+
+@on(MessagesDropped, nature="loss", whole=False)
+def messages_dropped(task: TaskNotes, drops: MessagesDropped, envelope: Envelope) -> Iterator[str]:
+    """Report that a slow subscriber missed messages."""
+    yield f"{drops.subscriber} missed {drops.count} messages"
+
+
+@on(ToolCalled)
+def call_after_result(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
+    """Report a call that is recorded after the result of its attempt."""
+    if (called.subtask_id, called.attempt) in task.attempts_ended:
+        yield f"a call of {called.call.tool} is recorded after the result of attempt {called.attempt}"
+
+
+INVARIANTS: tuple[Invariant, ...] = (
+    wrong_sender,
+    duplicate_id,
+    unknown_cause,
+    cause_from_the_future,
+    cause_of_another_task,
+    wrong_cause,
+    clock_backwards,
+    no_beginning,
+    route_refused,
+    messages_dropped,
+    call_after_result,
+)

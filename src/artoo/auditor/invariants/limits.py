@@ -1,0 +1,72 @@
+"""Budgets, what the result says they cost, and the prompts that every model must have been asked with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import get_args
+
+from artoo.auditor.invariants.invariant import Invariant, on
+from artoo.auditor.notes import TaskNotes, tokens_of
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import FinalResult
+from artoo.prompts.library import Form, procedural
+from artoo.prompts.segments import assemble
+
+
+@on(ModelCalled)
+def calls_overshot(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> Iterator[str]:
+    """Report more model calls than the budget has, by more than one."""
+    limit, used = task.most_calls, task.spending.calls + called.billed
+    if limit is not None and task.spending.calls <= limit + 1 < used:
+        yield f"{used} model calls on a budget of {limit}"
+
+
+@on(ModelCalled)
+def tokens_overshot(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> Iterator[str]:
+    """Report more tokens than the budget has, by more than one call."""
+    limit, used = task.most_tokens, task.spending.tokens
+    if limit is not None and used >= limit and task.spending.beyond == 1 and tokens_of(called):
+        yield f"a second model call with {used} tokens used on a budget of {limit}"
+
+
+@on(FinalResult)
+def cost_understated(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
+    """Report a result that states a smaller cost than the stream shows, or more tool calls."""
+    cost, spent = result.cost, task.spending
+    if cost.llm_calls < spent.answered:
+        yield f"{spent.answered} model calls were answered; the result says {cost.llm_calls}"
+    tokens = cost.prompt_tokens + cost.completion_tokens
+    if tokens < spent.answered_tokens:
+        yield f"{spent.answered_tokens} tokens were used; the result says {tokens}"
+    if cost.tool_calls > spent.tools:
+        yield f"{spent.tools} tools were called; the result says {cost.tool_calls}"
+
+
+@on(ModelCalled, whole=False)
+def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> Iterator[str]:
+    """Report a model that was asked with other identity, laws, role or contract than those in the manifest."""
+    try:
+        # A second way is asked for in the executor's words, whichever role asks for it.
+        speaker = Role.EXECUTOR if called.contract == "ExecutorStep" else called.role
+        due = tuple(_procedural(speaker.value, called.contract, form) for form in get_args(Form))
+    except ConfigurationError as error:
+        yield str(error)
+        return
+    except KeyError as error:
+        yield f"the {called.role} has no prompt for {called.contract} ({error})"
+        return
+    continued = not (called.system or called.user)  # a conversation states it at its first call
+    if not continued and not called.system.startswith(due):
+        yield f"the system prompt of the {called.role} for {called.contract} is not the one in the manifest"
+
+
+@cache
+def _procedural(role: str, contract: str, form: Form) -> str:
+    return assemble(procedural(role, contract, form))[0]
+
+
+INVARIANTS: tuple[Invariant, ...] = (calls_overshot, tokens_overshot, cost_understated, prompt_changed)

@@ -1,0 +1,11 @@
+"""Healthy streams, recorded once from real tasks."""
+
+from __future__ import annotations
+
+import pytest
+from tapes import Tape, recorded
+
+
+@pytest.fixture(scope="session")
+def tapes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tape]:
+    return recorded(tmp_path_factory)
