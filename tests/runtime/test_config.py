@@ -103,15 +103,6 @@ def test_no_file_means_defaults(tmp_path: Path) -> None:
             "FILE:1:17: limits.money is inf, but must be a finite number",
         ),
         (
-            "limits: {steps: 8, subtask_seconds: 60}\n",
-            "the configuration has 2 problems:\n  FILE:1:10: limits.steps was removed: an attempt ends with the",
-        ),
-        (
-            "limits:\n  tool_seconds: 60\n",
-            "FILE:2:3: limits.tool_seconds was removed: a command goes on after its timeout, which the model gives"
-            " with each call; delete it",
-        ),
-        (
             "control: {gradient: papper}\n",
             "FILE:1:21: control.gradient is 'papper', but must be 'equal_cost' or 'paper'; did you mean paper?",
         ),
@@ -210,10 +201,16 @@ def test_what_is_no_configuration_is_refused(tmp_path: Path) -> None:
         load_config({"ARTOO_HOME": str(tmp_path)})
 
 
-def test_a_removed_setting_is_named_in_the_environment_too(tmp_path: Path) -> None:
-    """A variable that set it says what became of it, and suggests no other."""
-    said = complaint(tmp_path, "", {"ARTOO_LIMITS__SUBTASK_SECONDS": "60"})
-    assert said.startswith("environment variable ARTOO_LIMITS__SUBTASK_SECONDS: sets what was removed: an attempt")
+def test_a_removed_setting_is_left_out_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """An update does not stop what worked: settings of earlier versions are named and not read."""
+    environ = {"ARTOO_LIMITS__SUBTASK_SECONDS": "61"}
+    config = read(tmp_path, "limits:\n  steps: 8\n  tool_seconds: 60\n  calls: 7\n", environ)
+    assert config.limits.calls == 7
+    said = caplog.messages
+    assert len(said) == 3
+    assert any(":2:3: limits.steps (8) is not read any more: an attempt ends" in line for line in said)
+    assert any(":3:3: limits.tool_seconds (60) is not read any more" in line for line in said)
+    assert any(line.startswith("environment variable ARTOO_LIMITS__SUBTASK_SECONDS: is not read") for line in said)
 
 
 def test_the_environment_stands_over_the_file(tmp_path: Path) -> None:

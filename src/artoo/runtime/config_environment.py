@@ -38,7 +38,7 @@ _MOST_SAID = 20
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _log = logging.getLogger(__name__)
 _said: set[str] = set()
-"""Variables that this process has warned of."""
+"""Warnings that this process has given."""
 
 
 def variables() -> dict[str, Route]:
@@ -80,17 +80,24 @@ def overrides(tree: Tree, places: Places, environ: Mapping[str, str]) -> list[Pr
             one = _variable(sections[name])
             problems.append(places.problem_at(place, f"is a whole section; set one of its settings, as in {one}=…"))
         elif JOINT in name:
-            removed = REMOVED.get(name.removeprefix(PREFIX).lower().replace(JOINT, "."))
-            said = f"sets what was removed: {removed}" if removed else f"names no setting{_hint(name, known)}"
-            problems.append(places.problem_at(place, said))
+            if advice := REMOVED.get(name.removeprefix(PREFIX).lower().replace(JOINT, ".")):
+                warn_once(places.problem_at(place, f"is not read any more: {advice}"))
+            else:
+                problems.append(places.problem_at(place, f"names no setting{_hint(name, known)}"))
         else:
             unread.append(name)
     named = {*READ_ELSEWHERE, *_named_in(tree)} if unread else set[str]()
     for name in unread:
-        if name not in named and name not in _said and len(_said) < _MOST_SAID:
-            _said.add(name)
-            _log.warning("nothing reads the environment variable %s%s", name, _hint(name, known))
+        if name not in named:
+            warn_once(f"nothing reads the environment variable {name}{_hint(name, known)}")
     return problems
+
+
+def warn_once(warning: Problem | str) -> None:
+    """Log a warning about the configuration, once a process: it is read several times."""
+    if str(warning) not in _said and len(_said) < _MOST_SAID:
+        _said.add(str(warning))
+        _log.warning("%s", warning)
 
 
 def _hint(name: str, known: Mapping[str, Route]) -> str:

@@ -13,10 +13,10 @@ from pathlib import Path
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
 from artoo.runtime.config import Config
-from artoo.runtime.config_environment import overrides
+from artoo.runtime.config_environment import overrides, warn_once
 from artoo.runtime.home import CONFIG_NAME, default_home
 from artoo.settings.places import Places, Tree
-from artoo.settings.problems import problems_of, report
+from artoo.settings.problems import leave_out_removed, problems_of, report
 from artoo.settings.text_file import bytes_of, decoded
 
 APPLY_ALL = "ARTOO_APPLY=all"
@@ -42,6 +42,8 @@ def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
     """What a file of this text says, and `environ`. Raises ConfigurationError that names `path`."""
     tree, places = _parsed(text, path) if text.strip() else ({}, Places(path))
     problems = list(places.problems)
+    for warning in leave_out_removed(tree, places):
+        warn_once(warning)
     problems += overrides(tree, places, environ)
     apply = places.values.get(("apply",))
     if tree.get("apply") == ApplyMode.ALL and (apply is None or apply.variable is None):

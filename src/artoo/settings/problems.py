@@ -18,7 +18,8 @@ REMOVED = {
     "limits.steps": "an attempt ends with the task's budgets, or when it is stuck; delete it",
     "limits.subtask_seconds": "an attempt ends with the task's time (control.time_budget_ms); delete it",
 }
-"""Settings of earlier versions, and what to do about them."""
+"""Settings of earlier versions, and what to do about them. They are left out with a warning, so that an update does
+not stop what worked before."""
 SHOWN = 60
 """Characters of a wrong value that a message repeats."""
 
@@ -32,6 +33,19 @@ def problems_of(
     except ValidationError as error:
         return [_problem(detail, places, model, whole) for detail in error.errors(include_url=False)]
     return []
+
+
+def leave_out_removed(tree: Tree, places: Places) -> list[Problem]:
+    """Take the settings of earlier versions out of `tree`. Return one warning for each, with its place."""
+    warnings = list[Problem]()
+    for name, advice in REMOVED.items():
+        section_name, key = name.split(".")
+        section = tree.get(section_name)
+        if isinstance(section, dict) and key in section:
+            value = section.pop(key)
+            what = f"{name} ({_short(value)}) is not read any more: {advice}"
+            warnings.append(places.problem((section_name, key), what, at_key=True))
+    return warnings
 
 
 def report(problems: list[Problem], whole: str = "the configuration") -> str:
@@ -56,8 +70,6 @@ def _unknown(route: Route, model: type[BaseModel], whole: str) -> str:
             f"{dotted(route)} is not a setting: keys do not belong in this file;"
             " write api_key_env: NAME, the environment variable that holds it"
         )
-    if removed := REMOVED.get(dotted(route)):
-        return f"{dotted(route)} was removed: {removed}"
     known = _names_at(route[:-1], model)
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     around = dotted(route[:-1]) or whole
@@ -75,9 +87,13 @@ def _bad(route: Route, detail: ErrorDetails, whole: str) -> str:
         return f"{name} must be an address like http://localhost:11434/v1, without a user name or key in it"
     if isinstance(given, dict | list | tuple | BaseModel):
         return f"{name} {wanted}"
-    shown = "empty" if given is None else repr(given)
-    shown = shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
-    return f"{name} is {shown}, but {wanted}{_near_choice(detail)}"
+    return f"{name} is {_short(given)}, but {wanted}{_near_choice(detail)}"
+
+
+def _short(value: object) -> str:
+    """Return a wrong value as a message repeats it."""
+    shown = "empty" if value is None else repr(value)
+    return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
 
 
 _WANTED = {
