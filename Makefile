@@ -18,10 +18,11 @@ test: check model browser postgres
 	$(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
 check: $(READY)
-	$(BIN)/ruff check src lab tests benchmarks
-	$(BIN)/ruff format --check src lab tests benchmarks
+	$(BIN)/ruff check src lab tests benchmarks checks
+	$(BIN)/ruff format --check src lab tests benchmarks checks
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python checks/size.py
 	$(BIN)/coverage run -m pytest -q tests/control tests/contracts
 	$(BIN)/coverage report
 
