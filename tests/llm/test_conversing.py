@@ -66,6 +66,36 @@ async def test_a_server_that_refuses_tools_is_asked_in_text() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"tool": "shell", "input": "ls"}',
+        '{"tool": "shell"}\n```bash\nls\n```',
+        '```json\n{"tool": "shell", "input": "ls"}\n```',
+        '<think>{"tool": "read_file"}</think>\n{"tool": "shell", "input": "ls"}',
+    ],
+)
+async def test_a_model_that_writes_its_calls_is_asked_in_text(written: str) -> None:
+    """The first such answer is read as the call that it is, and the server is not offered functions again."""
+    reply = Reply(message={"role": "assistant", "content": written})
+    with ScriptedModel({"ExecutorStep": [reply, {"tool": "answer", "input": "a.txt"}]}) as model:
+        begun = conversation()
+        first = await model.converse(begun)
+        assert [(call.name, call.arguments["command"].strip()) for call in first.turn.calls] == [("shell", "ls")]
+        second = await model.converse(answered(begun, first, "[1] a.txt"))
+        assert (second.turn.text, second.native) == ("a.txt", False)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"tool": "hammer", "price": 12}', 'For example {"tool": "shell", "input": "ls"}', "{}"]
+)
+async def test_json_that_is_no_call_is_an_answer(text: str) -> None:
+    """An object whose tool is not offered, one in the middle of words, and an empty one stay what they are."""
+    with ScriptedModel({"ExecutorStep": Reply(message={"role": "assistant", "content": text})}) as model:
+        spoken = await model.converse(conversation())
+    assert (spoken.turn.text, spoken.turn.calls, spoken.native) == (text, (), True)
+
+
 async def test_the_same_ids_in_every_answer_are_told_apart() -> None:
     """Ids are unique within a conversation, whatever a server says."""
     call = {"id": "call_0", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a"}'}}

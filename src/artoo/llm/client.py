@@ -28,7 +28,7 @@ from artoo.llm.retry import RetryPolicy
 from artoo.llm.runaway import runs_away
 from artoo.llm.sender import Sender
 from artoo.llm.transport import Transport
-from artoo.llm.turns import read_turn
+from artoo.llm.turns import read_turn, writes_steps
 from artoo.llm.wires.how import Form, Reasoning
 from artoo.llm.wires.text import text_prompt
 from artoo.ports.clock import Clock
@@ -160,6 +160,9 @@ class EndpointModel:
             return read_turn(completion, conversation, native=asking.native, small=small)
 
         first = await self._sender.complete(asking, made, conversation.max_tokens)
+        if asking.native and writes_steps(first, conversation):
+            await self._sender.give_up("tools")
+            native = asking.native = False
         try:
             return read(first), first.text, False
         except Unreadable as unreadable:

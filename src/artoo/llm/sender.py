@@ -108,6 +108,10 @@ class Sender:
             )
         return completion
 
+    async def give_up(self, feature: str) -> None:
+        """Leave out a feature from now on: the server accepts it, but its answers show that nothing comes of it."""
+        await self._adopt(self._dialect.giving_up(feature))
+
     async def identify(self) -> None:
         """Asks once which server this is; only llama.cpp matters, for its grammars. No answer means another."""
         if self._identified:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 import orjson
@@ -16,8 +17,10 @@ from artoo.llm.jsontext import objects_in
 from artoo.llm.reading import LONGEST_ANSWER, Unreadable
 from artoo.llm.thoughts import split_thoughts
 from artoo.llm.transport import Json
-from artoo.llm.wires.text import turn_of
+from artoo.llm.wires.text import ANSWER, CANNOT, turn_of
 from artoo.ports.model import Conversation
+
+_BLOCK_MARK = re.compile(r"\A`{3,}\w*\n")
 
 
 def read_turn(
@@ -50,6 +53,20 @@ def read_turn(
         reasoning=cast(JsonValue, well_formed_value(completion.reasoning)),
         cut=cut,
     )
+
+
+def writes_steps(completion: Completion, conversation: Conversation) -> bool:
+    """Return whether a model that was offered function calling answered with a step of the text dialect instead.
+
+    Such a model, or its server, does not call functions: its answer begins with `{"tool": NAME`, in a block or not.
+    """
+    if completion.calls:
+        return False
+    spoken, _, _ = split_thoughts(completion.content[:LONGEST_ANSWER])
+    begins = _BLOCK_MARK.sub("", spoken.lstrip(), count=1).lstrip()
+    found = objects_in(spoken) if begins.startswith("{") else []
+    names = {*(spec.name for spec in conversation.tools), ANSWER, CANNOT}
+    return bool(found) and found[0].value is not None and found[0].value.get("tool") in names
 
 
 def _written_calls(text: str, names: set[str]) -> tuple[str, list[Called]]:
