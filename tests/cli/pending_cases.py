@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from artoo.contracts.settling import ApplyMode, Ending, Settled
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Command
-from artoo.sandbox.backends.select import open_backend
 from artoo.tools.settler import Settler
 from artoo.workspace.open import workspaces_in
+from overlay_here import overlay_backend
 
 FIRST, SECOND = "0198f000-1111-7000-8000-000000000001", "0198f000-2222-7000-8000-000000000002"
 
@@ -23,9 +21,7 @@ def waits(
     """Run a shell command as a whole task; what it changed is settled with no one to ask."""
 
     async def run() -> Settled:
-        backend = await open_backend(artoo_home)
-        if not backend.has_overlay:
-            pytest.skip("no overlay can be mounted here")
+        backend = await overlay_backend(artoo_home)
         roots = Roots(home=home, workspace=project, project=project)
         workspace = workspaces_in(backend, artoo_home)(task_id, roots)
         ended = await workspace.run(Command(("bash", "-c", command)), 60.0)

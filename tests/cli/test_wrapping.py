@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from terminal_recording import COLOURS, DIRECTORY, SCENES, WIDTHS, Scene, name_of, record
 
 from artoo.cli.wrapping import MARK, cells, fold_marked, fold_prose, fold_text, folded, rows_of
-from artoo.sandbox.backends.select import open_backend
+from overlay_here import overlay_backend
 
 RED, END = "\x1b[31m", "\x1b[0m"
 _COLOUR = re.compile(r"␛\[[0-9;:]*m")
@@ -94,8 +94,7 @@ def test_a_recording_is_what_a_terminal_shows(tmp_path: Path, colours: bool) -> 
         pytest.skip("tmux is not installed")
     home = Path(os.path.realpath(tmp_path)) / "person"
     home.mkdir()
-    if asyncio.run(open_backend(home / ".artoo")).name != "bubblewrap":
-        pytest.skip("recorded where bubblewrap works")
+    asyncio.run(overlay_backend(home / ".artoo"))
     scene = next(each for each in SCENES if each.name == "review")
     made = asyncio.run(record(scene, 80, colours, home))
     kept = (DIRECTORY / name_of(scene, 80, colours)).read_text(encoding="utf-8")

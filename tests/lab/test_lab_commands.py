@@ -9,9 +9,9 @@ import pytest
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.execution import CallStatus
-from artoo.sandbox.backends.select import open_backend
 from lab.errands import Errand, run_errand
 from lab.experiments.commands import ASIDE, BUILT, EXPERIMENT, Case, Ran, cells, judge
+from overlay_here import overlay_backend
 
 ANY_PORT = 0
 
@@ -19,8 +19,7 @@ ANY_PORT = 0
 @pytest.fixture(autouse=True)
 async def staging(tmp_path: Path) -> None:
     """Where changes are staged."""
-    if not (await open_backend(tmp_path)).has_overlay:
-        pytest.skip("no overlay can be mounted here")
+    await overlay_backend(tmp_path)
 
 
 async def test_a_deletion_is_asked_about_and_not_done() -> None:

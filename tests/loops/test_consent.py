@@ -15,17 +15,16 @@ from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, CorrectionSignal
 from artoo.contracts.solution import PlanDirective
-from artoo.sandbox.backends.select import open_backend
 from artoo.testing import Reply
 from artoo.workspace.commit import undo
+from overlay_here import overlay_backend
 
 SERVER = Path(__file__).parents[1] / "tools" / "mcp_server.py"
 
 
 @pytest.fixture(autouse=True)
 async def _staging(world: World) -> None:
-    if (await open_backend(world.home)).name != "bubblewrap":
-        pytest.skip("no tier that stages changes works here")
+    await overlay_backend(world.home)
 
 
 class Person:

@@ -15,19 +15,18 @@ from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
 from artoo.contracts.solution import FinalResult
 from artoo.runtime.pendings import find_pending
 from artoo.runtime.replaying.replay import replay
-from artoo.sandbox.backends.select import open_backend
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskLogReader
 from artoo.testing import Reply
 from artoo.workspace.commit import undo
+from overlay_here import overlay_backend
 
 SERVER = Path(__file__).parents[1] / "tools" / "mcp_server.py"
 
 
 @pytest.fixture(autouse=True)
 async def _views(world: World) -> None:
-    if (await open_backend(world.home)).name != "bubblewrap":
-        pytest.skip("no tier that stages changes works here")
+    await overlay_backend(world.home)
 
 
 def doing(command: str) -> Script:

@@ -13,13 +13,14 @@ import pytest
 from own_cases import BENIGN, BENIGN_IN_REPOSITORY, HISTORY, HOME, LOSES, OUT_OF_REACH, REPOSITORY, Case
 from whole_task import Acted, Person, acted, command, written
 
+from overlay_here import overlay_backend
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from laid_out import Entry, snapshot
 
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.runtime.pendings import find_pending, pendings
-from artoo.sandbox.backends.select import open_backend
 from artoo.workspace.commit import undo
 
 TOLD = """git for-each-ref | grep -v refs/artoo/ || true
@@ -53,8 +54,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Person:
 
 def _opened(person: Person) -> Person:
     person.artoo_home.mkdir(mode=0o700)
-    if not asyncio.run(open_backend(person.artoo_home)).has_overlay:
-        pytest.skip("no overlay can be mounted here")
+    asyncio.run(overlay_backend(person.artoo_home))
     return person
 
 

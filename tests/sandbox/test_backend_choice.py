@@ -119,6 +119,23 @@ async def test_a_backend_that_leaks_is_not_trusted(home: Home, monkeypatch: pyte
     assert os.listdir(home.artoo_home) == [] and sorted(os.listdir(home.path)) == [".artoo", "project"]
 
 
+async def test_a_failure_without_a_cause_costs_a_backend_only_once(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes second is used now, and the first one is tried again at the next start."""
+
+    def leaky_first() -> Iterator[Candidate]:
+        yield Candidate("leaky", Leaky())
+        yield Candidate("landlock", CopyBackend("landlock"))
+
+    backend_named("landlock")
+    monkeypatch.setattr(select, "candidates", leaky_first)
+    for _ in range(2):
+        reports: list[BackendDiagnosis] = []
+        await open_backend(home.artoo_home, reports.append)
+        assert [one.works for one in reports] == [False, True]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_where_user_namespaces_are_forbidden_the_copy_backend_works() -> None:
     """A plain user on such a machine gets Landlock, and the doctor the command that enables the better one."""

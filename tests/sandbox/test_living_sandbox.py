@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from living import World, as_plain_user, until
@@ -22,6 +24,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.workspace import CommandLimits, SandboxLimits
 from artoo.sandbox.backends import bubblewrap
+from artoo.sandbox.backends.bubblewrap_mounts import MountPlan
 from artoo.sandbox.limits.cgroup import Group
 from artoo.sandbox.protocols import Layer
 from artoo.sandbox.supervisor import living
@@ -282,6 +285,7 @@ async def test_a_supervisor_that_dies_is_a_clear_error(world: World) -> None:
 _VICTIM = """
 import asyncio, sys
 from pathlib import Path
+from typing import Any
 sys.path.insert(0, sys.argv[1])
 from living import World
 async def main():
@@ -357,6 +361,21 @@ async def test_a_check_shows_the_tasks_tmp_and_keeps_nothing_in_it(world: World)
         assert await commands.says("cat /tmp/a; ls /tmp/b 2>&1 || true") == (
             "task\nls: cannot access '/tmp/b': No such file or directory\n"
         )
+
+
+async def test_a_sandbox_starts_while_what_it_hides_vanishes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program's hidden temporary directory may be gone before it is covered."""
+    planned = MountPlan.of
+
+    def then_removed(*arguments: Any) -> MountPlan:
+        plan = planned(*arguments)
+        shutil.rmtree(world.home / ".brief", ignore_errors=True)
+        return plan
+
+    (world.home / ".brief").mkdir()
+    monkeypatch.setattr(MountPlan, "of", then_removed)
+    async with world.sandbox() as commands:
+        assert await commands.says("echo on") == "on\n"
 
 
 async def test_no_link_leads_the_mounts_of_a_check_outside(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ from artoo.sandbox.reading.mount_table import MountTable
 from artoo.sandbox.reading.programs import find_program
 from artoo.sandbox.reading.readable_settings import lay_git_extract
 from artoo.sandbox.supervisor import refresh
-from artoo.sandbox.supervisor.client import HAS_ENDED
+from artoo.sandbox.supervisor.client import HAS_ENDED, packed
 from artoo.sandbox.supervisor.living import Launched, LivingSandbox, opened, started
 from artoo.sandbox.supervisor.process import SandboxProcess, pid_of
 from artoo.sandbox.supervisor.starting import file_of, script_file, starting_environment
@@ -48,6 +48,7 @@ _MORE_PROCESSES = 64
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _WRITABLE = ("/tmp", "/var/tmp", "/dev")
 _REFRESH_SECONDS = 20.0
+_MOST_PLANS = 4
 
 
 def find_bubblewrap() -> Iterator[Path]:
@@ -90,21 +91,39 @@ class BubblewrapBackend:
     async def open(self, layout: Layout) -> BubblewrapSandbox:
         """See Backend. Cancelling leaves nothing."""
         directories = (*(layer.upper for layer in layout.layers if layer.upper is not None), layout.scratch)
-        launch, sandbox = partial(self._launch, layout), partial(BubblewrapSandbox, self.user_namespace, layout)
+        plans: list[MountPlan] = []
+        launch, sandbox = (
+            partial(self._launch, layout, plans),
+            partial(BubblewrapSandbox, self.user_namespace, layout),
+        )
+        for _ in range(_MOST_PLANS - 1):
+            try:
+                return await opened(layout, directories, launch, sandbox)
+            except SandboxError:
+                # Nothing can be mounted at what has gone since it was listed, such as another program's temporary
+                # directory that only root may read.
+                if not (plans and plans[-1].is_outdated()):
+                    raise
         return await opened(layout, directories, launch, sandbox)
 
-    def _launch(self, layout: Layout, group: Group | None) -> Launched:
+    def _launch(self, layout: Layout, plans: list[MountPlan], group: Group | None) -> Launched:
         """Start bubblewrap, which starts the supervisor. Blocking."""
         place = make_place(layout.artoo_home / "sandboxes")
         try:
             plan = MountPlan.of(layout, place.path, MountTable.read())
-            env = lay_git_extract(layout.roots, plan.scratch, "/tmp")
+            plans.append(plan)
+            env = cleaned(os.environ, layout.roots) | lay_git_extract(layout.roots, plan.scratch, "/tmp")
             with ExitStack() as opened:
                 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 opened.callback(theirs.close)
                 program = opened.enter_context(file_of(seccomp.filter_program())).fileno()
                 script = opened.enter_context(script_file("supervisor")).fileno()
-                options = ["descriptors=yes", *(f"writable={layer.root}" for layer in layout.layers)]
+                variables = opened.enter_context(file_of(packed(env))).fileno()
+                options = [
+                    "descriptors=yes",
+                    f"environment={variables}",
+                    *(f"writable={layer.root}" for layer in layout.layers),
+                ]
                 options += (f"writable={path}" for path in _WRITABLE)
                 if self.user_namespace:
                     # More than the limit of the monitor, because here every command would fail to fork.
@@ -115,7 +134,7 @@ class BubblewrapBackend:
                     *("--chdir", "/", "--", sys.executable, "-I", "-S", f"/proc/self/fd/{script}"),
                     *(str(theirs.fileno()), *options),
                 )
-                process, complaints = started(argv, group, (program, script, theirs.fileno()))
+                process, complaints = started(argv, group, (program, script, variables, theirs.fileno()))
         except BaseException:
             place.remove()
             raise
@@ -138,7 +157,6 @@ class BubblewrapSandbox(LivingSandbox):
     def __init__(self, user_namespace: bool, layout: Layout, launched: Launched, group: Group | None) -> None:
         super().__init__(layout, launched, group)
         self._user_namespace = user_namespace
-        self._outer = dict(os.environ)  # os.environ decodes each variable anew
         self._overlays: list[int] = []
         self._owned: list[int] = []
         self._adjusting: asyncio.Future[None] | None = None
@@ -161,8 +179,9 @@ class BubblewrapSandbox(LivingSandbox):
         roots = self.layout.roots
         cwd = command.cwd or roots.project
         network = {} if command.hosts else no_network_environment()
-        outer = cleaned(self._outer, roots, command)
-        env = {**outer, **self.launched.env, **command.env, **network, "PWD": str(cwd)}
+        known = self.launched.env
+        approved = {name: os.environ[name] for name in command.keep_env if name in os.environ and name not in known}
+        env = {**approved, **command.env, **network, "PWD": str(cwd)}
         process = SandboxProcess(
             self.client,
             process_id,

@@ -83,6 +83,10 @@ class MountPlan:
         ]
         return cls(layout, place, bound, covered, tuple(unseen))
 
+    def is_outdated(self) -> bool:
+        """True if something to be covered is not there any more."""
+        return not all(map(os.path.lexists, self.covered))
+
     @property
     def written(self) -> tuple[Path, ...]:
         """Where commands write: the upper directories, and the private /tmp."""

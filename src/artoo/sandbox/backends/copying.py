@@ -16,7 +16,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -134,9 +134,7 @@ class CopySandbox(LivingSandbox):
         own = {name: scratch + value[len("/tmp") :] for name, value in QUIET.items() if value.startswith("/tmp")}
         network = {} if command.unconfined else no_network_environment()
         outer = {name: value for name, value in os.environ.items() if name not in own}
-        env = cleaned(
-            outer, roots, replace(command, env=own | dict(self.launched.env) | network | dict(command.env))
-        )
+        env = cleaned(outer, roots, command.keep_env) | own | dict(self.launched.env) | network | dict(command.env)
         above = (env.get(_CEILINGS), *(str(copy.parent) for _, copy in self.layout.copies))
         env[_CEILINGS] = ":".join(dict.fromkeys(filter(None, above)))  # artoo's home is in no repository
         return {name: self._paths.translate(value) for name, value in env.items()} | {"PWD": str(cwd)}

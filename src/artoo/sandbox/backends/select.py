@@ -16,7 +16,7 @@ from artoo.disk.whole import write_whole
 from artoo.ports.workspace import BackendName
 from artoo.sandbox.backends.bubblewrap import BubblewrapBackend, find_bubblewrap
 from artoo.sandbox.backends.copying import CopyBackend
-from artoo.sandbox.backends.diagnostics import APPARMOR_PROFILE, BackendDiagnosis, Machine, explain
+from artoo.sandbox.backends.diagnostics import APPARMOR_PROFILE, BackendDiagnosis, Machine, explain, is_explained
 from artoo.sandbox.backends.selftest import prove
 from artoo.sandbox.limits import seccomp
 from artoo.sandbox.protocols import Backend
@@ -63,13 +63,17 @@ async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], No
     for candidate in candidates():
         if known == candidate.key:
             return candidate.backend
+    is_sure = True
     for candidate in candidates():
         diagnosis = await _proved(candidate, home)
         if report is not None:
             report(diagnosis)
         if diagnosis.works:
-            _remember(home / _CACHE, candidate.key)
+            if is_sure:
+                _remember(home / _CACHE, candidate.key)
             return candidate.backend
+        # Without a cause it may have been a moment's failure, which must not cost the better backend for good.
+        is_sure = is_sure and is_explained(diagnosis)
     return CopyBackend("none")
 
 

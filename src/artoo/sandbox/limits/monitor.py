@@ -1,16 +1,13 @@
-"""Watches one sandbox from outside, for as long as it lives, and reports a command that exceeds its limits.
-
-    machine's counters ── 10 times a second ──► moved? ──► look ──► Excess ──► the command is ended
-    (free memory, tasks, free disk)             or a pause over      (the sandbox goes on)
-
-A look reads /proc for every process of the sandbox, or walks its directories, so it takes milliseconds to seconds.
-The counters of the whole machine only say *when* to look, and a look decides by what the sandbox itself holds: what
-other programs do causes looks, and no false alarms. While no command runs, nothing is read at all.
+"""Watches one sandbox from outside while commands run in it, and reports a command that exceeds its limits.
 
     memory       what processes have for themselves and share, files in memory, buffers of sockets and pipes
     tasks        processes and their threads
     disk         the upper directories and the task's /tmp; files that were removed while open
     inotify      instances, of which the kernel allows a user so few that the user's own programs would starve
+
+A look at the processes reads /proc for each of them, four times a second. A look at the directories walks them, and
+comes earlier when free space on disk shrinks fast. Looks that take long are followed by longer pauses, so that they
+take at most a twentieth of a processor. While no command runs, nothing is read at all.
 """
 
 from __future__ import annotations
@@ -40,22 +37,21 @@ from artoo.sandbox.limits.usage import (
     written_bytes,
 )
 
-_TICK_SECONDS, _TICK_PER_PAUSE = 0.08, 0.03
-"""How often the counters are read: every 0.1 seconds, and every 0.3 when nothing has happened for a while."""
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
-_PAUSE_PER_LOOK, _HURRIED_PAUSE_PER_LOOK = 30, 4
-"""How many times its own duration a look is followed by a pause: at most 3 % of a processor, and 20 % while the
-machine's counters move towards a limit."""
+_PAUSE_SECONDS, _DISK_PAUSE_SECONDS = 0.25, 0.5
+_PAUSE_PER_LOOK, _HURRIED_PAUSE_PER_LOOK = 20, 4
+"""How many times its own duration a look is followed by a pause; the second while the disk fills fast."""
 _AFTER_EXCESS_SECONDS = 0.5
 """How long the kernel may take to free what a killed command held, before the next command would be blamed."""
 _MOST_SUSPECTS, _SAMPLE = 200, 64
 """Of thousands of processes it would take long to find out the command, and of a fork bomb all."""
 _GRACE_PART = 32
+_HOPELESS = 4
+"""How many times the allowed processes end the whole sandbox: the bomb grows faster than it can be found."""
 _FIRST_VICTIM = b"1000"
 _INOTIFY = "/proc/sys/fs/inotify/max_user_instances"
 
 Use = tuple[int, int]
-"""Bytes of memory and tasks, or bytes on disk and paths."""
+"""Bytes on disk and paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,7 @@ class Excess:
     """A limit that a sandbox exceeds, and the command to end for it.
 
     `command` is the id of the command that holds most; None if its processes do not show it. `pid` is its largest
-    process, as seen from outside. `note` says to a reader what was exceeded.
+    process, as seen from outside; 0 if nothing runs any more. `note` says to a reader what was exceeded.
     """
 
     status: EndStatus
@@ -96,19 +92,21 @@ class SandboxMonitor:
 
     def wake(self) -> None:
         """Begin to look again, because a command was started. To be called when its process exists."""
-        if not self._awake.is_set():
-            self._disk.begin()
         self._starts += 1
-        self._processes.begin()
         self._awake.set()
 
-    def explain_kill(self) -> bool:
-        """True if the kernel killed a process for lack of memory since this was asked last.
+    def explain_kill(self, command: str) -> tuple[EndStatus, str] | None:
+        """Return the status and the note of a command that was ended by a SIGKILL; None if the cause is not known.
 
-        To be asked when a command ended by a SIGKILL that artoo did not send. It may have been another process.
+        It was a fork bomb, or the kernel has killed a process for lack of memory since this was asked last, perhaps
+        another one.
         """
+        bomb = self._processes.bomb
+        if bomb is not None and bomb.command == command:
+            return bomb.status, bomb.note
         before, self._kills = self._kills, _kills_by_kernel()
-        return self._kills > before
+        lacked = "memory_limit", "the machine ran out of memory, and the kernel ended it"
+        return lacked if self._kills > before else None
 
     def start(self) -> None:
         """Watch in the background until `stop`."""
@@ -124,106 +122,66 @@ class SandboxMonitor:
     async def run(self) -> None:
         """Watch until cancelled. The walk over directories may take long, and delays no look at processes."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._watch(self._processes))
-            group.create_task(self._watch(self._disk))
+            group.create_task(self._watch_processes())
+            group.create_task(self._watch_disk())
 
-    async def _watch(self, watch: _Watch) -> None:
+    async def _watch_processes(self) -> None:
+        pause = _PAUSE_SECONDS
         while True:
             await self._awake.wait()
-            seen = self._starts
-            if watch.is_due():
-                excess = await asyncio.to_thread(watch.look)
-                if excess is not None:
-                    self._on_excess(excess)
-            if self._processes.is_idle and watch is self._processes and seen == self._starts:
+            await asyncio.sleep(pause)  # first of all: most commands end before
+            seen, began = self._starts, time.monotonic()
+            excess = await asyncio.to_thread(self._processes.look)
+            pause = max(_PAUSE_SECONDS, _PAUSE_PER_LOOK * (time.monotonic() - began))
+            if excess is not None:
+                self._on_excess(excess)
+                pause = _AFTER_EXCESS_SECONDS
+            elif self._processes.is_idle and seen == self._starts:
                 self._awake.clear()
-            else:
-                await asyncio.sleep(_TICK_SECONDS + _TICK_PER_PAUSE * self._processes.pause)
+
+    async def _watch_disk(self) -> None:
+        """Look before the first command has done much, and after the last, which may have filled a disk."""
+        await self._awake.wait()
+        while True:
+            began = time.monotonic()
+            excess = await asyncio.to_thread(self._disk.look)
+            taken = time.monotonic() - began
+            if excess is not None:
+                self._on_excess(excess)
+            await self._awake.wait()
+            await asyncio.sleep(max(_DISK_PAUSE_SECONDS, _HURRIED_PAUSE_PER_LOOK * taken))
+            for _ in range(int((_PAUSE_PER_LOOK - _HURRIED_PAUSE_PER_LOOK) * taken / _PAUSE_SECONDS)):
+                if self._disk.fills_fast():
+                    break
+                await asyncio.sleep(_PAUSE_SECONDS)
 
 
-class _Watch:
-    """Looks at one kind of use when it is due. `least`: smaller movements of the counters are no reason to look."""
-
-    def __init__(self, leader: int, limits: Use, least: Use) -> None:
-        self.leader = leader
-        self.limits = limits
-        self.used: Use = (0, 0)
-        self.pause = _SHORTEST_PAUSE
-        self._least = least
-        self._lowest: Use | None = None
-        self._earliest = self._latest = 0.0
-
-    def counters(self) -> Use:
-        """Return what the whole machine uses, up to a constant. Takes microseconds."""
-        raise NotImplementedError
-
-    def exceeded(self) -> Excess | None:
-        """Measure `used`, and return the limit that is exceeded. Blocking."""
-        raise NotImplementedError
-
-    def begin(self) -> None:
-        """Plan a first look, because a command was started: most commands end before."""
-        now = time.monotonic()
-        self.pause, self._lowest = _SHORTEST_PAUSE, None
-        self._earliest, self._latest = now, max(self._latest, now + _SHORTEST_PAUSE)
-
-    def is_due(self) -> bool:
-        """True if it is time, or the counters give a reason."""
-        now, found = time.monotonic(), self.counters()
-        lowest = self._lowest = _each(min, self._lowest or found, found)
-        allowed = _each(max, self._least, _each(lambda limit, used: (limit - used) // 4, self.limits, self.used))
-        moved = any(one - low > most for one, low, most in zip(found, lowest, allowed, strict=True))
-        return now >= self._latest or (moved and now >= self._earliest)
-
-    def look(self) -> Excess | None:
-        """Return the limit that is exceeded now, and plan the next look. Blocking."""
-        began, before, self._lowest = time.monotonic(), self.used, self.counters()
-        excess = self.exceeded()
-        now = time.monotonic()
-        changed = any(abs(new - old) * 10 > max(old, 1) for old, new in zip(before, self.used, strict=True))
-        self.pause = _SHORTEST_PAUSE if changed else min(2 * self.pause, _LONGEST_PAUSE)
-        self._earliest = now + _HURRIED_PAUSE_PER_LOOK * (now - began)
-        self._latest = now + max(self.pause, _PAUSE_PER_LOOK * (now - began))
-        if excess is not None:
-            self._earliest = self._latest = now + _AFTER_EXCESS_SECONDS
-        return excess
-
-
-class _ProcessWatch(_Watch):
+class _ProcessWatch:
     """Looks at the processes: their number, what they have in memory, what they take from the user."""
 
     def __init__(self, leader: int, limits: SandboxLimits) -> None:
-        super().__init__(leader, (limits.memory_bytes, limits.processes), (32 << 20, 16))
         self.is_idle = False
+        self.bomb: Excess | None = None
+        self._leader = leader
+        self._limits = limits
         self._offered = set[int]()
 
-    def begin(self) -> None:
-        self.is_idle = False
-        super().begin()
-
-    def counters(self) -> Use:
-        text = read_file("/proc/meminfo")
-        at = text.find(b"MemAvailable:")
-        return -int(text[at:].split(None, 2)[1]) * 1024 if at >= 0 else 0, machine_tasks()
-
-    def exceeded(self) -> Excess | None:
+    def look(self) -> Excess | None:
+        """Return the limit that is exceeded now. Blocking."""
         bomb = self._bomb()
         if bomb is not None:
             return bomb
-        members = members_below(self.leader)
+        members = members_below(self._leader)
         self.is_idle = not members
         self._offer(members)
-        memory, (allowed, most) = self.used[0], self.limits
         tasks = sum(one.threads for one in members)
-        if tasks > most:  # asked first: of thousands of processes the rest would take long
-            self.used = memory, tasks
-            note = f"{tasks} processes and threads in the sandbox, {most} are allowed"
+        if tasks > self._limits.processes:  # asked first: of thousands of processes the rest would take long
+            note = f"{tasks} processes and threads in the sandbox, {self._limits.processes} are allowed"
             return _blame("process_limit", note, members, {one.pid: one.threads for one in members})
         held = held_by(members)
-        memory = memory_of(members, held)
+        memory, allowed = memory_of(members, held), self._limits.memory_bytes
         if memory > allowed:  # servers fork workers that share most of it
             memory = memory_of(members, held, fair=True)
-        self.used = memory, tasks
         if memory > allowed:
             sizes = {one.pid: memory_of([one], held_by([one]), fair=True) for one in members}
             note = f"{_mib(memory)} of memory in the sandbox, {_mib(allowed)} are allowed"
@@ -241,88 +199,96 @@ class _ProcessWatch(_Watch):
     def _bomb(self) -> Excess | None:
         """End a fork bomb by one system call: children are born while processes are killed one by one.
 
-        With each child, artoo and the supervisor get less of the processor, so an ordinary look comes too late. A
-        bomb in which each process has a group of its own ends with the sandbox.
+        With each child, artoo and the supervisor get less of the processor, so an ordinary look may come too late.
+        No system call reaches a bomb in which each process has a group of its own. An ordinary look finds it, or it
+        ends with the sandbox.
         """
-        words = read_file(f"/proc/{self.leader}/status").partition(b"NSpid:")[2].splitlines()[:1]
+        words = read_file(f"/proc/{self._leader}/status").partition(b"NSpid:")[2].splitlines()[:1]
         if not words or words[0].split()[1:] != [b"1"]:
             return None  # no process 1 of a namespace of its own, whose /proc shows the sandbox alone
-        count = len(pids(f"/proc/{self.leader}/root/proc"))
-        if count <= self.limits[1]:
+        count, allowed = len(pids(f"/proc/{self._leader}/root/proc")), self._limits.processes
+        if count <= allowed:
             return None
         newest = [one for pid in sorted(pids())[-_SAMPLE:] if (one := self._inside(pid)) is not None]
         if not newest:
             return None
         group, share = Counter(one.group for one in newest).most_common(1)[0]
         suspect = next(one.pid for one in newest if one.group == group)
-        note = f"{count} processes in the sandbox, {self.limits[1]} are allowed"
-        excess = Excess("process_limit", command_of(suspect), suspect, note)
+        if share < len(newest) // 4 and count <= _HOPELESS * allowed:
+            return None
+        note = f"{count} processes in the sandbox, {allowed} are allowed"
+        self.bomb = Excess("process_limit", command_of(suspect), suspect, note)
         with suppress(OSError):
-            if share < len(newest) // 4:
-                os.kill(self.leader, signal.SIGKILL)
-            else:
+            if share >= len(newest) // 4:
                 os.killpg(group, signal.SIGKILL)
-        return excess
+            else:
+                os.kill(self._leader, signal.SIGKILL)
+        return self.bomb
 
     def _inside(self, pid: int) -> Member | None:
         try:
-            same = os.readlink(f"/proc/{pid}/ns/pid") == os.readlink(f"/proc/{self.leader}/ns/pid")
+            same = os.readlink(f"/proc/{pid}/ns/pid") == os.readlink(f"/proc/{self._leader}/ns/pid")
         except OSError:  # it has ended, or is another user's
             return None
         return member(pid) if same else None
 
 
-class _DiskWatch(_Watch):
+class _DiskWatch:
     """Looks at directories, and at files without a name that processes hold."""
 
     def __init__(self, leader: int, limits: SandboxLimits, directories: tuple[Path, ...]) -> None:
-        super().__init__(leader, (limits.disk_bytes, limits.paths), (32 << 20, 1_000))
+        self._leader = leader
+        self._limits: Use = (limits.disk_bytes, limits.paths)
         self._directories = directories
-        self._ceiling: Use | None = None
+        self._used: Use = (0, 0)
+        self._lowest: Use | None = None
+        self._free: Use = (0, 0)
         self._written: dict[int, int] = {}
-        self._has_looked = False
 
-    def begin(self) -> None:
-        """Start over when a command starts in a sandbox in which nothing ran. The first look is due at once."""
-        self._ceiling, self._written = None, {}
-        if self._latest:
-            super().begin()
+    def fills_fast(self) -> bool:
+        """True if a quarter of what is left to the limits went since the last look, whoever took it."""
+        gone = _each(int.__sub__, self._free, self._free_now())
+        left = _each(int.__sub__, self._limits, self._used)
+        return gone[0] > max(32 << 20, left[0] // 4) or gone[1] > max(1_000, left[1] // 4)
 
-    def counters(self) -> Use:
+    def look(self) -> Excess | None:
+        """Return the limit that is exceeded now. Blocking.
+
+        A workspace may be full already, and then a command that tidies up must be able to run. So a command may
+        always add a little to the least that was there.
+        """
+        self._free = self._free_now()
+        members = members_below(self._leader) if self._lowest else []  # the first look is at what was there before
+        lowest = self._lowest or (1 << 62, 1 << 62)
+        most = _each(lambda limit, least: max(limit, least + limit // _GRACE_PART), self._limits, lowest)
+        named, paths = disk_usage(self._directories, *most)
+        self._used = named + held_by(members).disk_bytes, paths
+        before, self._written = self._written, {one.pid: written_bytes(one.pid) for one in members}
+        exceeded = self._used[0] > most[0] or self._used[1] > most[1]
+        if not members:
+            self._lowest = self._used
+        else:  # after an excess the next look finds out what the command has left, which writes until it is dead
+            self._lowest = None if exceeded else _each(min, lowest, self._used)
+        if not exceeded:
+            return None
+        note = (
+            f"{_mib(self._used[0])} and {paths} paths in the workspace and its /tmp,"
+            f" {_mib(self._limits[0])} and {self._limits[1]} paths are allowed"
+        )
+        if not members:
+            return Excess("disk_limit", None, 0, note)
+        shares = {pid: size - before.get(pid, 0) for pid, size in self._written.items()}
+        if not any(shares.values()):  # reserved and not written: the last that was started
+            shares[max(shares)] = 1
+        return _blame("disk_limit", note, members, shares)
+
+    def _free_now(self) -> Use:
         systems: dict[int, os.statvfs_result] = {}
         for place in self._directories:
             with suppress(OSError):
                 systems[os.stat(place).st_dev] = os.statvfs(place)
         free = [(one.f_bfree * one.f_frsize, one.f_ffree) for one in systems.values()]
-        return -sum(size for size, _ in free), -sum(paths for _, paths in free)
-
-    def exceeded(self) -> Excess | None:
-        """Compare with the limits, or with a little more than there was before the command.
-
-        A command that tidies up must be able to run in a workspace that is full.
-        """
-        members = (
-            members_below(self.leader) if self._has_looked else []
-        )  # the first look is at what was there before
-        self._has_looked = True
-        named, paths = disk_usage(self._directories, *(self._ceiling or (1 << 62, 1 << 62)))
-        self.used = named + held_by(members).disk_bytes, paths
-        before, self._written = self._written, {one.pid: written_bytes(one.pid) for one in members}
-        most = _each(lambda used, limit: used + limit // _GRACE_PART, self.used, self.limits)
-        ceiling = self._ceiling or _each(max, most, self.limits)
-        exceeded = any(used > allowed for used, allowed in zip(self.used, ceiling, strict=True))
-        # After an excess the next look finds out what the command has left, which writes until it is dead.
-        self._ceiling = None if exceeded else _each(max, _each(min, most, ceiling), self.limits)
-        if not exceeded or not members:
-            return None
-        note = (
-            f"{_mib(self.used[0])} and {paths} paths in the workspace and its /tmp,"
-            f" {_mib(self.limits[0])} and {self.limits[1]} paths are allowed"
-        )
-        shares = {pid: size - before.get(pid, 0) for pid, size in self._written.items()}
-        if not any(shares.values()):  # reserved and not written: the last that was started
-            shares[max(shares)] = 1
-        return _blame("disk_limit", note, members, shares)
+        return sum(size for size, _ in free), sum(paths for _, paths in free)
 
 
 def machine_tasks() -> int:

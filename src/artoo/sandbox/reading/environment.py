@@ -8,17 +8,18 @@ and its value holds no credential.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cache, lru_cache
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
-from artoo.ports.workspace import Command
 from artoo.redaction import holds_secret
-from artoo.sandbox.reading.readable_settings import may_hold_token
 
 _ACROSS, _CEILINGS = "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CEILING_DIRECTORIES"
 _WITH_CREDENTIALS = re.compile(r"://[^/\s]*@")
+_ADDRESS_PATH = re.compile(r"://[^/\s\"',]*/([^\s\"',]*)")
+_PLAIN_PART = re.compile(r"(?:[a-z]{1,16}\d{0,2}|\d{1,4})(?:[._-](?:[a-z]{1,16}\d{0,2}|\d{1,4})){0,4}")
+"""A word with few digits at its end, several of them, or a version. Tokens mix letters and digits."""
 
 QUIET: Mapping[str, str] = {
     "HISTFILE": "/dev/null",
@@ -59,19 +60,25 @@ def passes(name: str, value: str) -> bool:
     """True if commands may see a variable of the user's."""
     if not _passed().fullmatch(name) or _WITH_CREDENTIALS.search(value):
         return False
-    return not may_hold_token(value) and not holds_secret(value)
+    return not _may_hold_token(value) and not holds_secret(value)
 
 
-def cleaned(outer: Mapping[str, str], roots: Roots, command: Command) -> dict[str, str]:
-    """Return the environment for a command: what passes of `outer`, quiet settings, then the command's own.
+def _may_hold_token(text: str) -> bool:
+    """True if an address may have a token in its path, as package indexes use (`/t/TOKEN/main`)."""
+    paths = (found.strip("/").split("/") for found in _ADDRESS_PATH.findall(text))
+    return any(part and (part == "t" or not _PLAIN_PART.fullmatch(part)) for path in paths for part in path)
 
-    A variable that a policy line opens, or that the user approved for this command, passes whatever it holds. This
-    looks at the file system of the project.
+
+def cleaned(outer: Mapping[str, str], roots: Roots, approved: Set[str] = frozenset()) -> dict[str, str]:
+    """Return the environment for commands: what passes of `outer`, and quiet settings.
+
+    A variable that a policy line opens, or that the user approved (its name), passes whatever it holds. This looks
+    at the file system of the project.
     """
-    named = command.keep_env | roots.opened.variables
+    named = approved | roots.opened.variables
     merged = {name: value for name, value in outer.items() if name in named or passes(name, value)}
     found = _where_git_looks(merged, roots.project)
-    return {**merged, **found, **QUIET, "HOME": str(roots.home), **command.env}
+    return {**merged, **found, **QUIET, "HOME": str(roots.home)}
 
 
 def _where_git_looks(user: Mapping[str, str], project: Path) -> dict[str, str]:

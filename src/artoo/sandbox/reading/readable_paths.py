@@ -1,8 +1,7 @@
 """What is open of a home's hidden part: programs, their libraries, and settings that hold no secret.
 
 An allow-list, because a list of what is secret is never whole. It has three sources: where package and version
-managers put programs; where the person's own PATH and this Python lead; and a few files of settings, each only
-while every key in it is harmless.
+managers put programs; where the person's own PATH and this Python lead; and git's files of patterns.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from artoo.ports.sandbox import Roots
-from artoo.sandbox.reading.readable_settings import harmless_settings
+from artoo.sandbox.reading.readable_settings import OPEN_FILES
 
 _LISTED = Path(__file__).with_name("program_places.txt").read_text("ascii").splitlines()
 PROGRAMS = tuple(line for line in _LISTED if not line.startswith("#"))
@@ -47,9 +45,9 @@ _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "sbin
 """What belongs to an installation whose `bin` is on the PATH."""
 
 
-def open_in_home(home: str, roots: Roots) -> tuple[str, ...]:
-    """Real, absolute paths below a real home, whether or not they exist, for a task that works in `roots`."""
-    return (*_programs(home, os.environ.get("PATH", "")), *harmless_settings(home, roots))
+def open_in_home(home: str) -> tuple[str, ...]:
+    """Return what is open of a real home: real, absolute paths, whether or not they exist."""
+    return (*_programs(home, os.environ.get("PATH", "")), *(f"{home}/{name}" for name in OPEN_FILES))
 
 
 def closed_in_programs(home: str) -> tuple[str, ...]:

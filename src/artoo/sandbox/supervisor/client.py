@@ -20,13 +20,19 @@ from artoo.sandbox.supervisor.starting import file_of
 _MOST_PACKET = 64 * 1024
 """Larger requests travel in a file: the kernel's limit for a packet depends on the machine's settings."""
 _MOST_REPLY, _MOST_DESCRIPTORS = 96 * 1024, 8
-_READY_SECONDS = 30.0
+_READY_SECONDS = 120.0
+"""On a machine that is very busy a Python takes long to start."""
 _LOST = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 HAS_ENDED = "the sandbox has ended; the next command starts a new one"
 
 OnEnd = Callable[[int | None, tuple[str, ...]], None]
 """Receives the wait status of a command and the names of processes that it left running. The status is None when
 the supervisor has ended, and everything in the sandbox with it."""
+
+
+def packed(env: Mapping[str, str]) -> bytes:
+    """Return variables as the supervisor reads them."""
+    return os.fsencode("\0".join(f"{name}={value}" for name, value in env.items()))
 
 
 class Answer(NamedTuple):
@@ -69,7 +75,7 @@ class SupervisorClient:
         """
         if name in self._answers or name in self._running:
             raise SandboxError(f"there is already a process {name} in this sandbox")
-        packet = os.fsencode("\0".join((*fields, *(f"{key}={value}" for key, value in env.items()))))
+        packet = b"\0".join((os.fsencode("\0".join(fields)), packed(env)))
         if packet.count(b"\0") != len(fields) + len(env) - 1:
             raise SandboxError(
                 "an argument or a variable of the command contains a NUL byte, which no program takes"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.workspace import Command, Process
+from artoo.ports.workspace import Command, EndStatus, Process
 from artoo.sandbox.limits.cgroup import Group, open_group
 from artoo.sandbox.limits.monitor import Excess, SandboxMonitor
 from artoo.sandbox.protocols import Layout
@@ -89,6 +89,7 @@ class LivingSandbox:
         self._processes: dict[str, SandboxProcess] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Future[None] | None = None
+        self._exceeded = ""
 
     @property
     def alive(self) -> bool:
@@ -120,6 +121,9 @@ class LivingSandbox:
         if not self.alive or self._monitor is None:
             raise SandboxError(HAS_ENDED)
         self._processes[process.id] = process
+        if self._exceeded:
+            process.note(f"{self._exceeded}: remove what is not needed")
+            self._exceeded = ""
         try:
             await process.start(argv, env, cwd, confined)
         except BaseException:
@@ -128,9 +132,9 @@ class LivingSandbox:
         self._monitor.wake()
         return process
 
-    def explain_kill(self) -> bool:
+    def explain_kill(self, command: str) -> tuple[EndStatus, str] | None:
         """See SandboxMonitor."""
-        return self._monitor is not None and self._monitor.explain_kill()
+        return None if self._monitor is None else self._monitor.explain_kill(command)
 
     async def refresh(self) -> None:
         """See Sandbox. Copies need nothing: the workspace itself brings the user's changes into them."""
@@ -151,6 +155,9 @@ class LivingSandbox:
 
     def _end_at_limit(self, excess: Excess) -> None:
         """End the command that exceeds a limit, or the largest process if no command can be named."""
+        if not excess.pid:
+            self._exceeded = excess.note  # the next command is told, which may be one that tidies up
+            return
         process = None if excess.command is None else self._processes.get(excess.command)
         if process is None:
             with suppress(OSError):

@@ -15,7 +15,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Captured
 from artoo.ports.workspace import Command, Ended, EndStatus
 from artoo.sandbox.network.command_proxy import CommandNetwork
-from artoo.sandbox.output import Output
+from artoo.sandbox.output import Output, StreamName
 from artoo.sandbox.supervisor.client import SupervisorClient
 from artoo.sandbox.supervisor.starting import file_of
 from artoo.sandbox.supervisor.waiting import waits_for_input
@@ -31,11 +31,15 @@ _LOOK_SECONDS = 0.05
 _MOST_NAMED = 5
 
 
+ExplainKill = Callable[[str], tuple[EndStatus, str] | None]
+"""Returns the status and a note for a command that was killed; None if nothing is known of it."""
+
+
 class SandboxProcess:
     """Implements `ports.workspace.Process` for a command that a supervisor started. Used in one event loop.
 
-    `network` is entered before the command starts and left when it has ended. `explain_kill` is asked about a
-    SIGKILL that artoo did not send: whether the kernel sent it for lack of memory.
+    `network` is entered before the command starts and left when it has ended. `explain_kill` is asked, with the id,
+    about a SIGKILL that was not requested here.
     """
 
     def __init__(
@@ -46,7 +50,7 @@ class SandboxProcess:
         output: Output,
         *,
         network: AbstractAsyncContextManager[CommandNetwork] | None = None,
-        explain_kill: Callable[[], bool] = lambda: False,
+        explain_kill: ExplainKill = lambda _: None,
     ) -> None:
         self._client = client
         self._network = network
@@ -120,6 +124,10 @@ class SandboxProcess:
         await self._until_gone(_KILLED_SECONDS)
         return await self._wait_for_end()
 
+    def note(self, fact: str) -> None:
+        """Add a fact for the reader to how it ends."""
+        self._notes.append(fact)
+
     async def end_at_limit(self, status: EndStatus, note: str) -> None:
         """Kill it because it exceeded a limit of the sandbox."""
         self._notes.append(note)
@@ -143,9 +151,10 @@ class SandboxProcess:
             entered = await self._enter(self._network)
             env = {**env, **entered.environment}
         given: list[int] = []
+        printed: list[tuple[int, StreamName]] = []
         try:
             if not command.pty:
-                self._make_pipes(given)
+                self._make_pipes(given, printed)
             mode = f"{'terminal' if command.pty else 'pipes'}{confined}"
             fields = (str(cwd), str(command.limits.file_bytes), mode, str(len(argv)), *argv)
             for descriptor in await self._client.start(self.id, fields, env, given, self._on_end):
@@ -153,6 +162,9 @@ class SandboxProcess:
                     self._use_terminal(descriptor)
                 else:
                     self._pidfd = descriptor
+            # While the command begins to run. Its end is heard of later: the event loop goes on with this first.
+            while printed:
+                self._output.follow(*printed.pop())
         except BaseException as error:
             self.close()
             await self._leave.aclose()
@@ -160,7 +172,7 @@ class SandboxProcess:
                 raise SandboxError(f"the command could not be started: {error}") from error
             raise
         finally:
-            for descriptor in given:
+            for descriptor in (*given, *(reads for reads, _ in printed)):
                 os.close(descriptor)
         if command.pty and command.stdin is not None:
             await self.write(command.stdin, end=not command.interactive)
@@ -175,23 +187,21 @@ class SandboxProcess:
         self._leave.push_async_callback(leave)
         return entered
 
-    def _make_pipes(self, given: list[int]) -> None:
-        """Add what the command gets as standard input, output and error, and follow the other sides."""
+    def _make_pipes(self, given: list[int], printed: list[tuple[int, StreamName]]) -> None:
+        """Add what the command gets as standard output, error and input, and the other sides of the first two."""
+        for stream in ("stdout", "stderr"):
+            reads, writes = os.pipe()
+            given.append(writes)
+            printed.append((reads, stream))
         if self._command.interactive:
             reads, self._input = os.pipe()
             given.append(reads)
             os.set_blocking(self._input, False)
             if self._command.stdin:
                 os.write(self._input, self._command.stdin)
-        elif self._command.stdin is None:
-            given.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-        else:
+        elif self._command.stdin is not None:
             with file_of(self._command.stdin) as file:
                 given.append(os.dup(file.fileno()))
-        for stream in ("stdout", "stderr"):
-            reads, writes = os.pipe()
-            given.append(writes)
-            self._output.follow(reads, stream)
 
     def _use_terminal(self, controller: int) -> None:
         termios.tcsetwinsize(controller, _TERMINAL_SIZE)
@@ -295,18 +305,20 @@ class SandboxProcess:
     def _how(self) -> tuple[EndStatus, int | None]:
         if self._reason is not None:
             return self._reason, None
-        if self._status is None:
+        status = self._status
+        if status is not None and os.WIFEXITED(status):
+            code = os.WEXITSTATUS(status)
+            return ("error", code) if code else ("ok", 0)
+        number = signal.SIGKILL if status is None else os.WTERMSIG(status)
+        if status is None:
             self._notes.append("the sandbox ended while it ran, and all its processes with it")
+        if number == signal.SIGKILL and (found := self._explain_kill(self.id)) is not None:
+            self._notes.append(found[1])
+            return found[0], None
+        if status is None:
             return "killed", None
-        if os.WIFSIGNALED(self._status):
-            number = os.WTERMSIG(self._status)
-            if number == signal.SIGKILL and self._explain_kill():
-                self._notes.append("the machine ran out of memory, and the kernel ended it")
-                return "memory_limit", None
-            self._notes.append(f"ended by signal {number} ({_signal_name(number)})")
-            return "killed", 128 + number
-        code = os.WEXITSTATUS(self._status)
-        return ("error", code) if code else ("ok", 0)
+        self._notes.append(f"ended by signal {number} ({_signal_name(number)})")
+        return "killed", 128 + number
 
     def _close_pidfd(self) -> None:
         if self._pidfd is not None:

@@ -5,8 +5,9 @@
 CHANNEL is the number of a descriptor: one end of a UNIX socket that keeps the borders of packets (SOCK_SEQPACKET;
 SOCK_DGRAM on macOS, which has no such sockets). Options: `process-limit=N`; `writable=DIRECTORY` (any number of
 them: Landlock then refuses to open anything else for writing, see `_restrict_writes`); `descriptors=yes` sends
-descriptors of the root directory and the namespaces; `confinement=N` is the descriptor of a plan by which each
-command is confined before it runs (`confinement`).
+descriptors of the root directory and the namespaces; `environment=N` is the descriptor of a file with variables
+(NAME=VALUE) for every command; `confinement=N` is the descriptor of a plan by which each command is confined before
+it runs (`confinement`).
 
 In bubblewrap's sandbox it is process 1 and lives outside the reach of commands: the kernel drops every signal from
 inside that has no handler here, it is not dumpable (no ptrace, no /proc/1/mem or /proc/1/fd), and commands inherit
@@ -26,11 +27,14 @@ Packets are lists of fields, separated by NUL bytes, because neither arguments n
                          listed ID LEFT...
                          listening ID                                  + socket
 
-MODE is `pipes` (three descriptors: standard input, output, error) or `terminal` (no descriptors: it opens a
-pseudo-terminal and sends the controlling side), with `-unconfined` after it for a command that the plan of the
-sandbox does not hold for. A request that does not fit into a packet is `start ID memory`; its last descriptor is a
-file with the fields from CWD on. LEFT are the names of processes that the command left running. SIGNAL goes to all
-processes of a command. `listen` opens a socket that listens on a fresh port of the sandbox's own 127.0.0.1.
+Variables of a request are laid over those of every command.
+
+MODE is `pipes` (descriptors of standard output and error, and of the input unless that is /dev/null) or `terminal`
+(no descriptors: it opens a pseudo-terminal and sends the controlling side), with `-unconfined` after it for a
+command that the plan of the sandbox does not hold for. A request that does not fit into a packet is `start ID
+memory`; its last descriptor is a file with the fields from CWD on. LEFT are the names of processes that the command
+left running. SIGNAL goes to all processes of a command. `listen` opens a socket that listens on a fresh port of the
+sandbox's own 127.0.0.1.
 
 Everything that is imported adds to the time of a task's first command: `signal` takes 4 ms, `json` 8 ms.
 """
@@ -83,6 +87,7 @@ def main() -> None:
     _protect()
     channel = _socket.socket(fileno=int(sys.argv[1]))
     confinement = _confinement(int(single["confinement"])) if "confinement" in single else None
+    given = _read_all(int(single["environment"])).split(b"\0") if "environment" in single else []
     keep = channel.fileno()
     os.closerange(3, keep)
     os.closerange(keep + 1, 1 << 16)
@@ -91,7 +96,7 @@ def main() -> None:
         _limit(resource.RLIMIT_NPROC, int(single["process-limit"]))
     _limit(resource.RLIMIT_NOFILE, _MOST_OPEN_FILES)
     _restrict_writes([value for name, value in options if name == "writable"])
-    supervisor = Supervisor(channel, confinement)
+    supervisor = Supervisor(channel, confinement, _variables(given))
     supervisor.serve(describe=single.get("descriptors") == "yes")
     supervisor.end()
 
@@ -107,9 +112,13 @@ def _confinement(plan: int) -> Confinement:
 class Supervisor:
     """The commands of one sandbox, by the id that artoo gave each and by their process id."""
 
-    def __init__(self, channel: _socket.socket, confinement: Confinement | None) -> None:
+    def __init__(
+        self, channel: _socket.socket, confinement: Confinement | None, environment: dict[bytes, bytes]
+    ) -> None:
         self._channel = channel
         self._confinement = confinement
+        self._environment = environment
+        self._no_input = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._poll = select.poll()
         self._ids: dict[int, bytes] = {}
         self._pids: dict[bytes, int] = {}
@@ -118,7 +127,6 @@ class Supervisor:
         """Answer requests and report ends until the socket is closed."""
         awake, wake = os.pipe()
         os.set_blocking(wake, False)
-        os.set_blocking(awake, False)
         _signal.signal(_signal.SIGCHLD, _wake_up)  # without a handler the wakeup descriptor hears nothing
         _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self._send([b"ready", b"%d" % os.getpid()], _described() if describe else [])
@@ -127,7 +135,7 @@ class Supervisor:
         while True:
             for descriptor, event in self._poll.poll():
                 if descriptor == awake:
-                    _drain(awake)
+                    os.read(awake, 1 << 16)  # all: a pipe holds no more
                     self._reap()
                 elif descriptor != self._channel.fileno():
                     self._judge(descriptor, event)
@@ -191,11 +199,14 @@ class Supervisor:
 
     def _start(self, process_id: bytes, fields: Fields, descriptors: list[int]) -> None:
         if fields == [b"memory"]:
-            fields = _read_all(descriptors[-1]).split(b"\0")
+            *descriptors, file = descriptors
+            fields = _read_all(file).split(b"\0")
         cwd, file_bytes, mode, count, *rest = fields
         argv, variables = rest[: int(count)], rest[int(count) :]
-        environment = dict(variable.split(b"=", 1) for variable in variables)
-        environment[_MARK] = process_id
+        environment = {**self._environment, **_variables(variables), _MARK: process_id}
+        if mode.startswith(b"pipes"):
+            output, error, given = (*descriptors, self._no_input)[:3]
+            descriptors = [given, output, error]
         passed: list[int] = []
         try:
             os.chdir(cwd)
@@ -321,6 +332,10 @@ class Supervisor:
             self._channel.sendmsg([b"\0".join(fields)], ancillary)
         except (BrokenPipeError, ConnectionResetError):
             return  # artoo is gone, which the loop finds next
+
+
+def _variables(listed: Fields) -> dict[bytes, bytes]:
+    return dict(variable.split(b"=", 1) for variable in listed)  # pyright: ignore[reportArgumentType]
 
 
 def _wake_up(number: int, frame: object) -> None:
@@ -529,14 +544,6 @@ def _read_all(descriptor: int) -> bytes:
     while piece := os.read(descriptor, 1 << 20):
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def _drain(descriptor: int) -> None:
-    try:
-        while os.read(descriptor, 4096):
-            pass
-    except BlockingIOError:
-        return
 
 
 # --- Protection --------------------------------------------------------------------------------------------------

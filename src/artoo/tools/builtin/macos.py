@@ -13,7 +13,6 @@ from artoo.contracts.errors import SandboxError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Captured, Roots
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.ports.workspace import Command
 from artoo.sandbox.reading.environment import cleaned
 from artoo.tools.builtin.shell import unfenced
 from artoo.tools.commands import printed_outcome
@@ -38,7 +37,7 @@ class Real:
 
     async def run(self, argv: tuple[str, ...], stdin: bytes | None = None) -> Outcome:
         """Raises SandboxError when it cannot be started."""
-        env = cleaned(os.environ, self.roots, Command(argv))
+        env = cleaned(os.environ, self.roots)
         try:
             process = await asyncio.create_subprocess_exec(
                 *argv,
