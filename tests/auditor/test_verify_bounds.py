@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import tracemalloc
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from trails import only_part, proved, write_chain
 
 from artoo.auditor.layout import audit_directory
 from artoo.auditor.verify import verify
-from artoo.auditor.walk import Numbers
 
 
 def _peak(home: Path, records: int) -> int:
@@ -43,20 +41,3 @@ def test_a_number_far_away_is_no_work(tmp_path: Path, number: int) -> None:
     lines[-1] = lines[-1].replace(b'{"n":4', b'{"n":%d' % number, 1).replace(b'{"n":3', b'{"n":%d' % number, 1)
     path.write_bytes(b"".join(lines))
     assert {problem.what for problem in proved(tmp_path).problems} >= {"changed"}
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_numbers_are_a_set(seed: int) -> None:
-    """Spans say the same as a set of numbers, whatever the order in which these came."""
-    chance = random.Random(seed)
-    numbers, plain = Numbers(), set[int]()
-    for _ in range(200):
-        number = chance.randrange(120)
-        numbers.add(number)
-        plain.add(number)
-        first = chance.randrange(120)
-        last = first + chance.randrange(30)
-        assert numbers.holds(first, last) == (set(range(first, last + 1)) <= plain)
-        spans = [one for start, end in numbers.spans(first, last) for one in range(start, end + 1)]
-        assert spans == sorted(plain & set(range(first, last + 1)))
-    assert len(numbers) <= len(plain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,10 @@ def test_a_whole_log_is_proved_and_a_forged_one_is_named(home: Path) -> None:
     """`verify` exits with 1 and names file, line and what was done to it."""
     asyncio.run(_task(home))
     whole = audit("verify")
-    assert (whole.exit_code, whole.output.splitlines()[-1]) == (0, "whole: nothing is missing, nothing was changed")
+    assert (whole.exit_code, whole.output.splitlines()[-1]) == (
+        0,
+        "whole: nothing that was recorded here is missing or was changed",
+    )
     (chain,) = (home / "audit").glob("audit-*.jsonl")
     lines = chain.read_text().splitlines(keepends=True)
     chain.write_text("".join([*lines[:4], *lines[5:]]))
@@ -87,6 +91,56 @@ def test_the_tail_shows_the_last_records(home: Path) -> None:
     records = [json.loads(line) for line in audit("tail", "--no-follow", "-n", "100", "--json").output.splitlines()]
     assert {"opened", "message", "report", "log", "closed"} <= {record["type"] for record in records}
     assert audit("tail", "--no-follow", "--findings").output == ""
+
+
+def _task_with_copy(home: Path) -> Path:
+    """Two tasks; a copy of the audit log was made between them."""
+    asyncio.run(_task(home))
+    copy = home.parent / "copy"
+    shutil.copytree(home / "audit", copy)
+    asyncio.run(_task(home))
+    assert audit("verify").exit_code == 0
+    return copy
+
+
+def test_an_older_copy_of_the_audit_log_is_not_whole(home: Path) -> None:
+    """The tasks since are known to no chain: also when a further run has begun a chain behind the copy."""
+    copy = _task_with_copy(home)
+    shutil.rmtree(home / "audit")
+    shutil.copytree(copy, home / "audit")
+    for _ in range(2):
+        found = audit("verify")
+        assert found.exit_code == 1
+        assert "no chain knows 1 of the tasks that have ended" in found.output
+        asyncio.run(_task(home))
+
+
+def test_a_removed_audit_log_and_one_more_run_are_not_whole(home: Path) -> None:
+    """The tasks before are known to no chain."""
+    _task_with_copy(home)
+    shutil.rmtree(home / "audit")
+    asyncio.run(_task(home))
+    found = audit("verify")
+    assert found.exit_code == 1
+    assert "no chain knows 2 of the tasks that have ended" in found.output
+
+
+def test_an_older_copy_of_the_whole_home_shows_against_a_noted_head(home: Path) -> None:
+    """Every verify says that it proves nothing of it, and gives the command that does."""
+    asyncio.run(_task(home))
+    old = home.parent / "old"
+    shutil.copytree(home, old)
+    asyncio.run(_task(home))
+    (said,) = [line for line in audit("verify").output.splitlines() if line.startswith("to prove that later")]
+    noted = said.split()[-1]
+    assert audit("verify", "--head", noted).exit_code == 0
+    shutil.rmtree(home)
+    old.rename(home)
+    whole = audit("verify")
+    assert whole.exit_code == 0 and "not proved: that this home is no older copy" in whole.output
+    found = audit("verify", "--head", noted)
+    assert found.exit_code == 1 and "you saw" in found.output
+    assert audit("verify", "--head", "12").exit_code == 2
 
 
 @pytest.mark.unreplayable

@@ -1,16 +1,15 @@
-"""Proves the task logs by what the chains hold of them: sizes, and the sha256 of so many first bytes."""
+"""Hold the task logs against what the chains know of them: sizes, and the sha256 of so many first bytes."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-from artoo.auditor.chain import Link
 from artoo.auditor.files import lines_of
 
 Change = Literal["changed", "cut", "missing", "added"]
@@ -31,17 +30,20 @@ class LogAnchor:
 
 @dataclass(slots=True)
 class Logged:
-    """What the chains hold of the task logs: anchors by (task, file), who wrote them, and which were forgotten."""
+    """What the chains hold of the task logs: anchors by (task, file), their chains, forgotten logs.
+
+    `tasks`: every task that a chain knows.
+    """
 
     anchors: defaultdict[tuple[str, str], list[LogAnchor]] = field(
         default_factory=lambda: defaultdict[tuple[str, str], list[LogAnchor]](list)
     )
     chains: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict[str, set[str]](set))
     forgotten: set[str] = field(default_factory=set[str])
+    tasks: set[str] = field(default_factory=set[str])
 
-    def take(self, link: Link, chain: str) -> bool:
-        """What a `log` record says. False when it is none that the Auditor writes."""
-        fields = link.fields()
+    def take(self, fields: Mapping[str, object], chain: str) -> bool:
+        """Take a `log` record. False if it is not one that the Auditor writes."""
         task, file, points = fields.get("task"), fields.get("file"), fields.get("points")
         if not (isinstance(task, str) and isinstance(file, str) and isinstance(points, list)):
             return False
@@ -50,10 +52,11 @@ class Logged:
             return False
         self.anchors[task, file].extend(anchor for anchor in anchors if anchor is not None)
         self.chains[task].add(chain)
+        self.tasks.add(task)
         return True
 
     def verify(self, tasks: Path, closed: Collection[str], report: Report) -> int:
-        """Reports what is not as it was; `closed` are the chains that ended in order. Returns how many files."""
+        """Report what is not as it was; `closed` are the chains that ended in order. Returns how many files."""
         looked_at = 0
         for (task, name), anchors in self.anchors.items():
             if task in self.forgotten:

@@ -1,20 +1,25 @@
-"""Proves that nothing of the audit log is missing, and nothing of it or of the task logs was changed since.
+"""Name what was changed, removed or added in the audit log, and in the task logs that it knows.
 
 For every chain: each line's own hash, its number, its link to the line before, and the anchored heads. For the
 anchors: the same, and the heads that later chains saw. For the task logs: sizes and hashes that the chains hold.
+Each task that has ended must be known to a chain.
+
+An older copy of the whole home, or files that were written anew together, do not show here. They show against a
+head of the anchors that was noted elsewhere.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, cast
 
 import orjson
 
-from artoo.auditor.chain import NOTHING, Link
+from artoo.auditor.chain import NOTHING, Head, Link
 from artoo.auditor.files import last_line, open_for_reading
 from artoo.auditor.layout import ANCHORS, STATS, chains_in
 from artoo.auditor.logged import Logged
@@ -23,11 +28,15 @@ from artoo.auditor.trail import is_being_written
 from artoo.auditor.walk import Placed, Read, Walk, What
 
 MOST_PROBLEMS = 1_000
+LAG = timedelta(seconds=60)
+"""How far a chain may be behind a task log when its process dies; it is a quarter of a second on a free machine."""
+
+_BEGINNING, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something is not as it was written: in which file, at which line (from 1; None: the whole file), what."""
+    """What is not as it was written, in which file and at which line (from 1; None: the whole file)."""
 
     file: Path
     line: int | None
@@ -40,7 +49,7 @@ class ChainState:
     """One chain as it was found. `ended`: in order, not yet, or not at all because its process died.
 
     `lost`: records that could not be written, as the chain says itself, and `reason` why (a full disk). `missed`:
-    messages that were lost before the Auditor could look at them.
+    messages that were lost before the Auditor could look at them. `begun`, `last`: the times of its ends.
     """
 
     chain: str
@@ -52,6 +61,14 @@ class ChainState:
     lost: int = 0
     reason: str = ""
     missed: int = 0
+    begun: datetime = _BEGINNING
+    last: datetime = _BEGINNING
+
+    def may_miss(self, at: datetime) -> bool:
+        """True if something that was said then may be missing here although no record was removed."""
+        if self.ended == "closed" and not (self.lost or self.missed):
+            return False
+        return self.begun <= at and (self.ended == "running" or at <= self.last + LAG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,59 +82,64 @@ class Witnessed:
 
 @dataclass(slots=True)
 class Verification:
-    """Everything that was looked at, and every problem, in the order in which it was found."""
+    """Everything that was looked at, and every problem, in the order in which it was found.
+
+    `head`: where the anchors stand; noted elsewhere, it shows when the whole home was replaced by an older one.
+    """
 
     chains: list[ChainState] = field(default_factory=list[ChainState])
     task_logs: int = 0
+    head: Head = field(default_factory=Head)
     witnessed: list[Witnessed] = field(default_factory=list["Witnessed"])
     problems: list[Problem] = field(default_factory=list[Problem])
 
     @property
     def sound(self) -> bool:
-        """True when nothing is wrong. A process that died is no problem of the log."""
+        """True if nothing is wrong. A process that died is no problem of the log."""
         return not self.problems
 
     @property
     def unrecorded(self) -> int:
-        """Records and messages that the chains themselves say they do not hold: nobody took them away."""
+        """Records and messages that the chains themselves say they do not hold: no one took them away."""
         return sum(chain.lost + chain.missed for chain in self.chains)
 
     def add(self, file: Path, line: int | None, what: What, detail: str) -> None:
-        """Notes a problem."""
+        """Note a problem."""
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(file, line, what, detail))
 
 
 @dataclass(slots=True)
 class _Anchored:
-    """What the anchors say of one chain: hashes by count, and the last event."""
+    """What the anchors say of one chain: hashes by count, the last event, and when it was last written."""
 
     heads: dict[int, str] = field(default_factory=dict[int, str])
     last: str = ""
+    written: datetime = _BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A head of the anchors that somebody has put down: it must still be there."""
+    """A head of the anchors that was noted somewhere: it must still be there."""
 
     who: str
     count: int
     hash: str
 
 
-def verify(directory: Path, tasks: Path, read: Read = bool, *, copy: bool = False) -> Verification:
-    """Looks at all chains in `directory`, its anchors, and the task logs below `tasks`. Raises OSError.
+def verify(
+    directory: Path, tasks: Path, read: Read = bool, *, noted: Head | None = None, copy: bool = False
+) -> Verification:
+    """Look at all chains in `directory`, its anchors, and the task logs below `tasks`. Raises OSError.
 
-    `read` hears how many bytes of the chains it has gone through. Of a chain two lines are in memory at a time, and
-    what it holds of the task logs. `copy`: what another machine has sent, without its statistics and perhaps
-    without its latest anchors: they are sent after the chains, so that a machine that was cut off at its first
-    sending has chains there and no anchors at all.
+    `read` takes how many bytes of the chains were read. `noted`: a head of the anchors that the user has kept
+    elsewhere. `copy`: what another machine has sent, without its statistics and perhaps without its latest anchors,
+    because they are sent after the chains.
 
-    A chain or a task log that cannot be read is a problem, and keeps nobody from looking at the others.
+    A chain or a task log that cannot be read is a problem, and the others are looked at all the same.
     """
-    found = Verification()
+    found, logs, seen = Verification(), Logged(), list[_Seen]()
     heads, anchored = _anchors(directory, found)
-    logs, seen = Logged(), list[_Seen]()
     chains = chains_in(directory)
     if chains and not copy and not (directory / ANCHORS).exists():
         found.add(directory / ANCHORS, None, "missing", "there are chains and no anchors")
@@ -135,22 +157,59 @@ def verify(directory: Path, tasks: Path, read: Read = bool, *, copy: bool = Fals
         heads, anchored = _anchors(directory, Verification())
         _unanchored(directory, found.chains, anchored, found)
         seen += _seen_by_statistics(directory, found)
+        if noted is not None:
+            seen.append(_Seen("you", noted.count, noted.hash))
     for each in seen:
         _against_heads(each, directory / ANCHORS, heads, found, may_end=copy)
+    found.head = Head(max(heads), heads[max(heads)])
     closed = {state.chain for state in found.chains if state.ended == "closed"}
     found.task_logs = logs.verify(tasks, closed, found.add)
-    if not chains and not copy:
-        _unaudited(directory, tasks, found)
+    if not copy:
+        retired = [known.written for known in anchored.values() if known.last == "retired"]
+        _unaudited(directory, tasks, logs, max(retired, default=_BEGINNING), found)
     return found
 
 
-def _unaudited(directory: Path, tasks: Path, found: Verification) -> None:
-    """A task that has come to its end has been audited; one whose process died in its first second may not be."""
+def _unaudited(directory: Path, tasks: Path, logs: Logged, retired: datetime, found: Verification) -> None:
+    """Report tasks that have ended and that no chain knows: the audit log was removed, or is an older copy.
+
+    `retired`: up to then chains were removed because they are old.
+    """
+    unknown = [
+        task
+        for task, at in _ended(tasks)
+        if task not in logs.tasks and at > retired and not any(chain.may_miss(at) for chain in found.chains)
+    ]
+    if unknown:
+        what = f"no chain knows {len(unknown)} of the tasks that have ended, such as {min(unknown)}"
+        found.add(directory, None, "missing", f"{what}: the audit log was removed, or is an older copy")
+
+
+def _ended(tasks: Path) -> Iterator[tuple[str, datetime]]:
+    """Yield each task whose log ends with a result, and when it ended."""
     for path in tasks.glob("*/log*.jsonl"):
+        if not path.is_file():
+            continue  # if a chain knows it, it is reported as missing
         with open_for_reading(path) as (descriptor, size):
-            if b'"kind":"FinalResult"' in (last_line(descriptor, size) or b""):
-                found.add(directory, None, "missing", f"task {path.parent.name} has ended, and no chain is there")
-                return
+            line = last_line(descriptor, size) or b""
+        if b'"kind":"FinalResult"' in line:
+            yield path.parent.name, _time_of(_object(line))
+
+
+def _object(text: bytes) -> Mapping[str, object]:
+    try:
+        found: object = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
+
+
+def _time_of(fields: Mapping[str, object]) -> datetime:
+    """The time of a record; the end of time where it has none, so that it excuses nothing."""
+    try:
+        return datetime.fromisoformat(str(fields.get("at")))
+    except ValueError:
+        return _END
 
 
 def _unanchored(
@@ -176,20 +235,19 @@ def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict
     path = directory / ANCHORS
     anchored: dict[str, _Anchored] = defaultdict(_Anchored)
     heads: dict[int, str] = {0: NOTHING}
-    if not path.exists():
-        return heads, anchored
-    for placed in Walk([path], found.add):
-        link = placed.link
-        if link is None:
+    for placed in Walk([path], found.add) if path.exists() else ():
+        if placed.link is None:
             continue
-        heads[link.number] = link.hash
-        fields = link.fields() if link.sound else {}
+        heads[placed.link.number] = placed.link.hash
+        fields = placed.link.fields() if placed.sound else {}
         count, head = fields.get("count"), fields.get("head")
         if isinstance(count, int) and isinstance(head, str):
             known = anchored[str(fields.get("chain", ""))]
             known.heads[count] = head
             known.last = str(fields.get("event", ""))
-        elif link.sound:
+            if known.last != "retired":
+                known.written = _time_of(fields)
+        elif placed.sound:
             found.add(path, placed.line, "changed", "it is not what the Auditor writes")
     return heads, anchored
 
@@ -207,7 +265,7 @@ def _seen_by_statistics(directory: Path, found: Verification) -> list[_Seen]:
     if not is_as_sealed(text):
         found.add(path, None, "changed", "it is not what the Auditor wrote")
         return []
-    return _seen_in(orjson.loads(text), "the statistics")
+    return _seen_in(_object(text), "the statistics")
 
 
 def _seen_in(record: Mapping[str, object], who: str) -> list[_Seen]:
@@ -242,8 +300,7 @@ def _chain(
     found: Verification,
 ) -> None:
     state = ChainState(chain)
-    running = is_being_written(parts[-1])
-    if running:
+    if is_being_written(parts[-1]):
         state.ended = "running"
     there: dict[int, Placed] = {}
     for each in walk:
@@ -255,78 +312,81 @@ def _chain(
         if each.link.sound:
             _take(each, each.link, state, logs, seen, found)
     state.torn = walk.torn
+    end = walk.last
+    if end is not None and end.sound:
+        state.last = _time_of(end.sound.fields())
     if state.ended == "closed" and state.torn:
-        found.add(parts[-1], walk.last.line + 1 if walk.last else 1, "added", "it stands behind the closing record")
+        found.add(parts[-1], end.line + 1 if end else 1, "added", "it stands behind the closing record")
     found.chains.append(state)
     if anchored is not None:
-        _against_anchors(state, walk, there, parts, anchored, found)
+        _against_anchors(state, walk, there, parts[-1], anchored, found)
 
 
 def _take(
     each: Placed, link: Link, state: ChainState, logs: Logged, seen: list[_Seen], found: Verification
 ) -> None:
-    """What one sound record says."""
-    record = link.record
+    """Note what one sound record says. Most are messages, whose fields are not read."""
     if state.ended == "closed":
         found.add(each.file, each.line, "added", "it stands behind the closing record")
-    elif record.startswith((b'{"type":"message"', b'{"type":"reread"')):
+        return
+    if link.record.startswith(b'{"type":"message"'):
         state.messages += 1
-    elif record.startswith(b'{"type":"finding"'):
-        state.findings += 1
-    elif record.startswith(b'{"type":"closed"'):
-        state.ended = "closed"
-        _lost(link, state)
-    elif record.startswith(b'{"type":"lost"'):
-        _lost(link, state)
-    elif record.startswith(b'{"type":"gap"'):
-        count = link.fields().get("count")
-        state.missed += count if isinstance(count, int) else 0
-    elif record.startswith(b'{"type":"opened"'):
-        seen += _seen_in(link.fields(), f"chain {state.chain}")
-    elif record.startswith(b'{"type":"log"'):
-        if not logs.take(link, state.chain):
+        return
+    fields = link.fields()
+    match fields.get("type"):
+        case "reread":
+            state.messages += 1
+            logs.tasks.add(str(fields.get("task")))
+        case "finding":
+            state.findings += 1
+        case "closed" | "lost":
+            _lost(fields, state)
+        case "gap":
+            count = fields.get("count")
+            state.missed += count if isinstance(count, int) else 0
+        case "opened":
+            state.begun = _time_of(fields)
+            seen += _seen_in(fields, f"chain {state.chain}")
+        case "log":
+            if not logs.take(fields, state.chain):
+                found.add(each.file, each.line, "changed", "it is not what the Auditor writes")
+        case "witness":
+            machine, number, digest = fields.get("machine"), fields.get("number"), fields.get("hash")
+            if isinstance(machine, str) and isinstance(number, int) and isinstance(digest, str):
+                found.witnessed.append(Witnessed(machine, number, digest))
+        case "log_forgotten":
+            logs.forgotten.add(str(fields.get("task")))
+        case None:
             found.add(each.file, each.line, "changed", "it is not what the Auditor writes")
-    elif record.startswith(b'{"type":"witness"'):
-        _witnessed(link, found)
-    elif record.startswith(b'{"type":"log_forgotten"'):
-        logs.forgotten.add(str(link.fields().get("task")))
+        case _:
+            pass
 
 
-def _witnessed(link: Link, found: Verification) -> None:
-    fields = link.fields()
-    machine, number, digest = fields.get("machine"), fields.get("number"), fields.get("hash")
-    if isinstance(machine, str) and isinstance(number, int) and isinstance(digest, str):
-        found.witnessed.append(Witnessed(machine, number, digest))
-
-
-def _lost(link: Link, state: ChainState) -> None:
-    """What the chain says of records that it does not hold; the closing record counts all of them."""
-    fields = link.fields()
-    count = fields.get("lost", fields.get("count", 0))
-    whole = "lost" in fields
-    if isinstance(count, int):
-        state.lost = max(state.lost, count) if whole else state.lost + count
+def _lost(fields: Mapping[str, object], state: ChainState) -> None:
+    """Count records that the chain says it does not hold; the closing record counts all of them."""
+    if fields.get("type") == "closed":
+        state.ended = "closed"
+        count = fields.get("lost", 0)
+        state.lost = max(state.lost, count) if isinstance(count, int) else state.lost
+    else:
+        count = fields.get("count", 0)
+        state.lost += count if isinstance(count, int) else 0
     state.reason = str(fields.get("reason", state.reason))
 
 
 def _against_anchors(
-    state: ChainState,
-    walk: Walk,
-    there: Mapping[int, Placed],
-    parts: Sequence[Path],
-    anchored: _Anchored,
-    found: Verification,
+    state: ChainState, walk: Walk, there: Mapping[int, Placed], last: Path, anchored: _Anchored, found: Verification
 ) -> None:
     """What was anchored must be there; a chain that was written anew hangs together and still shows here."""
     end, most = walk.last, max(anchored.heads, default=0)
-    readable = end is None or (end.link is not None and end.link.sound)
+    readable = end is None or end.sound is not None
     if walk.most < most and readable:
         place = end.line + 1 if end else 1
-        found.add(parts[-1], place, "cut", f"{most} records were anchored, {walk.most} are there")
+        found.add(last, place, "cut", f"{most} records were anchored, {walk.most} are there")
     for count, head in sorted(anchored.heads.items()):
         each = there.get(count)
-        if each is not None and each.link is not None and each.link.sound and each.link.hash != head:
+        if each is not None and each.sound is not None and each.sound.hash != head:
             found.add(each.file, each.line, "changed", f"record {count} is not the one that was anchored")
             break
     if anchored.last == "closed" and state.ended == "died" and walk.most >= most and readable:
-        found.add(parts[-1], end.line if end else None, "changed", "it was closed, and does not say so")
+        found.add(last, end.line if end else None, "changed", "it was closed, and does not say so")

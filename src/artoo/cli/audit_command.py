@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +14,11 @@ from artoo.cli.home import current_home, current_store
 from artoo.cli.options import HELP, as_json_option
 from artoo.cli.printable import print_json
 
+if TYPE_CHECKING:
+    from artoo.auditor.chain import Head
+
 _LOOK_SECONDS = 0.5
+_HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 
 
 @click.group(invoke_without_command=True, context_settings=HELP)
@@ -50,6 +56,15 @@ def report(earlier: int, as_json: bool) -> None:
         show_lines(["\n\n".join("\n".join(report_lines(each)) for each in found)])
 
 
+def _head(context: click.Context, option: click.Parameter, value: str | None) -> Head | None:
+    from artoo.auditor.chain import Head
+
+    match = _HEAD.fullmatch(value) if value is not None else None
+    if value is not None and match is None:
+        raise click.BadParameter("write COUNT:HASH as `artoo audit verify` printed it", context, option)
+    return Head(int(match[1]), match[2]) if match is not None else None
+
+
 @audit.command("verify")
 @click.option(
     "--decisions",
@@ -57,9 +72,16 @@ def report(earlier: int, as_json: bool) -> None:
     metavar="TASK",
     help="Also recompute every decision of this task, by its id or the beginning of it.",
 )
+@click.option(
+    "--head",
+    "noted",
+    metavar="COUNT:HASH",
+    callback=_head,
+    help="A head that an earlier verify printed: it must still be there.",
+)
 @as_json_option
 @click.pass_context
-def verify(context: click.Context, task: str | None, as_json: bool) -> None:
+def verify(context: click.Context, task: str | None, noted: Head | None, as_json: bool) -> None:
     """Check the audit log and the task logs for changes, and name file and line of each. Exits with 1 then.
 
     With --decisions, also run the task again from its log, without a model and without tools, and hold it against
@@ -78,7 +100,7 @@ def verify(context: click.Context, task: str | None, as_json: bool) -> None:
     directory = audit_directory(home)
     total = sum(path.stat().st_size for parts in chains_in(directory).values() for path in parts)
     with ReadingProgress("audit", total) as progress:
-        found = verified(directory, tasks_directory(home), progress)
+        found = verified(directory, tasks_directory(home), progress, noted=noted)
     address = current_store()
     elsewhere: list[str] = []
     if address is not None:

@@ -63,7 +63,7 @@ def _list(name: str, lines: Sequence[str], count: int) -> Iterator[str]:
 
 
 def verification_lines(found: Verification) -> list[str]:
-    """What was proved, and what was not."""
+    """What was looked at, every problem, and what cannot be proved."""
     records = sum(chain.records for chain in found.chains)
     messages = sum(chain.messages for chain in found.chains)
     lines = [
@@ -82,12 +82,16 @@ def verification_lines(found: Verification) -> list[str]:
     for problem in found.problems:
         place = f"{problem.file}" + (f", line {problem.line}" if problem.line is not None else "")
         lines.append(f"{problem.what}: {place}: {problem.detail}")
+    lines += [
+        "not proved: that this home is no older copy of itself, and that nobody with your rights wrote it anew",
+        f"to prove that later, keep this elsewhere: artoo audit verify --head {found.head.count}:{found.head.hash}",
+    ]
     if not found.sound:
         lines.append("NOT WHOLE")
     elif found.unrecorded:
         lines.append(f"nothing that was recorded is missing or was changed; {found.unrecorded} were never recorded")
     else:
-        lines.append("whole: nothing is missing, nothing was changed")
+        lines.append("whole: nothing that was recorded here is missing or was changed")
     return lines
 
 
@@ -95,6 +99,7 @@ def verification_object(found: Verification) -> JsonObject:
     """The same as JSON."""
     return {
         "sound": found.sound,
+        "head": f"{found.head.count}:{found.head.hash}",
         "chains": [
             {
                 "chain": chain.chain,

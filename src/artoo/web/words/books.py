@@ -46,7 +46,14 @@ class BookWords(Spoken):
     # audit
     report = Said("Since the last report", "自上次报告以来")
     verify = Said("Prove the logs whole", "证明日志完整")
-    whole = Said("Whole: nothing is missing, nothing was changed.", "完整：没有缺失，没有改动。")
+    whole = Said(
+        "Whole: nothing that was recorded here is missing or was changed.",
+        "完整：此处记录的内容没有缺失，没有改动。",
+    )
+    unproved = Said(
+        "Not proved: that this home is no older copy of itself. To prove that later, keep this elsewhere:",
+        "未能证明：此目录不是它自己的旧副本。若要日后证明，请另行保存：",
+    )
     unrecorded = Said(
         "Nothing that was recorded is missing or was changed; {count} were never recorded.",
         "记录下来的没有缺失，没有改动；有 {count} 条从未记录。",
