@@ -6,7 +6,8 @@ import pytest
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall, standing_failure
 from artoo.contracts.findings import Found, Reason
-from artoo.evidence.facts import broken_act
+from artoo.evidence.facts import broken_act, told_files
+from artoo.ports.evidence import CommandView, FileView, Language, Trial
 from artoo.tools.shell_syntax import parse_command
 
 
@@ -54,6 +55,10 @@ NO_RULE = ran("make all", error="make: *** No rule", code=2)
         ),
         ("It was built.", (ran("make all", "[ 40%]", status=CallStatus.TIMEOUT),), Found.CUT_SHORT),
         ("All is well.", (ran("pytest -q", "3 failed", code=1),), Found.FAILED),
+        ("cmake is not installed.", (ran("which cmake", code=1),), None),
+        ("The line is in f.", (ran("grep -q x f || echo x >> f"),), None),
+        ("The line is in f.", (ran("grep -q x f || echo x >> f; cat f", "x"),), None),
+        ("It is pushed.", (ran("git push; git status", error="no", code=1), ran("git status", "a")), Found.FAILED),
         ("3 tests failed.", (ran("pytest -q", "3 failed", code=1),), None),
         ("The build stops at 40%.", (ran("make all", "[ 40%]", status=CallStatus.TIMEOUT),), None),
         ("report.pdf has 0 bytes.", (GENERATOR, LISTED), None),
@@ -118,3 +123,40 @@ def test_a_process_is_looked_after_by_its_id() -> None:
 def test_a_commands_form_says_whether_its_exit_code_tells_of_every_error(command: str, masks: bool) -> None:
     """Bash goes on after an error in a list, behind a pipe, and in a loop."""
     assert parse_command(command).masks is masks
+
+
+class _Files:
+    """A machine with these files and no others."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    async def file(self, path: str) -> FileView:
+        return FileView(exists=path in self._names, size=1)
+
+    async def command(self, command: str) -> CommandView:
+        return CommandView(exit_code=None, output="")
+
+    async def trial(self, language: Language, program: str) -> Trial:
+        return Trial(CommandView(exit_code=None, output=""))
+
+    async def difference(self, limit: int = 0) -> str:
+        return ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "calls", "gone"),
+    [
+        ("Make a.txt.", "a.txt is made.", (ran("date", "Sat"),), ["a.txt"]),
+        ("Delete all *.tmp files.", "All .tmp files are deleted.", (ran("rm *.tmp"),), []),
+        ("Where is ./a/x.txt?", "./a/x.txt is here.", (ran("find", "./a/x.txt"),), []),
+        ("Is a/x.txt there?", "./a/x.txt is here.", (ran("find a", "a/x.txt"),), []),
+        ("Delete a.txt.", "a.txt is deleted.", (ran("rm a.txt", changes=("/p/a.txt",)),), []),
+    ],
+)
+async def test_a_file_that_is_not_there_is_told(
+    asked: str, answer: str, calls: tuple[ToolCall, ...], gone: list[str]
+) -> None:
+    """Not what a pattern ends with, what a call has shown under another writing, or what a call deleted."""
+    result = ExecutionResult(subtask_id="s", attempt=1, status="completed", output=answer, tool_calls=calls)
+    assert (await told_files(result, asked, _Files()))[0] == gone

@@ -36,7 +36,8 @@ def script(second: Json) -> Script:
     verdict = {"number": 1, "quote": "does not appear", "verdict": "fail", "failure_class": "environmental"}
     parts = (subtask("Write hi to a.txt."), subtask("Push main to origin.", sequence=2))
     first: Json = {"subtasks": list(parts), "task_criteria": [_HOLDS, _PUSHED]}
-    push = "echo \"fatal: 'origin' does not appear to be a git repository\" >&2; exit 128"
+    said = "fatal: 'origin' does not appear to be a git repository"
+    push = f'python3 -c "import os; os.write(2, b\\"{said}\\"); os._exit(128)"'
     return {
         "Plan": [first, second],
         "ExecutorStep": [write("a.txt", "hi\n"), shell(push, final=False), says(_FAILED), says(_FAILED)],

@@ -176,3 +176,54 @@ async def test_a_failure_stands_beside_the_answer_whatever_is_said_of_it(world: 
     ended = await world.play("Run the tests.", script)
     (failed,) = (fact for fact in ended.result.facts if isinstance(fact, FailedLast))
     assert failed.command == "wc -l < t; exit 1"
+
+
+GOOD: Json = {"text": "a.txt is good", "check": {"check": "command_succeeds", "command": "grep -q good a.txt"}}
+KEPT: Json = {"text": "b.txt stays", "check": {"check": "command_succeeds", "command": "test -s b.txt"}}
+
+
+async def test_a_check_that_held_and_holds_decides_beside_one_that_shows_work(world: World) -> None:
+    """Such as that the tests still pass: nobody is asked about it where another check did not hold before."""
+    world.file("b.txt", "x\n")
+    script = {"Plan": plan(subtask("Make it good.", GOOD, KEPT)), "ExecutorStep": write("a.txt", "good\n")}
+    ended = await world.play("Make a.txt good.", script)
+    assert (ended.directive, ended.result.assurance, ended.result.open) == ("accept", "checked", ())
+
+
+async def test_a_check_of_contents_outweighs_a_call_that_fell_short(world: World) -> None:
+    """Nobody is corrected and nobody is asked; the call stands beside the answer."""
+    script = {
+        "Plan": plan(subtask("Make it good.", GOOD)),
+        "ExecutorStep": [shell("echo good > a.txt; cp gone b", final=False), says("It is good now.")],
+    }
+    ended = await world.play("Make a.txt good.", script)
+    assert (ended.directive, ended.result.assurance) == ("accept", "checked")
+    assert not ended.all(CorrectionSignal)
+    assert [fact.command for fact in ended.result.facts if isinstance(fact, FailedLast)]
+
+
+async def test_that_a_file_exists_outweighs_no_failure(world: World) -> None:
+    """A program that failed may leave one."""
+    script = {
+        "Plan": plan(subtask("Make it.", REPORT)),
+        "ExecutorStep": [
+            shell("touch report.txt; exit 3", final=False),
+            says("The report is made."),
+            write("report.txt", "new\n"),
+        ],
+    }
+    ended = await world.play("Make the report.", script)
+    (correction,) = ended.all(CorrectionSignal)
+    assert correction.what_was_wrong.startswith("shell [1] failed: exit 3")
+
+
+async def test_a_judge_reads_at_once_what_a_look_did_not_find(world: World) -> None:
+    """That is no failure of the work: its author is not told to do it in another way."""
+    script = {
+        "Plan": plan(subtask("Tell it.", "It is told")),
+        "ExecutorStep": [read("gone.txt", final=False), says("There is no such file.")],
+        "ValidationReport": judged(("pass", "gone.txt"), ("pass", "gone.txt")),
+    }
+    ended = await world.play("What does gone.txt say?", script)
+    assert not ended.all(CorrectionSignal)
+    assert (ended.directive, ended.result.assurance) == ("success", "unverified")

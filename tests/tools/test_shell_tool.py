@@ -48,6 +48,11 @@ async def test_a_command_runs_in_the_project(
         ("find . -name '*.txt'", CallStatus.OK, 0, 1),
         ("find . -name '*.zip'", CallStatus.OK, 0, 0),
         ("diff a.txt /dev/null", CallStatus.OK, 1, None),
+        ("echo 12 passed; git status", CallStatus.OK, 128, None),
+        ("echo 12 passed >&2; grep foo a.txt", CallStatus.OK, 1, None),
+        ("set -e; echo 12 passed; git status", CallStatus.ERROR, 128, None),
+        ("echo 12 passed; git push", CallStatus.ERROR, 128, None),
+        ("false || git status", CallStatus.ERROR, 128, None),
         ("false", CallStatus.ERROR, 1, None),
         ("exit 3", CallStatus.ERROR, 3, None),
         ("nosuchprogram", CallStatus.ERROR, 127, None),
@@ -57,7 +62,9 @@ async def test_a_command_runs_in_the_project(
 async def test_exit_codes_are_read_as_the_programs_mean_them(
     toolbox: SubTaskToolbox, roots: Roots, command: str, status: CallStatus, code: int, count: int | None
 ) -> None:
-    """No match and a difference are answers, the last program of a pipeline decides, and all else is a failure."""
+    """No match and a difference are answers, the last program of a pipeline decides, and all else is a failure. The
+    exit code of a last statement that only shows something says nothing of those before it.
+    """
     (roots.project / "a.txt").write_text("bar 1\nbar 2\n")
     call = await toolbox.call("shell", {"command": command})
     assert (call.status, call.exit_code, call.result_count) == (status, code, count), said(call)

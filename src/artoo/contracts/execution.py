@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, KeysView, Sequence
 from enum import StrEnum
 from itertools import pairwise
@@ -30,14 +31,21 @@ _NO_PROGRAM = 127
 """How a shell ends that has no program of that name, or none whose libraries are there."""
 _TRACEBACK = "Traceback (most recent call last)"
 """How Python begins to report an error."""
-_SHOWS = "cat cmp command diff du echo egrep fgrep file find grep head id ls locate mdfind pgrep printf ps pwd rg"
-_LOOKS = frozenset(
-    (
-        *("read_file", "find_files", "search_text", "find_text", "glob", "search", "web_search", "web_fetch"),
-        *(f"shell:{program}" for program in (*_SHOWS.split(), "stat", "tail", "test", "[", "uname", "wc", "which")),
-    )
+_SHELL = "shell:"
+_READING_TOOLS = frozenset(
+    ("read_file", "find_files", "search_text", "find_text", "glob", "search", "web_search", "web_fetch")
 )
-"""Identities of tools and programs that only show something: one that fails is one that found nothing."""
+_TEXT_PROGRAMS = (
+    "cat cksum cmp column cut diff egrep fgrep grep head jq md5sum nl rg sha256sum sort tac tail tr uniq wc"
+)
+_STATE_PROGRAMS = "date du file find id locate ls mdfind pgrep ps pwd readlink realpath stat tree uname whoami"
+_READING_PROGRAMS = frozenset((*_TEXT_PROGRAMS.split(), *_STATE_PROGRAMS.split()))
+"""Programs that print what stands somewhere else than in their command, and change nothing."""
+_SHOWING_PROGRAMS = _READING_PROGRAMS | {"[", "basename", "command", "dirname", "echo", "printf", "test", "which"}
+"""Programs that only show something: one that fails is one that found nothing."""
+_GIT_SHOWS = frozenset(
+    ("blame", "describe", "diff", "grep", "log", "ls-files", "rev-list", "rev-parse", "shortlog", "show", "status")
+)
 _WRITES = frozenset((">", ">>", "&>", ">|"))
 
 WithheldBy = Literal["person", "nobody"]
@@ -130,12 +138,21 @@ class ToolCall(Contract):
     @property
     def only_looked(self) -> bool:
         """True if it is a reading tool, or consists of programs of the shell that only show or print."""
-        writes = self.changed_something or not _WRITES.isdisjoint(self.target.split())
-        return frozenset(self.identity) <= _LOOKS and not writes
+        words = self.target.split()
+        if self.changed_something or not _WRITES.isdisjoint(words):
+            return False
+        behind = _words_behind(words)
+        programs = (each.removeprefix(_SHELL) for each in self.identity if each.startswith(_SHELL))
+        others = {each for each in self.identity if not each.startswith(_SHELL)}
+        return others <= _READING_TOOLS and all(only_shows(one, *behind.get(one, ())) for one in programs)
 
     @property
     def hidden_error(self) -> str:
-        """What it printed of an error that its exit code does not tell of; `-` if it printed nothing of its own."""
+        """What it printed of an error that its exit code does not tell of; `-` if it printed only its own words.
+
+        A command that is done already (`grep -q x f || echo x >> f`) prints nothing, and a reading program in it
+        prints what a file has, also where these are words of the command.
+        """
         quiet = not (printed_words(self) or self.changed_something)
         if self.status is not CallStatus.OK or not (self.masked or quiet):
             return ""
@@ -143,7 +160,10 @@ class ToolCall(Contract):
         printed = "\n".join(filter(None, (self.error_output.strip(), shown.strip())))
         if failure_class(printed) is FailureClass.ENVIRONMENTAL or _TRACEBACK in printed:
             return printed
-        return printed or "-" if self.masked and quiet and not self.only_looked else ""
+        if not (self.masked and quiet) or self.only_looked:
+            return ""
+        reads = any(each.removeprefix(_SHELL) in _READING_PROGRAMS for each in self.identity)
+        return printed if self.error_output.strip() or not reads else ""
 
     @property
     def failure_class(self) -> FailureClass:
@@ -228,10 +248,23 @@ def _makes_good(later: ToolCall, call: ToolCall) -> bool:
 
 
 def _kinds(call: ToolCall) -> frozenset[tuple[str, str]]:
-    """Its tools, and its programs with the bare word behind them: `git push` is no `git status`."""
-    behind = dict(pairwise((*call.target.split(), "")))
+    """Its tools, and its programs with the bare words behind them: `git push` is no `git status`."""
+    behind = _words_behind(call.target.split())
     names = (name.partition(":")[2] or name for name in call.identity)
-    return frozenset((name, word if (word := behind.get(name, "")).isalpha() else "") for name in names)
+    return frozenset((name, word if word.isalpha() else "") for name in names for word in behind.get(name, ("",)))
+
+
+def _words_behind(words: Sequence[str]) -> dict[str, set[str]]:
+    """Return each word of a command with the words that follow it somewhere."""
+    found = defaultdict[str, set[str]](set)
+    for word, behind in pairwise((*words, "")):
+        found[word].add(behind)
+    return found
+
+
+def only_shows(program: str, *behind: str) -> bool:
+    """True if a program of the shell only shows something; `behind` are the words that follow it."""
+    return program in _SHOWING_PROGRAMS or (program == "git" and _GIT_SHOWS.issuperset(behind or ("",)))
 
 
 def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:

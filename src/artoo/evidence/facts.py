@@ -27,7 +27,8 @@ _OWN_WORDS = "What a call printed of its own input shows nothing."
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One thing that stands against a result. `asked_once`: one correction is worth its call. `advice`: what may
-    mend it, for the model. `doubts`: the tokens that stand nowhere, or the call that fell short.
+    mend it, for the model. `doubts`: the tokens that stand nowhere, or the call that fell short. `of_look`: this
+    call only looked, so that an answer may rest on its failure (what it says is not there).
     """
 
     message: str | Reason
@@ -37,6 +38,12 @@ class Fact:
     asked_once: bool = False
     advice: str = ""
     doubts: frozenset[str] = frozenset()
+    of_look: bool = False
+
+    @property
+    def text(self) -> str:
+        """What it says, for a model."""
+        return self.message.text if isinstance(self.message, Reason) else self.message
 
 
 def rests_on_nothing(calls: Iterable[ToolCall]) -> bool:
@@ -56,7 +63,9 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
         calls = calls[:delivered]
     ran = [(place, call) for place, call in enumerate(calls, 1) if not call.never_ran]
     last, ended = ran[-1] if ran else (0, None)
-    number = standing_failure(calls) or (last if ended is not None and ended.went_wrong else 0)
+    number = standing_failure(calls)
+    if not number and ended is not None and ended.went_wrong and not (ended.only_looked and ended.says_no):
+        number = last
     if number:
         call, refused = calls[number - 1], calls[number - 1].withheld_by == "person"
         withheld = call.withheld_by is not None or bool(call.dropped)
@@ -73,6 +82,7 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
                 asked_once=claimed and not call.never_ran,
                 advice="" if not claimed or result.small_model else _WITHOUT if withheld else _MEND,
                 doubts=frozenset((how.subject,)),
+                of_look=claimed and call.only_looked and call.status is CallStatus.ERROR,
             )
     if not claimed:
         return Fact(Reason(found=Found.NO_RESULT, said=shortened(result.output, _SAID)), contradicts=False)
@@ -105,15 +115,21 @@ async def told_files(result: ExecutionResult, asked: str, source: EvidenceSource
     """Return files that were asked about and are told of and are not there, and told ones that hold nothing.
 
     The request's own words ground the former, so only the disk says that no one made them. What a call showed, also
-    behind its directory, and words with a slash (n/a), the first of which is not there, need be no file's name.
+    behind its directory, what a call deleted, what a pattern ends with (`*.tmp`), and words with a slash (n/a), the
+    first of which is not there, need be no file's name.
     """
-    there = frozenset(path for call in result.tool_calls for path in paths_in(shown(call)))
-    wanted = frozenset(paths_in(asked)) - there - frozenset(map(posixpath.basename, there))
-    said = dict.fromkeys(paths_in(result.output)) if result.status == "completed" else ()
-    told = [name for name in said if any(map(str.isalpha, name))][:LOOKED_FOR]
+    calls = result.tool_calls
+    there = frozenset(posixpath.normpath(path) for call in calls for path in paths_in(shown(call)))
+    touched = tuple(f"/{path}" for call in calls for path in call.changes)
+    wanted = frozenset(map(posixpath.normpath, paths_in(asked))) - there - frozenset(map(posixpath.basename, there))
+    said = dict.fromkeys(map(posixpath.normpath, paths_in(result.output))) if result.status == "completed" else ()
+    texts = (asked, result.output, *(call.input for call in calls))
+    patterns = {name for name in said if any(f"*{name}" in text for text in texts)}
+    told = [name for name in said if any(map(str.isalpha, name)) and name not in patterns][:LOOKED_FOR]
     seen = {name: await source.file(name) for name in told}
     empty = [name for name, file in seen.items() if file.exists and not (file.is_directory or file.size)]
     gone = [name for name, file in seen.items() if name in wanted and not (file.exists or file.is_broken_link)]
+    gone = [name for name in gone if not any(path.endswith(f"/{name}") for path in touched)]
     return [
         name for name in gone if "." in name or (await source.file(name.partition("/")[0] or "/")).exists
     ], empty

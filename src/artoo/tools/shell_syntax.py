@@ -61,8 +61,9 @@ class ShellCommand:
     """What was understood of a command. `programs` are base names in order of appearance, without repeats.
 
     `only` is set when the whole command is one simple command (redirections aside), `final` when it is one
-    pipeline: the last program in it, whose output is the command's. `masks`: an error of one of its programs need
-    not show in its exit code.
+    pipeline: the last program in it, whose output is the command's. `last` is set when several statements run one
+    after the other whatever becomes of them, and the last of them is a simple command: the exit code is its alone.
+    `masks`: an error of one of its programs need not show in its exit code.
     """
 
     parsed: bool
@@ -73,6 +74,7 @@ class ShellCommand:
     redirections: tuple[Redirection, ...] = ()
     only: SimpleCommand | None = None
     final: SimpleCommand | None = None
+    last: SimpleCommand | None = None
     masks: bool = False
 
     @property
@@ -127,6 +129,7 @@ def parse_command(text: str, variables: Variables | None = None) -> ShellCommand
         redirections=tuple(_redirections(root, known)),
         only=None if broken else _only(root, known),
         final=None if broken else _final(root, known),
+        last=None if broken else _last(root, known),
         masks=_masks(root, known),
     )
 
@@ -218,12 +221,17 @@ def _final(root: Node, variables: Variables) -> SimpleCommand | None:
     return None if node is None or node.type != "command" else _simple(node, variables)
 
 
+def _last(root: Node, variables: Variables) -> SimpleCommand | None:
+    """The last of several statements, if it is a simple command that runs whatever became of those before it."""
+    statements = [child for child in root.children if child.is_named and child.type != "comment"]
+    if len(statements) < 2 or statements[-1].type != "command" or _ends_early(root, variables):
+        return None
+    return _simple(statements[-1], variables)
+
+
 def _masks(root: Node, variables: Variables) -> bool:
     """True if bash goes on after an error in it: a sequence without `set -e`, `||`, a pipe without `pipefail`."""
-    settings = {
-        word or "" for one in _nodes(root, "command") for word in _simple(one, variables).arguments if _sets(one)
-    }
-    ends_early = any(word.startswith("-") and "e" in word for word in settings) or "errexit" in settings
+    ends_early, settings = _ends_early(root, variables), _settings(root, variables)
     for node in _walk(root):
         kinds = [child.type for child in node.children]
         if "||" in kinds or (node.type == "pipeline" and "pipefail" not in settings):
@@ -232,6 +240,18 @@ def _masks(root: Node, variables: Variables) -> bool:
         if not ends_early and (node.type in _LOOPS or (node.type in _SEQUENCES and parts > 1)):
             return True
     return False
+
+
+def _ends_early(root: Node, variables: Variables) -> bool:
+    """True if bash ends at the first error in it (`set -e`)."""
+    settings = _settings(root, variables)
+    return any(word.startswith("-") and "e" in word for word in settings) or "errexit" in settings
+
+
+def _settings(root: Node, variables: Variables) -> set[str]:
+    """The words that it gives to `set`."""
+    setting = (_simple(one, variables) for one in _nodes(root, "command") if _sets(one))
+    return {word or "" for one in setting for word in one.arguments}
 
 
 def _sets(node: Node) -> bool:

@@ -125,10 +125,12 @@ async def checked(
 
     A person's own check decides, whatever it writes. One of R2's leaves its criterion open if it gave no verdict,
     if it `held` before the work, or if it looks at files and no call could have changed any; in the place of one
-    that failed it can refute and not confirm. Commands come last: what a file's check misses was not made, also
-    where a command meets that.
+    that failed it can refute and not confirm. A command that held and holds guards what was there (that tests still
+    pass): it decides where another check shows that work was done since. Commands come last: what a file's check
+    misses was not made, also where a command meets that.
     """
-    found = dict[str, CriterionVerdict]()
+    found, guards = dict[str, CriterionVerdict](), dict[str, CriterionVerdict]()
+    worked = False
     idle = all(call.only_looked or call.never_ran for call in calls)
     for each in sorted(criteria, key=lambda each: isinstance(each.check, CommandSucceeds)):
         if each.check is None:
@@ -146,8 +148,12 @@ async def checked(
             found[each.text] = left_open(each, result.evidence)
         elif each.by != "person" and result.passed and empty:
             found[each.text] = left_open(each, Reason(found=Found.HELD_BEFORE, subject=in_a_line(each.check)))
+            if each.check_decides and not idle and isinstance(each.check, CommandSucceeds):
+                guards[each.text] = from_check(each, result)
         elif each.check_decides or not result.passed:
             found[each.text] = _may_be_wrong(from_check(each, result), each, output, calls)
+            worked = worked or (result.passed and each.by != "person" and isinstance(each.check, OF_THE_WORLD))
+    found |= guards if worked else {}
     return {each.text: found[each.text] for each in criteria if each.text in found}
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import cast
 
-from artoo.contracts.execution import ExecutionResult, SubTaskOutcome, ToolCall
+from artoo.contracts.execution import CallStatus, ExecutionResult, SubTaskOutcome, ToolCall
 from artoo.contracts.shortened import listed, set_off, without_middle
 from artoo.evidence.facts import rests_on_nothing
 
@@ -81,7 +81,8 @@ def _changed(heading: str, seen: str) -> str:
 
 def _call(call: ToolCall, share: int, difference: str) -> str:
     code = "" if call.exit_code is None else f", exit {call.exit_code}"
-    ended = code[2:] if call.says_no else f"{call.status}{code}"
+    alone = call.says_no or (call.exit_code and call.status is CallStatus.OK)  # an answer, or its last program's
+    ended = code[2:] if alone else f"{call.status}{code}"
     given = without_middle(_given(call, difference), max(_INPUT_SHOWN, share // 4))
     lines = [set_off(f"{call.tool} {given} [{ended}]")[1:]]
     why = "" if call.reason is None or call.reason in call.error_output else call.reason

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from artoo.contracts.criteria import OF_THE_WORLD, TWO_WAYS_AGREE, Criterion, Mode
+from artoo.contracts.criteria import (
+    OF_THE_WORLD,
+    TWO_WAYS_AGREE,
+    CommandSucceeds,
+    Criterion,
+    FileMatches,
+    Mode,
+)
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.execution import (
@@ -42,6 +49,8 @@ from artoo.verdicts.shown import DIFFERENCE_SHOWN
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
 _NOT_HERE = "If it cannot be done here, end with cannot."
 """An honest report of that meets no criterion: a worker that is not told mends what it cannot mend."""
+_OF_CONTENTS = (CommandSucceeds, FileMatches)
+"""Checks that a file which a failed program left behind does not pass."""
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
 """What agreement decides where every criterion is decided already."""
 
@@ -135,13 +144,18 @@ class AgentValidator:
         decided = [each for each in found.values() if each.verdict != "open"]
         left = [each for each in criteria if each.text not in {verdict.criterion for verdict in decided}]
         request = (_told(subtask), *(each.text for each in criteria))
-        fact = broken_act(result, request) or await self._floating(subtask, result)
         failed = any(verdict.verdict == "fail" for verdict in decided)
+        beside, broken = Beside(absent=absent), broken_act(result, request)
+        if broken is not None and not failed and _is_outweighed(broken, result, criteria, decided):
+            beside, broken = replace(beside, doubt=broken.text), None
+        fact = broken or await self._floating(subtask, result)
         if fact is not None:
             again, stands = fact.asked_once and not result.small_model and self._asked, None
             self._asked = self._asked or fact.asked_once
-            if again and not failed and fact.doubts <= self._doubted:  # nothing new: its author stands by it
-                stands = await self._stood_by(subtask, result, left, fact, absent, cause)
+            stood_by = again and fact.doubts <= self._doubted  # nothing new: its author stands by it
+            found_nothing = fact.of_look and not result.small_model  # which may be what the answer tells
+            if not failed and (stood_by or found_nothing):
+                stands = await self._stood_by(subtask, result, left, fact, beside, cause)
             self._doubted = fact.doubts
             if stands is None:
                 return Judged(judging.refuted(decided, left, fact, result.tool_calls), fact.advice, final=again)
@@ -153,8 +167,8 @@ class AgentValidator:
             judged = Judged.open(left, "not judged: a check failed")
             judged = replace(judged, final=useless, advice=_WITHOUT if withheld else "")
         else:
-            judged = await self._looked_at_twice(subtask, result, left, absent, cause)
-            judged = judged or await self._asked_about(subtask, result, left, absent, cause)
+            judged = await self._looked_at_twice(subtask, result, left, beside, cause)
+            judged = judged or await self._asked_about(subtask, result, left, beside, cause)
         rest = tuple(
             found.get(each.criterion, each) if each.verdict == "open" else each for each in judged.verdicts
         )
@@ -187,7 +201,7 @@ class AgentValidator:
         result: ExecutionResult,
         left: Sequence[Criterion],
         fact: Fact,
-        absent: str,
+        beside: Beside,
         cause: Envelope,
     ) -> Judged | None:
         """What a capable model states again after code has named it: half past three may stand there in words, or
@@ -195,15 +209,14 @@ class AgentValidator:
 
         None: the fact stands.
         """
-        said = fact.message.text if isinstance(fact.message, Reason) else fact.message
-        beside = Beside(doubt=said, absent=absent)
+        beside = replace(beside, doubt="; ".join(filter(None, (beside.doubt, fact.text))))
         judged = await self._ask_judge(subtask, result, (*left, judging.LAW_0), cause, beside)
         if judged.verdicts[-1].verdict != "pass":
             return None
         return replace(judged, verdicts=(*judged.verdicts[:-1], judging.left_open(judging.LAW_0, fact.message)))
 
     async def _looked_at_twice(
-        self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], absent: str, cause: Envelope
+        self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], beside: Beside, cause: Envelope
     ) -> Judged | None:
         """What a second way decides; None when none is due, or it leaves the rest to a judge that may be asked.
 
@@ -229,13 +242,13 @@ class AgentValidator:
             return None if left and not result.small_model else Judged.open(left or _TWO_WAYS, found.evidence)
         differ = Reason(found=Found.WAYS_DIFFER, said=found.evidence)
         if left and not result.small_model:
-            judged = await self._asked_about(subtask, result, left, absent, cause)
-            beside = agreed if figures else Judged.open(_TWO_WAYS, differ).verdicts
-            return replace(judged, verdicts=(*judged.verdicts, *beside))
+            judged = await self._asked_about(subtask, result, left, beside, cause)
+            further = agreed if figures else Judged.open(_TWO_WAYS, differ).verdicts
+            return replace(judged, verdicts=(*judged.verdicts, *further))
         return Judged.open(left or _TWO_WAYS, differ)
 
     async def _asked_about(
-        self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], absent: str, cause: Envelope
+        self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], beside: Beside, cause: Envelope
     ) -> Judged:
         """What a judge decides; a small model's judgement decides nothing, and own knowledge needs no judge."""
         criteria = left or subtask.success_criteria
@@ -243,7 +256,7 @@ class AgentValidator:
         idle = alone or result.small_model
         judged = Judged(())
         if criteria and (self.always_ask or (left and not idle)):
-            judged = await self._ask_judge(subtask, result, criteria, cause, Beside(absent=absent))
+            judged = await self._ask_judge(subtask, result, criteria, cause, beside)
         if judged.failed and all(verdict.of_world for verdict in judged.failed):
             self._lacking = 0 if judged.advice else len(result.tool_calls)
             judged = replace(judged, advice=f"{judged.advice} {_NOT_HERE}".strip())
@@ -295,6 +308,17 @@ class AgentValidator:
             subtask, earlier = subtask.model_copy(update={"guide": seen.guide}), seen.earlier
         beside = replace(beside, today=self._today, earlier=earlier)
         return await judge(self.asker, subtask, criteria, result, difference, cause, beside)
+
+
+def _is_outweighed(
+    fact: Fact, result: ExecutionResult, criteria: Sequence[Criterion], decided: Sequence[CriterionVerdict]
+) -> bool:
+    """True if a check of contents that holds since the work outweighs a call that fell short, whose exit code a
+    later command of the same line may have left. That a file exists does not: a program that failed may leave one.
+    """
+    passed = {verdict.criterion for verdict in decided if verdict.verdict == "pass"}
+    holds = any(each.text in passed and isinstance(each.check, _OF_CONTENTS) for each in criteria)
+    return holds and fact.contradicts and fact.asked_once and not result.small_model
 
 
 def _told(subtask: SubTask) -> str:

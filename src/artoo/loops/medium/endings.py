@@ -260,7 +260,7 @@ def _judges(end: ReplanRequest) -> Iterator[ByJudge]:
 def _about_files(standing: Standing, end: ReplanRequest) -> Iterator[Unchanged | NotThere]:
     """What of files the words do not tell."""
     calls = [call for outcome in (*end.outcomes, *standing.failed) for call in outcome.tool_calls]
-    if not rests_on_nothing(calls) and not any(call.changed_something for call in calls):
+    if calls and not any(call.changed_something for call in calls):  # whatever they put out: a log lacks secrets
         yield Unchanged()
     for empty in (False, True):
         told = (path for one in end.outcomes for path in (one.empty if empty else one.absent))

@@ -6,7 +6,7 @@ import functools
 import re
 from dataclasses import dataclass, replace
 
-from artoo.contracts.execution import CallStatus
+from artoo.contracts.execution import CallStatus, only_shows
 from artoo.ports.arguments import as_text
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import BOOLEAN, NUMBER, Parameter, ToolSpec
@@ -126,11 +126,16 @@ def _judged(parsed: ShellCommand, outcome: Outcome) -> Outcome:
 
 
 def _with_answer(parsed: ShellCommand, outcome: Outcome) -> Outcome:
-    """ "Nothing found" and "different" are answers, with exit code 1."""
-    quiet = not outcome.error_output.strip() and not outcome.dropped and outcome.reason is None
+    """ "Nothing found" and "different" are answers, with exit code 1. So is any exit code of a last statement that
+    only shows something: how the statements before it ended, only what they printed tells.
+    """
+    final = parsed.last
+    shows = final is not None and only_shows(_base(final) or "", *(word or "" for word in final.arguments[:1]))
+    whole = not outcome.dropped and outcome.reason is None
     last = parsed.commands[-1] if parsed.commands else None  # whose exit code it is, if nothing before it ended it
-    answers = outcome.exit_code == 1 and _base(last) in _ONE_IS_AN_ANSWER
-    if outcome.status is CallStatus.ERROR and quiet and answers:
+    quiet = not outcome.error_output.strip()
+    answers = outcome.exit_code == 1 and quiet and _base(last) in _ONE_IS_AN_ANSWER
+    if outcome.status is CallStatus.ERROR and whole and (shows or answers):
         return replace(outcome, status=CallStatus.OK)
     return outcome
 
