@@ -11,6 +11,10 @@ TOOLS = [
     {"name": "echo", "inputSchema": SCHEMA, "outputSchema": {"type": "object", "required": ["never"]}},
     {"name": "bare", "description": "has no input schema"},
     {"name": "odd", "inputSchema": SCHEMA, "annotations": "yes", "description": 7},
+    {"name": "untyped", "inputSchema": {}},
+    {"name": "reference", "inputSchema": {"$ref": "#/$defs/A", "$defs": {"A": SCHEMA}}},
+    {"name": "nullable", "inputSchema": {"type": ["object", "null"], "properties": None, "required": "kind"}},
+    {"name": "listed", "inputSchema": {"type": "object", "properties": ["kind"]}},
     {"description": "has no name"},
     "no tool at all",
 ]

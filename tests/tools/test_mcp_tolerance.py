@@ -16,6 +16,7 @@ from artoo.tools.mcp.servers import McpServer
 from artoo.tools.mcp.tolerance import repaired_listing, repaired_result
 
 PROGRAM = Path(__file__).with_name("odd_mcp_server.py")
+NAMES = ("echo", "bare", "odd", "untyped", "reference", "nullable", "listed")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -52,12 +53,12 @@ async def asked(kind: str) -> tuple[tuple[str, ...], str, bool]:
 )
 async def test_every_block_of_an_answer_is_shown(kind: str, said: str) -> None:
     """All tools with a name are offered, and the answer says all that the server sent."""
-    assert await asked(kind) == (("echo", "bare", "odd"), said, False)
+    assert await asked(kind) == (NAMES, said, False)
 
 
 async def test_an_error_of_a_tool_stays_one() -> None:
     """The repair changes nothing about what the tool says of itself."""
-    assert await asked("error") == (("echo", "bare", "odd"), "heard", True)
+    assert await asked("error") == (NAMES, "heard", True)
 
 
 @given(st.dictionaries(st.sampled_from(["content", "structuredContent", "isError", "x"]), JSON))

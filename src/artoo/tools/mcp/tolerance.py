@@ -124,7 +124,7 @@ def _tool(offered: Mapping[str, object]) -> dict[str, object]:
 
     schema = offered.get("inputSchema")
     tool = {key: value for key, value in offered.items() if key != "outputSchema"}
-    tool["inputSchema"] = schema if isinstance(schema, dict) else _NO_SCHEMA
+    tool["inputSchema"] = _schema(cast("dict[str, object]", schema)) if isinstance(schema, dict) else _NO_SCHEMA
     try:
         Tool.model_validate(tool, by_name=False)
     except ValidationError:
@@ -132,6 +132,19 @@ def _tool(offered: Mapping[str, object]) -> dict[str, object]:
         kept = {"description": described} if isinstance(described, str) else {}
         return {"name": offered["name"], "inputSchema": tool["inputSchema"], **kept}
     return tool
+
+
+def _schema(schema: dict[str, object]) -> dict[str, object]:
+    """Return a schema of arguments as every protocol version wants it: that of an object, with valid keywords."""
+    fitting = {**schema, "type": "object"}
+    properties = fitting.pop("properties", None)
+    if isinstance(properties, dict):
+        named = cast("dict[str, object]", properties)
+        fitting["properties"] = {name: one if isinstance(one, dict) else {} for name, one in named.items()}
+    required = fitting.pop("required", None)
+    if isinstance(required, list) and all(isinstance(one, str) for one in cast("list[object]", required)):
+        fitting["required"] = required
+    return fitting
 
 
 def repaired_result(result: Mapping[str, object]) -> dict[str, object]:
