@@ -13,6 +13,7 @@ from artoo.contracts.findings import (
     Found,
     LeftOpen,
     NotAgreed,
+    NotSeen,
     OwnValues,
     PartChecked,
     Reason,
@@ -42,6 +43,7 @@ FACTS: tuple[ResultFact, ...] = (
     FailedLast(command="§11", said_no=True),
     CheckAmended(criterion="§12", before=FileExists(path="a"), after=FileExists(path="b"), reason="c"),
     PartChecked(criteria=("§13",)),
+    NotSeen(notes=("§14",)),
 )
 WORDS = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
 

@@ -34,7 +34,8 @@ STARTED = (
     "tox.ini", "noxfile.py", "CMakeLists.txt", "justfile", "Rakefile", "jest.config.ts", "Dockerfile", "AGENTS.md",
     "test_x.py", "deep/er/x_test.go", "hooks/pre-commit", "node_modules/x/index.js", "random.py",
     "email/__init__.py", "Jenkinsfile", "pom.xml", "a.csproj", "flake.nix", "docs/conf.py",
-    "sitecustomize/__init__.py",
+    "sitecustomize/__init__.py", "features/steps/x.py", "web/features/steps/deep/x.py", "gatsby-node.js",
+    "app/middleware.ts", "prisma/schema.prisma", "python311._pth", "nextflow.config", "site/_plugins/x.rb",
 )  # fmt: skip
 HIDDEN = (
     ".env",
@@ -84,6 +85,9 @@ def test_names_that_something_starts_or_hides_ask(name: str, tmp_path: Path) -> 
         ("rm old; mkdir old", "deletion"),
         ("chmod 600 old", "mode"),
         ("echo x > old; chmod +x old", "mode"),
+        ("chmod u+w ro; echo x > ro/f; chmod u-w ro", "mode"),
+        ("chmod u+w ro; mkdir ro/d; chmod u-w ro", "mode"),
+        ("chmod u+w ro; mkdir ro/d; echo x > ro/d/f; chmod u-w ro", "mode"),
         ("cp old other", "edit"),
         ("rm other; mv old other", "deletion"),
     ],
@@ -94,6 +98,7 @@ def test_everything_else_asks(script: str, expected: str, world: World) -> None:
     script = script.replace("setfattr -n user.x -v y f", setting)
     (world.project / "old").write_text("old")
     (world.project / "other").write_text("other")
+    (world.project / "ro").mkdir(mode=0o555)
     classes = {one.change_class.value for one in world.does(script).classes} - {"silent"}
     assert expected in classes
 

@@ -137,6 +137,14 @@ def test_what_a_hook_of_the_user_names_asks(world: World) -> None:
     assert Task(world, "mkdir scripts; echo x > scripts/check").loud() == {"scripts/check": ChangeClass.PERSISTENCE}
 
 
+def test_a_hook_that_is_too_long_to_be_read_may_start_any_file(world: World) -> None:
+    """A bound never makes something silent."""
+    hook = world.project / ".git/hooks/pre-push"
+    hook.write_text("#!/bin/sh\n" + "# filler\n" * 40_000 + "sh scripts/check\n")
+    hook.chmod(0o755)
+    assert Task(world, "echo x > ordinary.txt").loud() == {"ordinary.txt": ChangeClass.PERSISTENCE}
+
+
 @pytest.mark.parametrize(
     ("script", "path"),
     [

@@ -58,6 +58,14 @@ def test_an_unfinished_operation_in_a_new_repository_stays_pending(world: World,
     assert sorted(path.name for path in (world.project / "inner").iterdir()) == ["a"]
 
 
+@pytest.mark.parametrize("script", ["git init -q --bare store", "git init -q store", "git clone -q --bare . store"])
+def test_the_files_for_people_in_a_new_repository_are_no_conflict(world: World, script: str) -> None:
+    """Git's template has a description and an exclude file; in a bare repository they lie beside others."""
+    task = Task(world, f"{script} --template=/usr/share/git-core/templates")
+    assert task.found.all_conflicts == ()
+    assert task.loud() == {}
+
+
 @pytest.mark.parametrize("options", ["", "--bare", "--depth 1", "--object-format=sha256"])
 def test_every_kind_of_new_repository_works(world: World, options: str) -> None:
     """A bare one, a shallow one, one with other object names."""
@@ -66,6 +74,7 @@ def test_every_kind_of_new_repository_works(world: World, options: str) -> None:
     source = "" if how == "init" else "file://$PWD"
     more = "cd copy; git commit -q --allow-empty -m two" if how == "init" else "true"
     task = Task(world, f"git {how} -q {options} {source} copy; {more}")
+    assert task.found.all_conflicts == ()
     task.apply()
     assert task.loud() == {}, task.found.all_classes
     assert run(world.project / "copy", "git log -1 --format=%s; git fsck") == "two\n"

@@ -214,6 +214,13 @@ class LeftRunning(Contract):
     commands: tuple[str, ...]
 
 
+class NotSeen(Contract):
+    """What the task's commands could not see of the user's files, in the workspace's own words."""
+
+    fact: Literal["not_seen"] = "not_seen"
+    notes: tuple[str, ...]
+
+
 class ChangedByTwo(Contract):
     """Paths that several parts of the task changed which ran at the same time. `parts`: what these were to do."""
 
@@ -279,6 +286,7 @@ ResultFact = Annotated[
         | Unheard
         | StoppedAtEnd
         | LeftRunning
+        | NotSeen
         | ChangedByTwo
         | Remark,
         Field(discriminator="fact"),

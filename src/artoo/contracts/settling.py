@@ -205,6 +205,7 @@ class Settled(Contract):
     pending difference may be dropped. `kept_under` is the task in whose view it lies, and under whose id it is
     settled, where that is another: a task of the board. `stopped`: commands that still ran at the task's end;
     `running`: commands that were then started outside the workspace because the user agreed, each as `ID: command`.
+    `unseen`: what its commands could not see of the user's files.
     """
 
     state: SettledState = "none"
@@ -220,6 +221,7 @@ class Settled(Contract):
     kept_under: str = ""
     stopped: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
 
     @property
     def waits(self) -> bool:

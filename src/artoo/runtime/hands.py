@@ -70,6 +70,7 @@ class _WithProcesses:
         left = [each for one in self.shared.workspace.processes for each in await one.background()]
         stopped = await self.shared.workspace.stop_processes()
         commands = {one.id: one for one in self.shared.processes.all}
+        unseen = self.shared.workspace.notes
         await self.shared.changes.discard_snapshots()
         settled = await self.inner.settle(ending, questions)
         tracked = [commands[each.id] for each in stopped if each.id in commands]
@@ -77,7 +78,8 @@ class _WithProcesses:
         started = await self.left_running.started(kept, settled, ending, questions)
         ended = [one.command.text for one in tracked if one.id not in started]
         told = tuple(in_a_line(text) for text in (*ended, *left))
-        return settled.model_copy(update={"stopped": told, "running": tuple(started.values())})
+        facts = {"stopped": told, "running": tuple(started.values()), "unseen": unseen}
+        return settled.model_copy(update=facts)
 
     async def settle_live(self) -> tuple[str, ...]:
         """See Settling."""

@@ -23,6 +23,7 @@ from artoo.contracts.findings import (
     LeftOpen,
     LeftRunning,
     NotAgreed,
+    NotSeen,
     NotThere,
     OwnValues,
     PartChecked,
@@ -96,6 +97,7 @@ class ResultWords:
     unheard: str
     stopped_at_end: str
     left_running: str
+    not_seen: str
     changed_by_two: str
     out_of_time: str
     more_time: str
@@ -181,6 +183,8 @@ class ResultWords:
                 return self.stopped_at_end.format(commands=", ".join(f"`{each}`" for each in commands))
             case LeftRunning(commands=commands):
                 return self.left_running.format(commands=", ".join(commands))
+            case NotSeen(notes=notes):
+                return self.not_seen.format(notes="; ".join(notes))
             case ChangedByTwo(paths=paths, parts=parts):
                 return self.changed_by_two.format(paths=", ".join(paths), parts="; ".join(parts).rstrip(".\u3002"))
             case Remark(text=text):
@@ -281,6 +285,7 @@ ENGLISH: Final = ResultWords(
     unheard="You wrote this, and the task had ended before it was read: {texts}",
     stopped_at_end="Stopped at the end: {commands}",
     left_running="Left running (`artoo ps`, `artoo stop ID`): {commands}",
+    not_seen="The commands did not see all of your files: {notes}",
     changed_by_two="Changed by parts that ran at the same time: {paths} ({parts})",
     out_of_time="the time for a subtask ran out before there was a result",
     more_time="give the task more time ({setting})",
@@ -352,6 +357,7 @@ CHINESE: Final = ResultWords(
     unheard="您写了以下内容，但任务在读到之前已经结束：{texts}",
     stopped_at_end="结束时已停止：{commands}",
     left_running="仍在运行（`artoo ps`、`artoo stop ID`）：{commands}",
+    not_seen="命令没有看到您的全部文件：{notes}",
     changed_by_two="被同时运行的部分更改：{paths}（{parts}）",
     out_of_time="子任务的时间用尽，还没有得到结果",
     more_time="给任务更多时间（{setting}）",

@@ -36,7 +36,8 @@ from artoo.workspace.directory import (
 )
 from artoo.workspace.files.beneath import open_parent, write_beneath
 from artoo.workspace.files.layered import CopyFiles
-from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, RootedFiles, UserFiles, real_files, real_path
+from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, RootedFiles, real_files, real_path
+from artoo.workspace.files.walker import Walker
 from artoo.workspace.forks import copy_workspace
 from artoo.workspace.fs.stat import NodeState
 
@@ -210,18 +211,18 @@ class WorkspaceState:
     def changes_since(self, old: Tree | None, files: Files) -> tuple[Change, ...]:
         """Return what changed since a tree was read; None: since the workspace was made."""
         since = self._first if old is None else old
-        with UserFiles() as users:
+        with Walker() as users:
             return self._difference(self.covered, since, self.look(since), users, files)
 
     def tried(self, covered: tuple[Covered, ...], before: Tree, files: LocatedFiles) -> tuple[Change, ...]:
         """Return what a check changed in its throw-away layer, over the files of the workspace."""
         overlay = self._copier is None
         after = read_tree(covered, before, lambda key, seen: differs(before.seen.get(key), seen), overlay=overlay)
-        with UserFiles(files.locate) as lower:
+        with Walker(files.locate) as lower:
             return self._difference(covered, before, after, lower, files)
 
     def _difference(
-        self, covered: tuple[Covered, ...], old: Tree, new: Tree, lower: UserFiles, files: Files
+        self, covered: tuple[Covered, ...], old: Tree, new: Tree, lower: Walker, files: Files
     ) -> tuple[Change, ...]:
         overlay = self._copier is None
         gone = [key for key, was in old.seen.items() if key not in new.seen and not (overlay and is_deletion(was))]
@@ -240,14 +241,14 @@ class WorkspaceState:
             return ()
         root = max((one.root for one in holding), key=lambda one: len(one.parts))
         inside = [*(above for above in reversed(real.parents) if _is_below(above, root)), real]
-        with UserFiles(files.locate) as reader:
+        with Walker(files.locate) as reader:
             before = {one: reader.read(str(one)) for one in inside}
         if _holds(files, real, before[real], content):  # to write it again would change its times alone
             return ()
         touched = [one for one in inside if before[one] is None or one == real]
         self._book.record(_printable(one) for one in touched)
         write_beneath(*files.locate(str(real)), content)
-        with UserFiles(files.locate) as reader:
+        with Walker(files.locate) as reader:
             effects = [
                 Effect(os.fsencode(root), os.fsencode(one), _printable(one), before[one], reader.read(str(one)))
                 for one in touched
@@ -311,7 +312,7 @@ def _follow_applied(files: LocatedFiles, base: Base, state: NodeState) -> Base |
     None where the task has changed the file again, or more than its content differs.
     """
     path = real_path(base.path)
-    with UserFiles(files.locate) as tasks:
+    with Walker(files.locate) as tasks:
         ours = tasks.read(path)
         if ours is None or not ours.same_metadata(state) or tasks.digest(path, ours) != base.sha256:
             return None
@@ -319,7 +320,7 @@ def _follow_applied(files: LocatedFiles, base: Base, state: NodeState) -> Base |
         return None
     with real_files().open(Path(path)) as file:
         content = file.read(_MOST_FOLLOWED)
-    with UserFiles() as users:
+    with Walker() as users:
         if users.read(path) != state:  # it is being written: the next turn follows
             return None
     root, below = files.locate(path)

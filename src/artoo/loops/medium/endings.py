@@ -27,6 +27,7 @@ from artoo.contracts.findings import (
     Found,
     LeftOpen,
     LeftRunning,
+    NotSeen,
     NotThere,
     PartChecked,
     ResultFact,
@@ -222,12 +223,14 @@ def changed_by_two(shared: Sequence[SharedPath], outcomes: Sequence[SubTaskOutco
     return (ChangedByTwo(paths=paths[:_MOST_TRIED], parts=parts[:_MOST_TRIED]),)
 
 
-def about_processes(settled: Settled) -> Iterator[StoppedAtEnd | LeftRunning]:
-    """Yield what became of processes that still ran when the task ended."""
+def about_workspace(settled: Settled) -> Iterator[StoppedAtEnd | LeftRunning | NotSeen]:
+    """Yield what became of processes that still ran when the task ended, and what commands could not see."""
     if settled.stopped:
         yield StoppedAtEnd(commands=settled.stopped)
     if settled.running:
         yield LeftRunning(commands=settled.running)
+    if settled.unseen:
+        yield NotSeen(notes=settled.unseen)
 
 
 def _without_judge(end: ReplanRequest) -> Iterable[Unjudged]:

@@ -45,7 +45,7 @@ from artoo.loops.lesson import Lesson
 from artoo.loops.medium.advice import mentions
 from artoo.loops.medium.allowance import Allowance
 from artoo.loops.medium.blocking import another_left, still_open, targets_to_block, tools_to_block
-from artoo.loops.medium.endings import Endings, Standing, about_processes, changed_by_two, open_criteria
+from artoo.loops.medium.endings import Endings, Standing, about_workspace, changed_by_two, open_criteria
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure, verdicts_of
 from artoo.loops.medium.in_flight import Flight
@@ -401,7 +401,7 @@ class Solver:
             # An executor that was stopped has no outcome that could say what it has read.
             unread = [] if task.halted else [text for key, text in self._said.items() if key not in task.heard]
             unheard = (Unheard(texts=tuple(unread)),) if unread else ()
-            facts = (*result.facts, *about_processes(settled), *unheard)
+            facts = (*result.facts, *about_workspace(settled), *unheard)
             self.port.publish(result.model_copy(update={"changes": settled, "facts": facts}), cause=cause)
 
     def _teach(self, task: _Task, lessons: Iterable[Lesson], cause: Envelope) -> None:

@@ -22,7 +22,8 @@ from artoo.disk.whole import write_whole
 from artoo.workspace.changes.manifest import Entry, stamp_of
 from artoo.workspace.directory import WorkspaceDirectory
 from artoo.workspace.files.layered import offline_files
-from artoo.workspace.files.rooted import UserFiles, real_path
+from artoo.workspace.files.rooted import real_path
+from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.stat import NodeState
 
 _CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
@@ -97,7 +98,7 @@ class BaseBook:
     def _record(self, paths: Iterable[tuple[str, Entry | None]], since_ns: int | None, looked_ns: int) -> None:
         self.load()
         found: dict[str, Base | None] = {}
-        with UserFiles() as files:
+        with Walker() as files:
             for path, copied in paths:
                 if path not in self.bases:
                     found[path] = _base_of(files, path, copied, since_ns)
@@ -107,7 +108,7 @@ class BaseBook:
         self._looked_ns, self._inode = looked_ns, self._file.stat().st_ino
 
 
-def _base_of(files: UserFiles, path: str, copied: Entry | None, since_ns: int | None) -> Base | None:
+def _base_of(files: Walker, path: str, copied: Entry | None, since_ns: int | None) -> Base | None:
     real = real_path(path)
     state = files.read(real)
     if state is None:
@@ -177,7 +178,7 @@ def rebase(directory: WorkspaceDirectory, paths: Iterable[str]) -> None:
     Raises OSError, SandboxError.
     """
     found: dict[str, Base | None] = {}
-    with closing(offline_files(directory)) as left, UserFiles() as users, UserFiles(left.locate) as tasks:
+    with closing(offline_files(directory)) as left, Walker() as users, Walker(left.locate) as tasks:
         for path in paths:
             version, now = _version(tasks, path), _version(users, path)
             same = version is not None and now is not None and _is_equal(version, now)
@@ -190,7 +191,7 @@ def _is_equal(one: Base, other: Base) -> bool:
     return content and one.was.same_metadata(other.was)
 
 
-def _version(files: UserFiles, path: str) -> Base | None:
+def _version(files: Walker, path: str) -> Base | None:
     real = real_path(path)
     state = files.read(real)
     return None if state is None else Base(path=path, was=state, sha256=files.digest(real, state), applied=True)
@@ -217,7 +218,7 @@ def same_version(was: NodeState, now: NodeState) -> bool:
 
 def user_changes(bases: Iterable[Base]) -> Iterator[tuple[Base, NodeState | None]]:
     """Yield files whose user's version is not the base, with that version."""
-    with UserFiles() as files:
+    with Walker() as files:
         for base in bases:
             if base.was.is_directory:
                 continue

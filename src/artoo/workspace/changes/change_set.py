@@ -30,7 +30,8 @@ from artoo.workspace.changes.tree import Difference, Tree, note_bases, read_tree
 from artoo.workspace.changes.verdict import Verdict
 from artoo.workspace.directory import WorkspaceDirectory, WorkspaceKind, WorkspaceRecord
 from artoo.workspace.files.layered import offline_files
-from artoo.workspace.files.rooted import UserFiles, real_files
+from artoo.workspace.files.rooted import real_files
+from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.stat import NodeState, state_of
 
 FLOOD_BYTES = 256 * MIB
@@ -187,7 +188,7 @@ def _compared(directory: WorkspaceDirectory) -> tuple[Compared, list[Effect], li
     book = BaseBook(directory.base_file, read_ns)
     note_bases(book, covered, manifest, Tree(), tree, read_ns)
     gone = () if manifest is None else [key for key in manifest.entries if key not in tree.seen]
-    with UserFiles() as users:
+    with Walker() as users:
         effects = Difference(covered, Tree(), tree, users, overlay).effects(gone)
         if not effects:
             return Compared(), [], []

@@ -23,6 +23,7 @@ from artoo.workspace.changes.start_names import why_not_ordinary
 _OF_A_HOME = ("", ".config", ".local", ".local/share", ".ssh", ".gnupg")
 _OF_A_PROJECT = ("", ".git", ".git/hooks", ".git/info")
 _MOST_HOPS = 40
+_SLASH = ord("/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +60,17 @@ class Places:
         """Return the class of a real absolute path."""
         if _below(path, self.artoo) is not None:
             return PathClass.ARTOO
-        bounds, name = self._bounds(path), os.fsdecode(path)
+        (bounds, _), name = self._bounds(path), os.fsdecode(path)
         if self._is_secret(name):
             return PathClass.SECRET
         if self.started.cover(name):
             return PathClass.PERSISTENCE
         if bounds is not None:
             return bounds
-        below_home = _below(path, self.home)
-        if below_home is None:
+        below = _below(path, self.home)
+        if below is None:
             return PathClass.OUTSIDE
-        unusual = bool(below_home) and why_not_ordinary(below_home.split(b"/")) is not None
+        unusual = bool(below) and why_not_ordinary(below.split(b"/")) is not None
         return PathClass.PERSISTENCE if unusual else PathClass.HOME
 
     def _is_secret(self, path: str) -> bool:
@@ -86,40 +87,39 @@ class Places:
 
     def within_bounds(self, path: bytes) -> bool:
         """True if a path lies in project or output folder, whatever its class."""
-        return self._bounds(path) is not None
+        return self._bounds(path)[0] is not None
 
     def below_bounds(self, path: bytes) -> bytes | None:
         """Return the part of a path below project or output folder; None when it is outside of both."""
-        match self._bounds(path):
-            case PathClass.WORKSPACE:
-                return _below(path, self.workspace)
-            case PathClass.PROJECT:
-                return _below(path, self.project)
-            case _:
-                return None
+        bounds, below = self._bounds(path)
+        return None if bounds is None else below
 
-    def _bounds(self, path: bytes) -> PathClass | None:
-        """Return workspace, project or None.
+    def _bounds(self, path: bytes) -> tuple[PathClass | None, bytes]:
+        """Return workspace, project or None, and the part of the path below it.
 
         A project that is the home itself gives no rights over the home's hidden directories; a project or workspace
         that holds the home gives none at all.
         """
-        if _below(self.home, self.workspace) is None and _below(path, self.workspace) is not None:
-            return PathClass.WORKSPACE
-        below_project = _below(path, self.project)
-        if below_project is None:
-            return None
+        below = _below(path, self.workspace)
+        if below is not None and _below(self.home, self.workspace) is None:
+            return PathClass.WORKSPACE, below
+        below = _below(path, self.project)
+        if below is None:
+            return None, b""
         if self.home == self.project:
-            return PathClass.PROJECT if below_project and not below_project.startswith(b".") else None
-        return PathClass.PROJECT if _below(self.home, self.project) is None else None
+            return (PathClass.PROJECT if below and not below.startswith(b".") else None), below
+        return (PathClass.PROJECT if _below(self.home, self.project) is None else None), below
 
 
 def _below(path: bytes, directory: bytes) -> bytes | None:
     """Return the part of `path` below `directory`: empty for the directory itself, None when it is elsewhere."""
-    if path == directory:
+    if not path.startswith(directory):
+        return None
+    if len(path) == len(directory):
         return b""
-    start = directory.rstrip(b"/") + b"/"
-    return path[len(start) :] if path.startswith(start) else None
+    if directory.endswith(b"/"):
+        return path[len(directory) :]
+    return path[len(directory) + 1 :] if path[len(directory)] == _SLASH else None
 
 
 def _link_targets(home: str, own: Iterable[str]) -> Iterator[str]:

@@ -33,7 +33,7 @@ class SilentRule:
     """The rule over one change set. The user's directories are looked at once."""
 
     places: Places
-    _given_groups: dict[bytes, int | None] = field(default_factory=dict[bytes, int | None])
+    _seen: dict[bytes, os.stat_result | None] = field(default_factory=dict[bytes, os.stat_result | None])
     _named: dict[str, dict[str, set[str]]] = field(default_factory=dict[str, dict[str, set[str]]])
     _modules: set[str] = field(default_factory=set[str])
 
@@ -53,7 +53,10 @@ class SilentRule:
 
     def _metadata(self, effect: Effect, after: NodeState) -> str | None:
         """Links and special files are never ordinary, whatever this says: the table asks about them."""
-        group = self._given_group(effect.path)
+        above = self._above(effect.path)
+        group = above.st_gid if above is not None and above.st_mode & 0o2000 else None
+        if effect.before is None and above is not None and not above.st_mode & 0o200:
+            return "the directory that holds it is read-only"
         if after.node is Node.FILE and after.mode & 0o111:
             return "it can be executed"
         if after.mode & (0o7000 if after.node is Node.FILE or group is None else 0o5000):
@@ -68,16 +71,15 @@ class SilentRule:
             return "it belongs to another user or group"
         return None
 
-    def _given_group(self, path: bytes) -> int | None:
-        """Return the group that the user's directory gives to new files (set-group-id), if it gives one."""
+    def _above(self, path: bytes) -> os.stat_result | None:
+        """Return the nearest directory of the user's above a path: one that the task made got its group from it."""
         directory = path.rpartition(b"/")[0]
-        if directory not in self._given_groups:
+        if directory not in self._seen:
             try:
-                seen = os.lstat(directory or b"/")
-                self._given_groups[directory] = seen.st_gid if seen.st_mode & 0o2000 else None
-            except OSError:  # the task made it, and it got its group from the one above
-                self._given_groups[directory] = self._given_group(directory)
-        return self._given_groups[directory]
+                self._seen[directory] = os.lstat(directory or b"/")
+            except OSError:
+                self._seen[directory] = self._above(directory) if directory else None
+        return self._seen[directory]
 
     def _shadows(self, effect: Effect) -> str | None:
         """Return why a file may be loaded in place of another that stays, or of an installed module; None if not.

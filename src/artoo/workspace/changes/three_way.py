@@ -24,7 +24,8 @@ from artoo.contracts.changes import Conflict, Node
 from artoo.sandbox.reading.path_set import upwards
 from artoo.workspace.changes.base import Base, same_version
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.files.rooted import UserFiles, real_path
+from artoo.workspace.files.rooted import real_path
+from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.stat import NodeState
 
 _APPEARED = "it appeared since the task began"
@@ -54,7 +55,7 @@ class Compared:
         return Compared(tuple(one for one in self.effects if one.path not in taken), conflicts)
 
 
-def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: UserFiles) -> Compared:
+def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: Walker) -> Compared:
     """Compare path by path. Reads the user's `files` where metadata do not decide. Blocking.
 
     What changes after a file was read is found by the commit, which compares states.
@@ -140,7 +141,7 @@ def _already_done(effect: Effect) -> bool:
     )
 
 
-def _conflict(effect: Effect, base: Base | None, files: UserFiles) -> str | None:
+def _conflict(effect: Effect, base: Base | None, files: Walker) -> str | None:
     real = effect.before
     if base is None:
         return None if real is None else _APPEARED
@@ -155,7 +156,7 @@ def _conflict(effect: Effect, base: Base | None, files: UserFiles) -> str | None
     return None if real.is_directory or _same_content(effect, real, base, files) else _CHANGED
 
 
-def _same_content(effect: Effect, real: NodeState, base: Base, files: UserFiles) -> bool:
+def _same_content(effect: Effect, real: NodeState, base: Base, files: Walker) -> bool:
     if real.node is not Node.FILE:
         return _same_thing(real, base.was)
     if same_version(base.was, real):

@@ -25,7 +25,7 @@ from artoo.workspace.changes.base import BaseBook
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.manifest import Key, Manifest
 from artoo.workspace.directory import Covered
-from artoo.workspace.files.rooted import UserFiles
+from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.stat import (
     DIRECTORY_FLAGS,
     NodeState,
@@ -138,10 +138,15 @@ class _Reader:
         self.found.seen[key] = seen
         if self._wanted is None or not self._wanted(key, seen):
             return
-        with self._passable():
+        try:
             target = os.fsencode(os.readlink(name, dir_fd=here)) if stat.S_ISLNK(seen.st_mode) else b""
-            state = state_of(seen, target)._replace(xattrs=read_xattrs(here, name))
+            state = state_of(seen, target)
+            if xattrs := read_xattrs(here, name):
+                state = state._replace(xattrs=xattrs)
             self.found.details[key] = Detail(state, self._digest(here, name, state))
+        except OSError:
+            if self._strict:
+                raise
 
     def _digest(self, here: int, name: str, state: NodeState) -> str | None:
         if state.node is not Node.FILE:
@@ -150,9 +155,13 @@ class _Reader:
             self._bytes, self._files = self._bytes - state.size, self._files - 1
             if self._bytes < 0 or self._files < 0:
                 return None
-        with self._passable(), with_rights(here, name, state.mode, stat.S_IRUSR):
-            return digest_file(here, name, state.size)
-        return None
+        try:
+            with with_rights(here, name, state.mode, stat.S_IRUSR):
+                return digest_file(here, name, state.size)
+        except OSError:
+            if self._strict:
+                raise
+            return None
 
     @contextmanager
     def _passable(self) -> Generator[None]:
@@ -227,7 +236,7 @@ class Difference:
     covered: Iterable[Covered]
     old: Tree
     new: Tree
-    lower: UserFiles | None
+    lower: Walker | None
     overlay: bool = True
     _found: dict[bytes, Effect] = field(default_factory=dict[bytes, Effect])
     _at: dict[int, Covered] = field(default_factory=dict[int, Covered])

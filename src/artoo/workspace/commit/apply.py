@@ -73,19 +73,11 @@ def _commit(
     """Make everything ready, and write the manifest. Raises OSError, SandboxError; then nothing is left of it."""
     try:
         steps = with_slots(record, steps)
-        manifest = Manifest(
-            task_id=record.task_id,
-            created_at=time.time(),
-            steps=tuple(steps),
-            git=tuple(git_acts),
-            note=note,
-        )
         if beside := tuple(step for step in steps if is_beside(record, step)):
-            record.write(STAGING, manifest.model_copy(update={"steps": beside}))
-        steps = prepare(record, steps, effects, share=share)
-        manifest = manifest.model_copy(update={"steps": tuple(steps)})
-        sync(to_sync_first(record, manifest))
-        record.write(MANIFEST, manifest)
+            record.write(STAGING, _manifest(record, beside, (), ""))
+        prepare(record, steps, effects, share=share)
+        manifest = _manifest(record, steps, git_acts, note)
+        record.write(MANIFEST, manifest, sync=False)
     except BaseException:
         if not record.committed:
             with suppress(OSError, SandboxError):  # on a disk that fails: the next start does it
@@ -94,12 +86,19 @@ def _commit(
     return manifest
 
 
+def _manifest(record: Record, steps: Sequence[Step], git_acts: Sequence[GitAct], note: str) -> Manifest:
+    return Manifest(
+        task_id=record.task_id, created_at=time.time(), steps=tuple(steps), git=tuple(git_acts), note=note
+    )
+
+
 def _carry_out(record: Record, manifest: Manifest) -> Sequence[Conflict]:
     """Replace the paths, move git's refs, and mark it done. Return conflicts if all was taken back for them.
 
     Raises OSError, SandboxError if all was taken back for another reason, or will be by the next start.
     """
     try:
+        sync(to_sync_first(record, manifest.steps))
         execute(manifest.steps)
         for act in manifest.git:
             move(act)

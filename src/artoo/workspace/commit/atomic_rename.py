@@ -15,13 +15,13 @@ import os
 import sys
 from functools import cache
 
+from artoo.workspace.files.walker import Place
+
 _NOREPLACE = 1
 _EXCHANGE = 2
 _MAC_EXCHANGE = 2
 _MAC_NOREPLACE = 4
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
-Place = tuple[int, str]
-"""An open directory and a name in it."""
 
 
 def put_new(source: Place, target: Place) -> None:

@@ -13,97 +13,15 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 
 from artoo.contracts.changes import Node
 from artoo.disk.file_system import sync_file_system_of
-from artoo.workspace.commit.atomic_rename import Place
-from artoo.workspace.fs.stat import (
-    FILE_FLAGS,
-    PASS_FLAGS,
-    NodeState,
-    at,
-    chmod_at,
-    data_ranges,
-    digest_file,
-    glance,
-    open_directory,
-    read_state,
-    read_xattrs,
-)
+from artoo.workspace.files.walker import Place, Walker
+from artoo.workspace.fs.stat import FILE_FLAGS, NodeState, at, chmod_at, data_ranges, read_xattrs
 
 SYNC_ONE_BY_ONE = 16
 """Beyond this many files one `syncfs` is faster than an `fsync` of each."""
-_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-"""Errors of a path of which a component is missing, or is a link: then nothing of ours is there."""
 _CANNOT_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES)
 _CHUNK = 1 << 20
 _FICLONE = 0x40049409
 _HAS_XATTRS = hasattr(os, "setxattr")
-
-
-class Walker:
-    """Opens the directories that hold one path after another, and keeps the last one open for the next path.
-
-    Paths are absolute and real, as Python's os functions take them; they may be longer than a system call takes.
-    Use one walker for one phase over paths in order: it does not notice that a directory was replaced meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self._at = ""
-        self._descriptor = -1
-
-    def directory(self, path: str) -> int:
-        """Return a descriptor of a directory, valid until the next call. Raises OSError, for a link too."""
-        if path != self._at:
-            self.close()
-            descriptor = os.open("/", PASS_FLAGS)
-            for part in path.strip("/").split("/") if path.strip("/") else ():
-                try:
-                    inner = os.open(part, PASS_FLAGS, dir_fd=descriptor)
-                finally:
-                    os.close(descriptor)
-                descriptor = inner
-            self._at, self._descriptor = path, descriptor
-        return self._descriptor
-
-    def place(self, path: str) -> Place:
-        """Return the open directory that holds a path, and its name there. Raises OSError."""
-        above, _, name = path.rpartition("/")
-        return self.directory(above or "/"), name
-
-    def look(self, path: str, *, attributes: bool = False) -> NodeState | None:
-        """Return what is at a path; None if nothing is, or if a component of the path is missing or a link."""
-        try:
-            return read_state(*self.place(path)) if attributes else glance(*self.place(path))
-        except OSError as error:
-            if error.errno in _NOT_THERE:
-                return None
-            raise
-
-    def close(self) -> None:
-        if self._at:
-            self._at = ""
-            os.close(self._descriptor)
-
-    def __enter__(self) -> Walker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def names_in(walker: Walker, path: str) -> set[str]:
-    """Return the names in a directory. Raises OSError."""
-    descriptor = open_directory(*walker.place(path))
-    try:
-        return set(os.listdir(descriptor))
-    finally:
-        os.close(descriptor)
-
-
-def digest_at(walker: Walker, path: str, size: int) -> str | None:
-    """Return the sha256 of a regular file; None if its own mode keeps its owner from reading it. Raises OSError."""
-    try:
-        return digest_file(*walker.place(path), size)
-    except PermissionError:
-        return None
 
 
 def set_metadata(place: Place, wanted: NodeState, *, times: bool) -> None:

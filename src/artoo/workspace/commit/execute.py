@@ -9,13 +9,13 @@ from __future__ import annotations
 import errno
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from artoo.contracts.changes import Node
-from artoo.workspace.commit.atomic_rename import Place, exchange, put_new
-from artoo.workspace.commit.dirfd_ops import Walker, names_in, same_version, set_metadata
-from artoo.workspace.commit.manifest import Step, printable, text_of
+from artoo.workspace.commit.atomic_rename import exchange, put_new
+from artoo.workspace.commit.dirfd_ops import same_version, set_metadata
+from artoo.workspace.commit.manifest import Step, holder_of, is_directory, printable, text_of
+from artoo.workspace.files.walker import Place, Walker
 from artoo.workspace.fs.stat import NodeState, chmod_at, glance
 
 _WORKING_MODE = 0o700
@@ -32,12 +32,12 @@ def execute(steps: Sequence[Step]) -> None:
     """Carry out all steps. Raises OSError (`ChangedMeanwhile` too); then some are done, and can be restored."""
     outermost_first = sorted(steps, key=lambda one: one.path.count("/"))
     deepest_first = outermost_first[::-1]
-    worked_in = {os.path.dirname(step.where) for step in steps} if os.geteuid() != 0 else set[str]()
-    _each(_open_directory, (one for one in outermost_first if one.where in worked_in and _is_closed(one.before)))
+    worked_in = {holder_of(step.where) for step in steps} if os.geteuid() != 0 else set[str]()
+    _each(_open_directory, (one for one in outermost_first if one.where in worked_in and is_closed(one.before)))
     _each(_take_away, (one for one in deepest_first if one.takes_away))
     _each(_make_directory, (one for one in outermost_first if one.makes_directory))
     _each(_put, (one for one in steps if one.puts))
-    _each(_set_metadata, (one for one in deepest_first if one.in_place or one.makes_directory))
+    _each(_finish_directory, (one for one in deepest_first if is_directory(one.after)))
 
 
 def _each(operation: Callable[[Step, Walker, Walker], None], steps: Iterable[Step]) -> None:
@@ -61,7 +61,7 @@ def _open_directory(step: Step, targets: Walker, _: Walker) -> None:
 def _take_away(step: Step, targets: Walker, slots: Walker) -> None:
     """Remove an empty directory, or move a file or link into its slot and look at it there."""
     target = targets.place(step.where)
-    if _is_directory(step.before):
+    if is_directory(step.before):
         os.rmdir(target[1], dir_fd=target[0])
         return
     slot = slots.place(text_of(step.slot))
@@ -111,34 +111,24 @@ def _replace(step: Step, slot: Place, target: Place) -> None:
     raise ChangedMeanwhile(step.path)
 
 
-def _set_metadata(step: Step, targets: Walker, _: Walker) -> None:
-    """Give it its final mode, owner, attributes and time. A directory that stays has a time of its own by now."""
+def _finish_directory(step: Step, targets: Walker, _: Walker) -> None:
+    """Give a directory its final mode, owner and attributes; one that stays has a time of its own by now."""
     assert step.after is not None
     place = targets.place(step.where)
-    if step.in_place and step.before is not None:
-        now = glance(*place)
-        if now is None or now.node is not step.before.node or now.inode != step.before.inode:
-            raise ChangedMeanwhile(step.path)
-    same_time = step.in_place and step.before is not None and step.before.mtime_ns == step.after.mtime_ns
-    set_metadata(place, step.after, times=not same_time)
+    if step.stays and not same_version(glance(*place), step.before):
+        raise ChangedMeanwhile(step.path)
+    set_metadata(place, step.after, times=not step.stays)
 
 
-def _is_directory(state: NodeState | None) -> bool:
-    return state is not None and state.is_directory
-
-
-def _is_closed(state: NodeState | None) -> bool:
+def is_closed(state: NodeState | None) -> bool:
+    """True for a directory in which its owner may not make names."""
     return state is not None and state.is_directory and state.mode & _WORKING_MODE != _WORKING_MODE
 
 
-def to_sync(steps: Sequence[Step]) -> Iterator[str]:
-    """Yield what has to be synced after these steps: directories that changed, and paths with new metadata."""
-    changed = {os.path.dirname(step.where) for step in steps if not step.in_place}
-    yield from changed
-    for step in steps:
-        node = step.after.node if step.after is not None and (step.in_place or step.makes_directory) else None
-        if node in (Node.FILE, Node.DIRECTORY) and step.where not in changed:
-            yield step.where
+def to_sync(steps: Sequence[Step]) -> list[str]:
+    """Return the directories to be synced after these steps: those whose names or metadata changed."""
+    changed = {holder_of(step.where) for step in steps if not step.stays}
+    return list(changed | {step.where for step in steps if is_directory(step.after)})
 
 
 # --- what stands in the way ---------------------------------------------------------------------------------------
@@ -150,13 +140,13 @@ def blocked(steps: Sequence[Step], walker: Walker) -> dict[str, str]:
     A path needs a directory above it, now or after the steps; a directory goes only if nothing stays in it.
     """
     found: dict[str, str] = {}
-    there = {step.where: False for step in steps if step.takes_away and _is_directory(step.before)}
+    there = {step.where: False for step in steps if step.takes_away and is_directory(step.before)}
     for step in sorted(steps, key=lambda one: one.path.count("/")):
         if step.after is None:
             continue
-        above = os.path.dirname(step.where)
+        above = holder_of(step.where)
         if above not in there:
-            there[above] = _is_directory(walker.look(above))
+            there[above] = is_directory(walker.look(above))
         if not there[above]:
             found[step.path] = "the directory that held it is not there"
         elif step.makes_directory:
@@ -169,8 +159,8 @@ def _held(steps: Iterable[Step], walker: Walker) -> dict[str, str]:
     going: dict[str, set[str]] = defaultdict(set)
     found: dict[str, str] = {}
     for step in sorted(steps, key=lambda one: -one.path.count("/")):
-        above, name = os.path.split(step.where)
-        if _is_directory(step.before) and (left := names_in(walker, step.where) - going[step.where]):
+        above, name = holder_of(step.where), step.where.rpartition("/")[2]
+        if is_directory(step.before) and (left := set(walker.names(step.where)) - going[step.where]):
             found[step.path] = f"it holds {printable(min(left))}, which is not the task's"
         else:
             going[above].add(name)

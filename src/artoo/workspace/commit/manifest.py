@@ -2,8 +2,9 @@
 
 UNDO/lock                     one apply or undo at a time
 UNDO/TASK/N/manifest.json     renamed into place and synced before the first path is replaced
-UNDO/TASK/N/images/K          the before-image of step K: the old file by another name, or a copy
-UNDO/TASK/N/new/K             the slot of step K: its new content at first, then what came out of its place
+UNDO/TASK/N/new/K             the slot of step K: its new content at first, then what came out of its place, which
+                              is the before-image
+UNDO/TASK/N/images/K          a copy as before-image, where the slot cannot be one
 UNDO/TASK/N/staging.json      slots next to their targets, because those are on another file system
 UNDO/TASK/N/done              the apply took effect completely
 UNDO/TASK/N/open              the caller has not yet done what follows the apply
@@ -25,11 +26,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.changes import path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.disk.whole import sync_directory, write_durably
+from artoo.disk.whole import sync_directory, write_whole
 from artoo.workspace.fs.stat import NodeState
 from artoo.workspace.git.act import GitAct
 
-FORMAT = 1
+FORMAT = 2
 OLD_JOURNAL = "journal.json"
 """The manifest of artoo's first version, whose records this one cannot restore."""
 MANIFEST, STAGING, DONE, UNDOING, OPEN = "manifest.json", "staging.json", "done", "undoing.json", "open"
@@ -47,18 +48,17 @@ def printable(path: str | Path) -> str:
 
 @dataclass(slots=True)  # not frozen: that takes twice as long to make, and thousands are made at once
 class Step:
-    """One path from `before` to `after`. Paths are printable; nobody changes a step.
+    """One path from `before` to `after`. Paths are printable; nobody changes a step after it was prepared.
 
     The content of an `after` that is a file or a link lies in the slot; once it was put into place, what it
-    replaced lies there, and so does what was removed. `image`: there is a before-image. The digests are the sha256
-    (hex) of file contents, where they are known.
+    replaced lies there, and so does what was removed. `image`: a copy of that is kept besides. The digests are the
+    sha256 (hex) of file contents, where they are known.
     """
 
     number: int
     path: str
     before: NodeState | None
     after: NodeState | None
-    in_place: bool = False
     slot: str = ""
     image: bool = False
     before_sha256: str | None = None
@@ -70,21 +70,44 @@ class Step:
         return text_of(self.path)
 
     @property
+    def stays(self) -> bool:
+        """True for a directory of which only metadata changes."""
+        return is_directory(self.before) and is_directory(self.after)
+
+    @property
+    def opens(self) -> bool:
+        """True for a directory that is only opened for other steps, and closed again."""
+        return self.before == self.after
+
+    @property
     def takes_away(self) -> bool:
         """True if what is there has to go before anything can come: it ends as nothing, or as another kind."""
-        if self.before is None or self.in_place:
+        if self.before is None:
             return False
         return self.after is None or self.before.is_directory != self.after.is_directory
 
     @property
     def makes_directory(self) -> bool:
-        new = self.before is None or not self.before.is_directory
-        return self.after is not None and self.after.is_directory and not self.in_place and new
+        return is_directory(self.after) and not is_directory(self.before)
 
     @property
     def puts(self) -> bool:
         """True if the content of its slot gets its name."""
-        return self.after is not None and not self.after.is_directory and not self.in_place
+        return self.after is not None and not self.after.is_directory
+
+    @property
+    def keeps(self) -> bool:
+        """True if a file or link is replaced or removed: it has a before-image."""
+        return self.before is not None and not self.before.is_directory
+
+
+def holder_of(path: str) -> str:
+    """Return the directory that holds an absolute path; `os.path.dirname` takes four times as long."""
+    return path.rpartition("/")[0] or "/"
+
+
+def is_directory(state: NodeState | None) -> bool:
+    return state is not None and state.is_directory
 
 
 class Manifest(BaseModel):
@@ -149,14 +172,14 @@ class Record:
         return self.has(OPEN)
 
     def close(self) -> None:
-        """Note durably that everything that follows the apply is done."""
-        self.unmark(OPEN)
+        """Note that everything that follows the apply is done. After a power cut it is done again."""
+        (self.place / OPEN).unlink(missing_ok=True)
 
     def has(self, name: str) -> bool:
         return (self.place / name).exists()
 
     def image(self, step: Step) -> str:
-        """Return where the before-image of a step lies."""
+        """Return where the copied before-image of a step lies."""
         return f"{self.place}/images/{step.number}"
 
     def manifest(self, name: str = MANIFEST) -> Manifest:
@@ -166,7 +189,7 @@ class Record:
             manifest = Manifest.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is damaged"
-            kept = f"the before-images are in {self.place / 'images'}; do not delete them"
+            kept = f"the before-images are in {self.place}; do not delete them"
             raise SandboxError(f"the manifest {path} cannot be read ({why}); {kept}") from error
         if manifest.format != FORMAT:
             raise SandboxError(f"the manifest {path} has format {manifest.format}; use the artoo that wrote it")
@@ -180,9 +203,11 @@ class Record:
             return str(error)
         return None
 
-    def write(self, name: str, manifest: Manifest) -> None:
-        """Write a file of this form durably. A manifest counts from here on, until `done` is there."""
-        write_durably(self.place / name, manifest.model_dump_json().encode("utf-8"))
+    def write(self, name: str, manifest: Manifest, *, sync: bool = True) -> None:
+        """Write a file of this form. A manifest counts from here on, until `done` is there."""
+        write_whole(self.place / name, manifest.model_dump_json().encode("utf-8"), sync=sync)
+        if sync:
+            sync_directory(self.place)
 
     def mark_done(self) -> None:
         """Note durably that the apply took effect."""
@@ -204,7 +229,7 @@ class Record:
     def forget(self) -> None:
         """Delete the record; what a crash leaves of it is never restored. Raises OSError."""
         self.unmark(MANIFEST)
-        shutil.rmtree(self.place)  # without any chmod: before-images are hard links of the user's files
+        shutil.rmtree(self.place)  # without any chmod: a before-image may be a hard link of the user's
 
 
 def all_records(undo_home: Path) -> list[Record]:

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from artoo.contracts.changes import Conflict, Node
 from artoo.contracts.errors import SandboxError
-from artoo.workspace.commit.dirfd_ops import Walker, copy, digest_at, link, same_version, sync
+from artoo.workspace.commit.dirfd_ops import copy, link, same_version, sync
 from artoo.workspace.commit.execute import blocked, execute, to_sync
-from artoo.workspace.commit.manifest import DONE, STAGING, Manifest, Record, Step, text_of
-from artoo.workspace.commit.prepare import PART, clean_slots
+from artoo.workspace.commit.manifest import DONE, STAGING, Manifest, Record, Step, is_directory, text_of
+from artoo.workspace.commit.prepare import PART, clean_slots, openings
+from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.stat import NodeState, chmod_at, glance, with_rights
 from artoo.workspace.git.act import move_back
 
@@ -41,7 +42,7 @@ def roll_back(record: Record, manifest: Manifest) -> tuple[list[Conflict], list[
         _open_directories(manifest.steps)
         plan = judge(record, manifest.steps, lenient=True)
         carry_out(record, manifest.steps, plan)
-        left = [step for step in manifest.steps if step.path in plan.refused and step.image]
+        left = [step for step in manifest.steps if step.path in plan.refused and _has_image(record, step)]
         clean_slots(record, (step for step in manifest.steps if step not in left))
     except OSError as error:
         raise SandboxError(
@@ -49,6 +50,12 @@ def roll_back(record: Record, manifest: Manifest) -> tuple[list[Conflict], list[
             " start artoo again: it restores everything first"
         ) from error
     return conflicts + [Conflict(path=path, reason=reason) for path, reason in plan.refused.items()], left
+
+
+def _has_image(record: Record, step: Step) -> bool:
+    with Walker() as own:
+        slot = own.look(text_of(step.slot), attributes=False) if step.keeps else None
+    return step.keeps and (step.image or (slot is not None and not _is_new(step, slot)))
 
 
 def _open_directories(steps: Sequence[Step]) -> None:
@@ -92,7 +99,7 @@ def _fetch(record: Record, step: Step, images: Walker, staged: Walker, slot: str
     assert step.before is not None
     directory, name = staged.place(slot)
     if (there := glance(directory, name)) is not None:
-        if not _is_new(step, there):
+        if not _is_new(step, there) and (not step.image or _is_unwritten(step.before, there)):
             return
         os.unlink(name, dir_fd=directory)
     image = images.place(record.image(step))
@@ -111,6 +118,11 @@ def _is_new(step: Step, there: NodeState) -> bool:
     return step.after is not None and step.after.node is there.node and step.after.inode == there.inode
 
 
+def _is_unwritten(before: NodeState, there: NodeState) -> bool:
+    """True if nothing has written to the old content since; a program may still have it open."""
+    return there.node is not Node.FILE or (there.size, there.mtime_ns) == (before.size, before.mtime_ns)
+
+
 def judge(record: Record, steps: Sequence[Step], *, lenient: bool) -> Plan:
     """Decide for each path whether it can be restored. Raises OSError."""
     back: list[Step] = []
@@ -127,7 +139,9 @@ def judge(record: Record, steps: Sequence[Step], *, lenient: bool) -> Plan:
             elif verdict is not None:
                 back.append(verdict)
         refused |= blocked(back, targets)
-    return Plan(tuple(step for step in back if step.path not in refused), refused)
+        back = [step for step in back if step.path not in refused]
+        back += openings(back, targets)
+    return Plan(tuple(back), refused)
 
 
 class _Judgement(NamedTuple):
@@ -140,13 +154,13 @@ class _Judgement(NamedTuple):
 
     def of(self, step: Step) -> Step | str | None:
         """Return the step backward, or why a path is left alone; None if nothing is to be done."""
-        now = self.targets.look(step.where, attributes=True)
-        if step.in_place:
-            return _metadata(step, now, self.lenient)
+        now = self.targets.look(step.where)
         before, after = step.before, step.after
-        if now is not None and before is not None and now.is_directory and before.is_directory:
+        if step.stays:
+            return self._directory(step, now)
+        if is_directory(now) and is_directory(before):
             # it was not removed yet, or is made again and has a working mode
-            return replace(step, before=now, after=before, in_place=True) if self.lenient else None
+            return replace(step, before=now, after=before) if self.lenient else None
         if same_version(now, before):
             behind_link = now is None and after is not None and os.path.lexists(step.where)
             return "a directory above it is a link now" if behind_link and not self.lenient else None
@@ -176,36 +190,31 @@ class _Judgement(NamedTuple):
         same = same_version(now, state)
         if now.size != state.size or sha256 is None or (same and not exact):
             return same
-        digest = digest_at(self.targets, path, now.size)
+        digest = self.targets.digest(path, now)
         return same if digest is None else digest == sha256
 
     def _no_content(self, step: Step, slot: NodeState | None) -> str | None:
         """Return why the old content cannot be restored; None if it can, or none is needed."""
         before = step.before
-        if before is None or before.is_directory or (slot is not None and not _is_new(step, slot)):
+        if before is None or before.is_directory:
             return None
-        image = self.own.look(self.record.image(step))
-        if image is None or image.node is not before.node:
+        copied = self.own.look(self.record.image(step)) if step.image else None
+        kept = copied or (None if slot is None or _is_new(step, slot) else slot)
+        if kept is None or kept.node is not before.node:
             return "its old content is no longer kept"
-        written = (image.size, image.mtime_ns) != (before.size, before.mtime_ns)
-        if written and image.node is Node.FILE and not self.lenient:
+        if not self.lenient and not _is_unwritten(before, kept):
             return "its kept old content was changed by a program that still had it open"
         return None
 
-
-def _metadata(step: Step, now: NodeState | None, lenient: bool) -> Step | str | None:
-    """Judge a path of which only metadata was changed. A newer content keeps its time."""
-    before, after = step.before, step.after
-    assert before is not None
-    assert after is not None
-    if now is None:
-        return "it was removed since"
-    if now.node is not before.node or (not now.is_directory and now.inode != before.inode):
-        return "it was changed since"
-    mtime_ns = before.mtime_ns if now.mtime_ns == after.mtime_ns and not now.is_directory else now.mtime_ns
-    if not lenient and not now.same_metadata(after) and not now.same_metadata(before):
-        return "its mode, owner or attributes were changed since"
-    if now.same_metadata(before) and now.mtime_ns == mtime_ns:
-        only_time = before.same_metadata(after) and now.mtime_ns != before.mtime_ns and not now.is_directory
-        return "it was changed since" if only_time else None
-    return replace(step, before=now, after=before._replace(mtime_ns=mtime_ns, size=now.size))
+    def _directory(self, step: Step, now: NodeState | None) -> Step | str | None:
+        """Judge a directory of which only metadata was changed."""
+        before, after = step.before, step.after
+        assert before is not None
+        assert after is not None
+        if now is None or not now.is_directory:
+            return "it was removed since" if now is None else "it was changed since"
+        if now.same_metadata(before):
+            return None
+        if not self.lenient and not now.same_metadata(after):
+            return "its mode, owner or attributes were changed since"
+        return replace(step, before=now, after=before)

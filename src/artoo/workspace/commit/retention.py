@@ -45,7 +45,7 @@ def _summary(task_id: str, found: list[tuple[Manifest, int]], keep: Keep) -> Und
     return UndoableTask(
         task_id=task_id,
         transactions=len(found),
-        paths=len({step.path for manifest, _ in found for step in manifest.steps}),
+        paths=len({step.path for manifest, _ in found for step in manifest.steps if not step.opens}),
         bytes_kept=sum(size for _, size in found),
         last_at=last,
         until=last + keep.days * _DAY_SECONDS,
@@ -115,6 +115,7 @@ def _made_at(record: Record) -> float:
 def _bytes_kept(record: Record) -> int:
     """Return the bytes of all before-images of a record. Raises OSError."""
     total = 0
-    for directory, _, names in os.walk(record.place / "images"):
-        total += sum(os.lstat(os.path.join(directory, name)).st_size for name in names)
+    for directory, _, names in os.walk(record.place):
+        found = (os.path.join(directory, name) for name in names if directory != str(record.place))
+        total += sum(os.lstat(one).st_size for one in found)
     return total

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -83,8 +82,10 @@ def _begin_undo(record: Record) -> Verdicts:
     refused |= _held_by_git([act for act, _ in kept], manifest.steps)
     steps = with_slots(record, [step for step in manifest.steps if step.path not in refused])
     plan = judge(record, steps, lenient=False)
-    chosen = tuple(step for step in steps if step.path not in plan.refused)
-    record.write(UNDOING, manifest.model_copy(update={"steps": chosen}))
+    known = {step.path for step in steps}
+    chosen = [step for step in steps if step.path not in plan.refused]
+    chosen += [step for step in plan.back if step.path not in known]  # directories that have to be opened for it
+    record.write(UNDOING, manifest.model_copy(update={"steps": tuple(chosen)}))
     return {**refused, **plan.refused}
 
 
@@ -95,9 +96,9 @@ def _complete_undo(record: Record) -> Verdicts:
     plan = judge(record, begun.steps, lenient=True)
     carry_out(record, begun.steps, plan)
     clean_slots(record, (step for step in begun.steps if step.path not in plan.refused))
-    verdicts: Verdicts = {step.path: plan.refused.get(step.path) for step in begun.steps}
+    verdicts: Verdicts = {step.path: plan.refused.get(step.path) for step in begun.steps if not step.opens}
     verdicts |= {path: None for act in manifest.git for path in act.paths if not acts[act.git_dir]}
-    left = tuple(step for step in manifest.steps if verdicts.get(step.path, "") is not None)
+    left = tuple(one for one in manifest.steps if verdicts.get(one.path, "") is not None and not one.opens)
     git = tuple(act for act in manifest.git if acts[act.git_dir])
     if left or git:
         record.keep_only(manifest.model_copy(update={"steps": left, "git": git}))
@@ -166,5 +167,3 @@ def clean_up(record: Record) -> None:
         record.unmark(STAGING)
     if not record.committed:
         record.forget()
-    elif os.listdir(record.place / "new") and not (manifest := record.manifest()).rest:
-        clean_slots(record, manifest.steps)

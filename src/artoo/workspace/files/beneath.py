@@ -29,6 +29,8 @@ _MISSING = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
 """What a kernel without the call, or a container that filters unknown calls, answers to a harmless one."""
 _RETRY = (errno.EAGAIN, errno.EINTR)
 """EAGAIN: something was renamed while the kernel walked the path."""
+_LONGEST = 1_000
+"""Characters of a path (of at most four bytes each) that one call takes. Commands can make longer ones."""
 _NEW_MODE, _NEW_DIRECTORY_MODE = 0o666, 0o777
 """As programs make them: the umask takes the rest."""
 
@@ -40,7 +42,8 @@ class _How(ctypes.Structure):
 def open_beneath(root: int, path: str, flags: int) -> int:
     """Open `path` (relative to the root, or absolute in it). Raises OSError; ELOOP for a link in the path."""
     relative = path.strip("/") or "."
-    return _openat2(root, relative, flags) if _has_openat2() else _walk(root, relative, flags)
+    short = len(relative) < _LONGEST
+    return _openat2(root, relative, flags) if short and _has_openat2() else _walk(root, relative, flags)
 
 
 def open_parent(root: int, path: str) -> tuple[int, str]:

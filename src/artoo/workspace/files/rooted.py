@@ -11,15 +11,14 @@ import os
 import re
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from artoo.contracts.changes import Node, path_bytes
+from artoo.contracts.changes import path_bytes
 from artoo.ports.workspace import FileStat
 from artoo.workspace.files.beneath import open_beneath, open_file_beneath, readlink_beneath, stat_beneath
-from artoo.workspace.fs.stat import DIRECTORY_FLAGS, PASS_FLAGS, NodeState, digest_file, read_state
+from artoo.workspace.fs.stat import DIRECTORY_FLAGS
 
 PRIVATE = ("/tmp", "/var/tmp")
 """What commands see there is the workspace's own scratch directory."""
@@ -160,68 +159,6 @@ def real_files() -> RealFiles:
 def _real_root() -> int:
     """Return a descriptor of the real root directory, open as long as the process lives."""
     return os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-
-
-class UserFiles:
-    """The user's files, or others by their `locate`. Paths are absolute, as Python's os functions take them.
-
-    The directory of the last path stays open for the next path. Before a path that was changed meanwhile is read,
-    make a new reader.
-    """
-
-    def __init__(self, locate: Callable[[str], tuple[int, str]] = locate_real) -> None:
-        self._locate = locate
-        self._at: str | None = None
-        self._descriptor = -1
-
-    def read(self, path: str) -> NodeState | None:
-        """Return the state of a path; None where nothing is, or this user may not look."""
-        name = self._go(path)
-        try:
-            return None if name is None else read_state(self._descriptor, name)
-        except PermissionError:
-            return None
-
-    def digest(self, path: str, state: NodeState) -> str | None:
-        """Return the sha256 of a file; None for other things, and for a file that cannot be read."""
-        name = self._go(path)
-        if name is None or state.node is not Node.FILE:
-            return None
-        try:
-            return digest_file(self._descriptor, name, state.size)
-        except OSError:
-            return None
-
-    def names(self, path: str) -> list[str]:
-        """Return the sorted names in a directory; none if it is gone, or the user may not read it."""
-        try:
-            return sorted(names_at(*self._locate(path)), key=os.fsencode)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return []
-
-    def _go(self, path: str) -> str | None:
-        """Open the directory that holds a path; return the path's name, or None if there is no such directory."""
-        above, _, name = path.rpartition("/")
-        if above != self._at:
-            self.close()
-            self._at = above
-            try:
-                self._descriptor = open_beneath(*self._locate(above or "/"), PASS_FLAGS)
-            except OSError:
-                self._descriptor = -1
-        return (name or ".") if self._descriptor >= 0 else None
-
-    def close(self) -> None:
-        """Close the directory."""
-        descriptor, self._descriptor, self._at = self._descriptor, -1, None
-        if descriptor >= 0:
-            os.close(descriptor)
-
-    def __enter__(self) -> UserFiles:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def real_path(printable: str) -> str:

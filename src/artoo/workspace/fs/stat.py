@@ -7,7 +7,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -157,15 +157,21 @@ def chmod_at(directory: int, name: str, mode: int) -> None:
         os.close(descriptor)
 
 
-@contextmanager
-def with_rights(directory: int, name: str, mode: int, rights: int) -> Generator[None]:
+def with_rights(directory: int, name: str, mode: int, rights: int) -> AbstractContextManager[None]:
     """Give the owner rights to a file of artoo's own while the context lasts, if a command took them away.
 
     Root needs no rights. A crash meanwhile leaves the file with the rights, which costs nothing but a mode.
     """
     if mode & rights == rights or os.geteuid() == 0:
-        yield
-        return
+        return _UNCHANGED
+    return _other_mode(directory, name, mode, rights)
+
+
+_UNCHANGED = nullcontext()
+
+
+@contextmanager
+def _other_mode(directory: int, name: str, mode: int, rights: int) -> Generator[None]:
     chmod_at(directory, name, mode | rights)
     try:
         yield

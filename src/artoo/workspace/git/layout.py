@@ -141,9 +141,18 @@ def repositories(effects: Sequence[Effect]) -> tuple[Repository, ...]:
             holders[place] = looks.holder(place)
         if (holder := holders[place]) is not None:
             inner = os.fsdecode(effect.path[len(holder) :].lstrip(b"/"))
-            if os.path.basename(holder) == b".git" or part_of(inner) not in (Part.UNKNOWN, Part.TEXT):
-                found.setdefault(holder, {})[inner] = effect
-    return tuple(Repository(one, looks.kind(one), inside) for one, inside in sorted(found.items()))
+            found.setdefault(holder, {})[inner] = effect
+    made = ((holder, looks.kind(holder), inside) for holder, inside in sorted(found.items()))
+    every = (Repository(holder, kind, _owned(holder, kind, inside)) for holder, kind, inside in made)
+    return tuple(one for one in every if one.effects)
+
+
+def _owned(holder: bytes, kind: Kind, inside: dict[str, Effect]) -> dict[str, Effect]:
+    """Return what is git's own: in a bare repository that was there, other files may lie beside it."""
+    if os.path.basename(holder) == b".git":
+        return inside
+    others = (Part.UNKNOWN,) if kind is Kind.CREATED else (Part.UNKNOWN, Part.TEXT)
+    return {inner: effect for inner, effect in inside.items() if part_of(inner) not in others}
 
 
 def _above(path: bytes) -> list[bytes]:

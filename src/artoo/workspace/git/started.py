@@ -71,11 +71,11 @@ def _words(top: bytes, home: Path, program: str) -> frozenset[str] | None:
             subcommand = key.startswith("alias.") and not value.startswith("!")
             if not _NAMES_NO_PROGRAM.fullmatch(key) and not subcommand:
                 found.update(_BETWEEN_WORDS.split(value))
-    except GitFailed:
+        for hook in _texts(hooks):
+            found.update(word for word in _BETWEEN_WORDS.split(hook) if "/" in word or "." in word)
+            found.update(re.findall(r"-m\s+([\w.]+)", hook))
+    except (GitFailed, OSError):
         return None
-    for hook in _texts(hooks):
-        found.update(word for word in _BETWEEN_WORDS.split(hook) if "/" in word or "." in word)
-        found.update(re.findall(r"-m\s+([\w.]+)", hook))
     return frozenset(found)
 
 
@@ -121,4 +121,7 @@ def _texts(directory: bytes) -> Iterator[str]:
         path = os.path.join(directory, name)
         if not name.endswith(b".sample") and os.path.isfile(path):
             with open(path, "rb") as file:
-                yield file.read(_LONGEST_HOOK).decode("utf-8", "replace")
+                content = file.read(_LONGEST_HOOK + 1)
+            if len(content) > _LONGEST_HOOK:
+                raise GitFailed("a hook is too long to be read")
+            yield content.decode("utf-8", "replace")

@@ -1,0 +1,92 @@
+"""Looks at absolute paths one after another through directory descriptors; no step is followed through a link."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from artoo.contracts.changes import Node
+from artoo.workspace.files.beneath import open_beneath
+from artoo.workspace.files.rooted import locate_real, names_at
+from artoo.workspace.fs.stat import PASS_FLAGS, NodeState, digest_file, glance, read_state
+
+Place = tuple[int, str]
+"""An open directory and a name in it."""
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""Errors of a path of which a component is missing, or is a link: then nothing of ours is there."""
+
+
+class Walker:
+    """The user's files, or others by their `locate`. Paths are as Python's os functions take them, of any length.
+
+    The directory of the last path stays open for the next path. Use one walker for one phase over paths in order:
+    it does not notice that a directory was replaced meanwhile.
+    """
+
+    def __init__(self, locate: Callable[[str], tuple[int, str]] = locate_real) -> None:
+        self._locate = locate
+        self._at: str | None = None
+        self._descriptor = -1  # of the directory `_at`; -1: nothing was there
+
+    def directory(self, path: str) -> int:
+        """Return a descriptor of a directory, valid until the next call. Raises OSError, for a link too."""
+        if path != self._at or self._descriptor < 0:
+            self.close()
+            self._at = path
+            self._descriptor = open_beneath(*self._locate(path), PASS_FLAGS)
+        return self._descriptor
+
+    def place(self, path: str) -> Place:
+        """Return the open directory that holds a path, and its name there. Raises OSError."""
+        above, _, name = path.rpartition("/")
+        return self.directory(above or "/"), name or "."
+
+    def look(self, path: str, *, attributes: bool = True) -> NodeState | None:
+        """Return what is at a path; None if nothing is, or if a component of the path is missing or a link.
+
+        Raises OSError, PermissionError included.
+        """
+        above, _, name = path.rpartition("/")
+        if self._at == (above or "/") and self._descriptor < 0:
+            return None
+        try:
+            directory = self.directory(above or "/")
+            return read_state(directory, name or ".") if attributes else glance(directory, name or ".")
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return None
+            self._at = None
+            raise
+
+    def read(self, path: str) -> NodeState | None:
+        """Return the state of a path; None also where this user may not look."""
+        with suppress(OSError):
+            return self.look(path)
+        return None
+
+    def digest(self, path: str, state: NodeState) -> str | None:
+        """Return the sha256 of a file; None for other things, and for a file that cannot be read."""
+        if state.node is Node.FILE:
+            with suppress(OSError):
+                return digest_file(*self.place(path), state.size)
+        return None
+
+    def names(self, path: str) -> list[str]:
+        """Return the sorted names in a directory; none if it is gone, or the user may not read it."""
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            return sorted(names_at(*self._locate(path)), key=os.fsencode)
+        return []
+
+    def close(self) -> None:
+        """Close the directory."""
+        descriptor, self._descriptor, self._at = self._descriptor, -1, None
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __enter__(self) -> Walker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
