@@ -209,6 +209,8 @@ async def _apply(
         if not await agreed(layout.words.sure_apply):
             return None, whole
     chosen = tuple(here.named(typed) for typed in paths) or None
+    if chosen is not None and ask:  # what the question has listed is named, too
+        chosen = tuple(dict.fromkeys((*chosen, *(one.path for one in review.changes))))
     return await _said(pending.apply(chosen, digest=digest, rest=rest)), whole
 
 

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from artoo.contracts.changes import Node, printable_path
+from artoo.contracts.changes import Node
 from artoo.ports.workspace import MIB
 from artoo.workspace.changes.manifest import Entry, Key, Manifest, stamp_of
 from artoo.workspace.commit.dirfd_ops import copy, set_metadata
 from artoo.workspace.directory import Covered
 from artoo.workspace.files.beneath import open_beneath
+from artoo.workspace.fs.names import printable
 from artoo.workspace.fs.stat import DIRECTORY_FLAGS, NodeState, glance, read_state
 
 _COPIED = (Node.FILE, Node.LINK)
@@ -113,7 +114,7 @@ class Copier:
         if state is None or not (state.is_directory or state.node in _COPIED):
             return False
         if self._paths + 1 > self.limits.paths or self._bytes + state.size > self.limits.bytes:
-            self.left_out.add(printable_path(os.fsencode(path)))
+            self.left_out.add(printable(path))
             return False
         self._paths += 1
         self._bytes += state.size

@@ -21,12 +21,12 @@ from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from artoo.contracts.changes import path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import BackendName
 from artoo.sandbox.protocols import Layer
+from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.remove_tree import remove_tree
 from artoo.workspace.fs.stat import attributes_of
 
@@ -80,11 +80,11 @@ class WorkspaceRecord(BaseModel):
     @property
     def roots(self) -> Roots:
         """The user's directories, without what a policy opens."""
-        return Roots(_path(self.home), _path(self.workspace), _path(self.project))
+        return Roots(*(Path(text_of(one)) for one in (self.home, self.workspace, self.project)))
 
     @property
     def covered_roots(self) -> tuple[Path, ...]:
-        return tuple(map(_path, self.covered))
+        return tuple(map(Path, map(text_of, self.covered)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +201,10 @@ class WorkspaceDirectory:
             kind=WorkspaceKind.OVERLAY if backend == "bubblewrap" else WorkspaceKind.COPY,
             backend=backend,
             created_at=time.time(),
-            home=_printable(roots.home),
-            workspace=_printable(roots.workspace),
-            project=_printable(roots.project),
-            covered=tuple(map(_printable, covered)),
+            home=printable(roots.home),
+            workspace=printable(roots.workspace),
+            project=printable(roots.project),
+            covered=tuple(map(printable, covered)),
         )
         self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.output.mkdir(mode=0o700, exist_ok=True)
@@ -377,11 +377,3 @@ def _other_format(task_id: str, found: int | None) -> str:
 @lru_cache(maxsize=1_024)
 def _directory_name(name: str) -> str:
     return quote(name, safe="").replace(".", "%2E")
-
-
-def _printable(path: Path) -> str:
-    return printable_path(os.fsencode(path))
-
-
-def _path(printable: str) -> Path:
-    return Path(os.fsdecode(path_bytes(printable)))

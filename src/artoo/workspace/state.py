@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from artoo.contracts.changes import Change, Node, printable_path
+from artoo.contracts.changes import Change, Node
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import MIB, Files, SandboxLimits
@@ -36,9 +36,10 @@ from artoo.workspace.directory import (
 )
 from artoo.workspace.files.beneath import open_parent, write_beneath
 from artoo.workspace.files.layered import CopyFiles
-from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, RootedFiles, real_files, real_path
+from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, RootedFiles, real_files
 from artoo.workspace.files.walker import Walker
 from artoo.workspace.forks import copy_workspace
+from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState
 
 _MOST_FOLLOWED = 64 * MIB
@@ -246,11 +247,11 @@ class WorkspaceState:
         if _holds(files, real, before[real], content):  # to write it again would change its times alone
             return ()
         touched = [one for one in inside if before[one] is None or one == real]
-        self._book.record(_printable(one) for one in touched)
+        self._book.record(printable(one) for one in touched)
         write_beneath(*files.locate(str(real)), content)
         with Walker(files.locate) as reader:
             effects = [
-                Effect(os.fsencode(root), os.fsencode(one), _printable(one), before[one], reader.read(str(one)))
+                Effect(os.fsencode(root), os.fsencode(one), printable(one), before[one], reader.read(str(one)))
                 for one in touched
             ]
         return describe([one for one in effects if one.after is not None], self.places, files)
@@ -263,7 +264,7 @@ class WorkspaceState:
                     write_beneath(scratch, str(real.relative_to(place)), content)
                 return
         raise SandboxError(
-            f"{_printable(real)} is outside home, workspace and project: nothing may be written there"
+            f"{printable(real)} is outside home, workspace and project: nothing may be written there"
         )
 
     def refresh(self, files: LocatedFiles) -> tuple[str, ...]:
@@ -311,7 +312,7 @@ def _follow_applied(files: LocatedFiles, base: Base, state: NodeState) -> Base |
 
     None where the task has changed the file again, or more than its content differs.
     """
-    path = real_path(base.path)
+    path = text_of(base.path)
     with Walker(files.locate) as tasks:
         ours = tasks.read(path)
         if ours is None or not ours.same_metadata(state) or tasks.digest(path, ours) != base.sha256:
@@ -345,7 +346,3 @@ def _holds(files: LocatedFiles, path: Path, state: NodeState | None, content: by
 def _is_below(path: Path, directory: Path) -> bool:
     """True if a path lies in a directory, and is not the directory itself."""
     return directory in path.parents
-
-
-def _printable(path: Path) -> str:
-    return printable_path(os.fsencode(path))

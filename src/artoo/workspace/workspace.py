@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from artoo.contracts.changes import Change, printable_path
+from artoo.contracts.changes import Change
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassifiedChange
 from artoo.ports.sandbox import Roots
@@ -30,6 +30,7 @@ from artoo.workspace.directory import WorkspaceDirectory
 from artoo.workspace.files.layered import CopyFiles, offline_files
 from artoo.workspace.files.rooted import LocatedFiles, RootedFiles, real_files
 from artoo.workspace.forks import copy_workspace
+from artoo.workspace.fs.names import printable
 from artoo.workspace.fs.remove_tree import remove_tree
 from artoo.workspace.settlement.inside import run_inside
 from artoo.workspace.state import Services, WorkspaceState
@@ -194,7 +195,7 @@ class LiveWorkspace:
 
     async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
         await self._living()
-        shown = printable_path(os.fsencode(path))
+        shown = printable(path)
         if len(content) > self._services.limits.disk_bytes:
             raise SandboxError(f"{shown} is larger than the workspace may be")
         try:

@@ -113,6 +113,46 @@ def test_a_part_that_was_applied_is_no_change_any_more_and_later_edits_stay(worl
     assert contents(world) == {**WANTED, "a.txt": "edited by the user\n"}
 
 
+def _into_hidden(home: Path) -> None:
+    (home / "project/a.txt").rename(home / "project/.envrc")
+
+
+def _into_started(home: Path) -> None:
+    (home / "project/a.txt").rename(home / "project/Makefile")
+
+
+def _into_program(home: Path) -> None:
+    (home / "project/a.txt").rename(home / "project/tool")
+    (home / "project/tool").chmod(0o755)
+
+
+def _below_a_file(home: Path) -> None:
+    (home / "project/b.txt").unlink()
+    (home / "project/b.txt").mkdir()
+    (home / "project/b.txt/inner").write_text("new")
+
+
+@pytest.mark.parametrize(
+    ("change", "chosen", "dragged"),
+    [
+        (_into_hidden, "a.txt", ".envrc"),
+        (_into_started, "a.txt", "Makefile"),
+        (_into_program, "a.txt", "tool"),
+        (_below_a_file, "b.txt/inner", "b.txt"),
+    ],
+)
+def test_a_part_never_drags_along_what_asks_by_its_own_name(
+    world: World, change: Change, chosen: str, dragged: str
+) -> None:
+    """A file that would run, or the loss of another one: it is refused until both are named."""
+    before = snapshot(world.project)
+    directory = workspace_of(world, change)
+    with pytest.raises(SandboxError, match=f"without .*{dragged}: name that too"):
+        apply(directory, world, chosen)
+    assert snapshot(world.project) == before
+    assert apply(directory, world, chosen, dragged)
+
+
 @pytest.mark.parametrize(
     ("chosen", "also"),
     [

@@ -22,8 +22,8 @@ from artoo.disk.whole import write_whole
 from artoo.workspace.changes.manifest import Entry, stamp_of
 from artoo.workspace.directory import WorkspaceDirectory
 from artoo.workspace.files.layered import offline_files
-from artoo.workspace.files.rooted import real_path
 from artoo.workspace.files.walker import Walker
+from artoo.workspace.fs.names import text_of
 from artoo.workspace.fs.stat import NodeState
 
 _CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
@@ -109,7 +109,7 @@ class BaseBook:
 
 
 def _base_of(files: Walker, path: str, copied: Entry | None, since_ns: int | None) -> Base | None:
-    real = real_path(path)
+    real = text_of(path)
     state = files.read(real)
     if state is None:
         return None
@@ -192,7 +192,7 @@ def _is_equal(one: Base, other: Base) -> bool:
 
 
 def _version(files: Walker, path: str) -> Base | None:
-    real = real_path(path)
+    real = text_of(path)
     state = files.read(real)
     return None if state is None else Base(path=path, was=state, sha256=files.digest(real, state), applied=True)
 
@@ -222,7 +222,7 @@ def user_changes(bases: Iterable[Base]) -> Iterator[tuple[Base, NodeState | None
         for base in bases:
             if base.was.is_directory:
                 continue
-            path = real_path(base.path)
+            path = text_of(base.path)
             state = files.read(path)
             if state is not None and not base.overtaken and same_version(base.was, state):
                 continue

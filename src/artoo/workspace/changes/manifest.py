@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from artoo.contracts.changes import path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_whole
+from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState
 
 Key = tuple[int, str]
@@ -47,7 +46,7 @@ class Manifest:
         manifest = cls(file)
         try:
             for number, path, source, copy in json.loads(file.read_bytes()):
-                key = (number, os.fsdecode(path_bytes(path)))
+                key = (number, text_of(path))
                 manifest.entries[key] = Entry(tuple(source), tuple(copy))
         except FileNotFoundError:
             pass
@@ -62,7 +61,5 @@ class Manifest:
 
     def save(self) -> None:
         """Write the file. Raises OSError (full disk)."""
-        listed = [
-            (number, printable_path(os.fsencode(path)), *entry) for (number, path), entry in self.entries.items()
-        ]
+        listed = [(number, printable(path), *entry) for (number, path), entry in self.entries.items()]
         write_whole(self.file, json.dumps(listed, separators=(",", ":")).encode(), sync=False)

@@ -24,8 +24,8 @@ from artoo.contracts.changes import Conflict, Node
 from artoo.sandbox.reading.path_set import upwards
 from artoo.workspace.changes.base import Base, same_version
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.files.rooted import real_path
 from artoo.workspace.files.walker import Walker
+from artoo.workspace.fs.names import text_of
 from artoo.workspace.fs.stat import NodeState
 
 _APPEARED = "it appeared since the task began"
@@ -96,14 +96,14 @@ def _stuck(found: Compared, made: set[bytes]) -> dict[Effect, str]:
     # Contents that arrive only at paths in conflict: removing them elsewhere would lose them.
     arriving = {one.digest for one in found.conflicts if one.after is not None and one.after.size}
     arriving -= {None, *(one.digest for one in found.effects)}
-    holding = {above for one in found.conflicts for above in upwards(real_path(one.shown))}
+    holding = {above for one in found.conflicts for above in upwards(text_of(one.shown))}
     more: dict[Effect, str] = {}
     for effect in found.effects:
         if effect.after is not None and effect.path.rpartition(b"/")[0] in absent:
             more[effect] = _HOMELESS
         elif effect.after is None and effect.before_digest in arriving:
             more[effect] = _MOVED
-        elif effect.removes_directory and real_path(effect.shown) in holding:
+        elif effect.removes_directory and text_of(effect.shown) in holding:
             more[effect] = _HOLDS
     return more
 
@@ -163,7 +163,7 @@ def _same_content(effect: Effect, real: NodeState, base: Base, files: Walker) ->
         return True
     if base.sha256 is None or real.size != base.was.size:  # None: it can be read neither then nor now
         return False
-    return files.digest(real_path(effect.shown), real) == base.sha256
+    return files.digest(text_of(effect.shown), real) == base.sha256
 
 
 def _same_thing(state: NodeState, was: NodeState) -> bool:

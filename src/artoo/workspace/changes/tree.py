@@ -26,6 +26,7 @@ from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.manifest import Key, Manifest
 from artoo.workspace.directory import Covered
 from artoo.workspace.files.walker import Walker
+from artoo.workspace.fs.names import printable
 from artoo.workspace.fs.stat import (
     DIRECTORY_FLAGS,
     NodeState,
@@ -218,11 +219,11 @@ def _hidden_paths(book: BaseBook, tree: Tree, roots: Mapping[int, str], changed:
         base = book.bases.get(_printable(roots, key))
         if base is not None and base.was.is_directory:
             for directory, directories, files in os.walk(f"{roots[key[0]]}{key[1]}"):
-                yield from (printable_path(os.fsencode(f"{directory}/{name}")) for name in (*directories, *files))
+                yield from (printable(f"{directory}/{name}") for name in (*directories, *files))
 
 
 def _printable(roots: Mapping[int, str], key: Key) -> str:
-    return printable_path(os.fsencode(f"{roots[key[0]]}{key[1]}".rstrip("/")))
+    return printable(f"{roots[key[0]]}{key[1]}".rstrip("/"))
 
 
 @dataclass(slots=True)

@@ -14,8 +14,9 @@ from contextlib import suppress
 
 from artoo.workspace.commit.atomic_rename import exchange, put_new
 from artoo.workspace.commit.dirfd_ops import same_version, set_metadata
-from artoo.workspace.commit.manifest import Step, holder_of, is_directory, printable, text_of
+from artoo.workspace.commit.manifest import Step, holder_of, is_directory
 from artoo.workspace.files.walker import Place, Walker
+from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState, chmod_at, glance
 
 _WORKING_MODE = 0o700

@@ -24,9 +24,9 @@ from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from artoo.contracts.changes import path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import sync_directory, write_whole
+from artoo.workspace.fs.names import text_of
 from artoo.workspace.fs.stat import NodeState
 from artoo.workspace.git.act import GitAct
 
@@ -34,16 +34,6 @@ FORMAT = 2
 OLD_JOURNAL = "journal.json"
 """The manifest of artoo's first version, whose records this one cannot restore."""
 MANIFEST, STAGING, DONE, UNDOING, OPEN = "manifest.json", "staging.json", "done", "undoing.json", "open"
-
-
-def text_of(printable: str) -> str:
-    """Return a printable path as Python's os functions take it."""
-    return printable if "\\" not in printable and printable.isascii() else os.fsdecode(path_bytes(printable))
-
-
-def printable(path: str | Path) -> str:
-    """Return a path as printable text."""
-    return printable_path(os.fsencode(path))
 
 
 @dataclass(slots=True)  # not frozen: that takes twice as long to make, and thousands are made at once

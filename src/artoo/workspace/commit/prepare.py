@@ -22,8 +22,9 @@ from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit.atomic_rename import exchange
 from artoo.workspace.commit.dirfd_ops import SYNC_ONE_BY_ONE, copy, link, mount_of, same_version
 from artoo.workspace.commit.execute import blocked, is_closed
-from artoo.workspace.commit.manifest import MANIFEST, Record, Step, holder_of, is_directory, printable, text_of
+from artoo.workspace.commit.manifest import MANIFEST, Record, Step, holder_of, is_directory
 from artoo.workspace.files.walker import Place, Walker
+from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState, at, glance, with_rights
 
 PART = "~"

@@ -16,9 +16,10 @@ from artoo.contracts.changes import Conflict, Node
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.commit.dirfd_ops import copy, link, same_version, sync
 from artoo.workspace.commit.execute import blocked, execute, to_sync
-from artoo.workspace.commit.manifest import DONE, STAGING, Manifest, Record, Step, is_directory, text_of
+from artoo.workspace.commit.manifest import DONE, STAGING, Manifest, Record, Step, is_directory
 from artoo.workspace.commit.prepare import PART, clean_slots, openings
 from artoo.workspace.files.walker import Walker
+from artoo.workspace.fs.names import text_of
 from artoo.workspace.fs.stat import NodeState, chmod_at, glance, with_rights
 from artoo.workspace.git.act import move_back
 

@@ -17,11 +17,11 @@ from artoo.workspace.commit.manifest import (
     all_records,
     exclusive,
     old_records,
-    printable,
     records_of,
 )
 from artoo.workspace.commit.prepare import clean_slots, with_slots
 from artoo.workspace.commit.restore import carry_out, judge, roll_back, settle_rolled_back
+from artoo.workspace.fs.names import printable
 from artoo.workspace.git.act import GitAct, move_back
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ import uuid
 from contextlib import suppress
 from functools import cache
 
-from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import SandboxError
+from artoo.workspace.fs.names import printable
 from artoo.workspace.fs.stat import FILE_FLAGS, O_PATH, PASS_FLAGS, read_xattrs
 
 _OPENAT2 = 437
@@ -91,7 +91,7 @@ def write_beneath(root: int, path: str, content: bytes) -> None:
     stay. Blocking. Raises SandboxError when the path cannot hold a file, OSError (full disk, no permission).
     """
     parts = path.strip("/").split("/")
-    shown = printable_path(os.fsencode(f"/{path.strip('/')}"))
+    shown = printable(f"/{path.strip('/')}")
     for end in range(1, len(parts)):
         try:
             _make_directory(root, "/".join(parts[:end]))

@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from artoo.contracts.changes import path_bytes
 from artoo.ports.workspace import FileStat
 from artoo.workspace.files.beneath import open_beneath, open_file_beneath, readlink_beneath, stat_beneath
 from artoo.workspace.fs.stat import DIRECTORY_FLAGS
@@ -159,8 +158,3 @@ def real_files() -> RealFiles:
 def _real_root() -> int:
     """Return a descriptor of the real root directory, open as long as the process lives."""
     return os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-
-
-def real_path(printable: str) -> str:
-    """Return a printable path as Python's os functions take it."""
-    return os.fsdecode(path_bytes(printable))

@@ -19,6 +19,7 @@ from artoo.workspace.changes.base import Base
 from artoo.workspace.changes.change_set import GitQuestion
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.verdict import Verdict
+from artoo.workspace.fs.names import printable
 from artoo.workspace.git.layout import Kind, Part, Repository, is_taken, part_of, under_way
 from artoo.workspace.git.meaning import HEADS, REMOTES, TAGS, Meaning, RefJudge, counted
 from artoo.workspace.git.plan import (
@@ -319,7 +320,7 @@ class Comparison:
             self._quarantine.add(pack)
         if wanted:
             self._quarantine.require_complete(wanted, known)
-        return printable_path(os.fsencode(pack)) if missing else ""
+        return printable(pack) if missing else ""
 
     def _meanings(
         self, act: GitAct, known: Sequence[str]

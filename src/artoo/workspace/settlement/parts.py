@@ -52,7 +52,8 @@ def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
 
     A directory stands for all paths in it. A new path needs the directories above it; a directory is removed only
     with everything in it; a moved file goes only with its new place; a commit brings the files that belong to what
-    is checked out. Raises SandboxError for a path that is not in the change set.
+    is checked out. Raises SandboxError for a path that is not in the change set, and for a need that asks by its
+    name and was not named.
     """
     files = {effect.path: effect for effect in change_set.effects}
     wanted, of_git = set(files), None
@@ -61,6 +62,7 @@ def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
     acts, going, shown = git.acts(change_set.git, of_git)
     wanted |= going & files.keys()
     complete = _with_needs(files, wanted, _moves(change_set.classes))
+    _require_named(change_set, complete - wanted)
     effects = tuple(effect for effect in change_set.effects if effect.path in complete)
     return Part(effects, acts, (*(effect.shown for effect in effects), *sorted(shown)))
 
@@ -81,6 +83,25 @@ def _named(
         wanted |= chosen
         of_git |= by_git
     return wanted, frozenset(of_git)
+
+
+def _require_named(change_set: ChangeSet, needed: Collection[bytes]) -> None:
+    """Raise SandboxError if the part would bring along what nobody named and what is more than an ordinary change.
+
+    A new directory above a path is named with it.
+    """
+    both = zip(change_set.effects, change_set.classes, strict=True)
+    dragged = [
+        one.path
+        for effect, one in both
+        if effect.path in needed and one.change_class not in _ORDINARY and not _is_new_directory(effect)
+    ]
+    if dragged:
+        raise SandboxError(f"this cannot be applied without {', '.join(dragged[:5])}: name that too")
+
+
+def _is_new_directory(effect: Effect) -> bool:
+    return effect.before is None and effect.makes_directory
 
 
 def ordinary_part(change_set: ChangeSet) -> tuple[str, ...]:

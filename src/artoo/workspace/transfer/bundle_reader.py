@@ -24,6 +24,7 @@ from artoo.workspace.changes.base import Base, append_lines
 from artoo.workspace.directory import WorkspaceDirectory, make_upper
 from artoo.workspace.files.beneath import open_parent
 from artoo.workspace.files.rooted import locate_real
+from artoo.workspace.fs.names import printable
 from artoo.workspace.fs.stat import NodeState, digest_file, read_state
 from artoo.workspace.transfer.bundle import MOST_MANIFEST, Item, Known, Manifest
 
@@ -104,7 +105,7 @@ class _Laying:
         real, digest = _here(path)
         same = _is(real, digest, item.was)
         if item.was is None:
-            self._absent.append(_shown(path))
+            self._absent.append(printable(path))
         else:
             self._bases.append(_base(path, item.was, real, same=same))
         if item.now is None:
@@ -151,7 +152,7 @@ class _Laying:
         for root in self._tops:
             if path.is_relative_to(root):
                 return root, str(path.relative_to(root))
-        raise SandboxError(f"the bundle changes {_shown(path)}, which no workspace covers here")
+        raise SandboxError(f"the bundle changes {printable(path)}, which no workspace covers here")
 
     def _is_gone_already(self, root: Path, relative: str) -> bool:
         """True if a directory above is deleted, replaced or not there: then there is nothing to delete."""
@@ -176,7 +177,7 @@ class _Laying:
                     known = Known(node=Node.DIRECTORY, mode=0o755)
                     self._bases.append(_base(root / above, known, like, same=False))
             elif not _is_directory(inner):
-                raise SandboxError(f"the bundle puts {_shown(root / relative)} below a file or a link: refused")
+                raise SandboxError(f"the bundle puts {printable(root / relative)} below a file or a link: refused")
 
 
 def _above(relative: str) -> list[str]:
@@ -187,10 +188,6 @@ def _above(relative: str) -> list[str]:
 
 def _is_directory(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
-
-
-def _shown(path: Path) -> str:
-    return printable_path(os.fsencode(path))
 
 
 def _here(path: Path) -> tuple[NodeState | None, str | None]:
@@ -222,7 +219,7 @@ def _base(path: Path, was: Known, real: NodeState | None, *, same: bool) -> Base
     if not same or real is None:
         found = real or NodeState(was.node, was.mode, os.geteuid(), os.getegid(), mtime_ns=was.mtime_ns)
         real = found._replace(node=was.node, size=was.size, target=path_bytes(was.target), inode=0)
-    return Base(path=_shown(path), was=real, sha256=was.sha256)
+    return Base(path=printable(path), was=real, sha256=was.sha256)
 
 
 def _put(inner: Path, now: Known, source: BinaryIO) -> None:

@@ -1,0 +1,18 @@
+"""Paths as printable text, which records hold, and as text for Python's os functions."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from artoo.contracts.changes import path_bytes, printable_path
+
+
+def printable(path: str | Path) -> str:
+    """Return a path as printable text."""
+    return printable_path(os.fsencode(path))
+
+
+def text_of(printable: str) -> str:
+    """Return a printable path as Python's os functions take it."""
+    return printable if "\\" not in printable and printable.isascii() else os.fsdecode(path_bytes(printable))
