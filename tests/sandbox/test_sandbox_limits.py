@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -65,6 +64,11 @@ _CANNOT = {
     "/dev": "fill(os.open('/dev/x', os.O_WRONLY | os.O_CREAT), 400)",
     "/dev/shm": "fill(os.open('/dev/shm/x', os.O_WRONLY | os.O_CREAT), 900)",
     "inotify": "x = [libc.inotify_init() for _ in range(10_000)]; min(x) < 0 and sys.exit(1)",
+    "timers": "kind, timer = (ctypes.c_int * 16)(0, 0, 0, 1), ctypes.c_void_p()\n"
+    "x = [libc.timer_create(1, kind, ctypes.byref(timer)) for _ in range(10_000)]; min(x) < 0 and sys.exit(1)",
+    "timers as files": "x = [libc.timerfd_create(1, 0) for _ in range(70_000)]; min(x) < 0 and sys.exit(1)",
+    "System V memory": "x = [libc.shmget(0, 128 << 10, 0o600) for _ in range(100)]; min(x) < 0 and sys.exit(1)",
+    "message queues": "x = [libc.msgget(0, 0o600) for _ in range(40_000)]; min(x) < 0 and sys.exit(1)",
 }
 """Ways that end before they take much: the kernel refuses them, or the monitor ends the command."""
 
@@ -116,18 +120,14 @@ async def test_a_full_workspace_can_be_tidied_up(little: Commands) -> None:
     assert ended.status == "ok"
 
 
-async def test_a_disk_that_was_filled_by_a_command_that_has_ended_counts(little: Commands) -> None:
-    """The next command hears of it, at its end or by being ended; one that adds to it is ended; one may tidy up."""
-    fill = "[os.posix_fallocate(os.open(f'/tmp/{n}', os.O_RDWR | os.O_CREAT), 0, 150 * MIB) for n in range(3)]"
-    assert (await little.run(*_python(f"{fill}; sys.exit()"))).status == "ok"
-    ended = await little.run("sleep", "0.1")
-    while not ended.notes:  # until the look after the last command
-        await asyncio.sleep(0.3)
-        ended = await little.run("sleep", "0.01")
-    assert "200 MiB" in ended.notes[0] and ended.status in ("ok", "disk_limit"), ended
-    more = "os.posix_fallocate(os.open('/tmp/more', os.O_RDWR | os.O_CREAT), 0, 50 * MIB)"
-    assert (await little.run(*_python(more))).status == "disk_limit"
-    assert await little.says("rm /tmp/?; sleep 1; echo on") == "on\n"
+async def test_what_a_command_filled_before_it_ended_counts(little: Commands) -> None:
+    """However fast it was. The next one may tidy up, and one that adds to it is ended."""
+    fill = "[os.posix_fallocate(os.open(f'{place}/{{n}}', 66), 0, 150 * MIB) for n in range(3)]"
+    ended = await little.run(*_python(f"{fill.format(place='/tmp')}; sys.exit()"))
+    assert ended.status == "disk_limit" and "450 MiB" in ended.notes[0], ended
+    assert (await little.run("true")).status == "ok"
+    assert (await little.run(*_python(f"{fill.format(place='.')}; sys.exit()"))).status == "disk_limit"
+    assert await little.says("rm /tmp/?; echo on") == "on\n"
 
 
 async def test_a_background_process_is_ended_too(little: Commands) -> None:

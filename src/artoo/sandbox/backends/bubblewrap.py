@@ -188,7 +188,7 @@ class BubblewrapSandbox(LivingSandbox):
             command,
             Output(output, command.limits, command.on_output),
             network=proxied(command, partial(self.client.listen, process_id)) if command.hosts else None,
-            explain_kill=self.explain_kill,
+            watch=self.watch,
         )
         await self.run(process, command.argv, env, cwd)
         if self._user_namespace and self._adjusting is None:

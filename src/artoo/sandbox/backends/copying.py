@@ -119,7 +119,7 @@ class CopySandbox(LivingSandbox):
     async def start(self, command: Command, process_id: str, output: Path) -> Process:
         """Start a command, or return one that has ended as `refused`. Raises SandboxError."""
         translated = TranslatedOutput(output, command, self._paths)
-        process = CopyProcess(self.client, process_id, command, translated, explain_kill=self.explain_kill)
+        process = CopyProcess(self.client, process_id, command, translated, watch=self.watch)
         if not command.unconfined and (self._backend == "none" or command.hosts):
             process.refuse(NO_BACKEND if self._backend == "none" else NO_NETWORK.format(self._backend))
             return process

@@ -45,6 +45,8 @@ _AFTER_EXCESS_SECONDS = 0.5
 _MOST_SUSPECTS, _SAMPLE = 200, 64
 """Of thousands of processes it would take long to find out the command, and of a fork bomb all."""
 _GRACE_PART = 32
+_LITTLE = (32 << 20, 1_000)
+"""Bytes and paths that are no reason to walk over the directories early."""
 _HOPELESS = 4
 """How many times the allowed processes end the whole sandbox: the bomb grows faster than it can be found."""
 _FIRST_VICTIM = b"1000"
@@ -86,6 +88,7 @@ class SandboxMonitor:
         self._awake = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._starts = 0
+        self._walking = asyncio.Lock()
         self._kills = _kills_by_kernel()
         self._processes = _ProcessWatch(leader, limits)
         self._disk = _DiskWatch(leader, limits, directories)
@@ -107,6 +110,18 @@ class SandboxMonitor:
         before, self._kills = self._kills, _kills_by_kernel()
         lacked = "memory_limit", "the machine ran out of memory, and the kernel ended it"
         return lacked if self._kills > before else None
+
+    def fills_disk(self) -> bool:
+        """True if a command that has just ended may have filled the disk. Takes microseconds."""
+        return self._disk.fills_fast()
+
+    async def excess_left_by(self, command: str) -> Excess | None:
+        """Return the disk limit that a command exceeded that has just ended: faster than the watch looks."""
+        excess = await self._look_at_disk()
+        if excess is None or not excess.pid or excess.command == command:
+            return excess
+        self._on_excess(excess)
+        return None
 
     def start(self) -> None:
         """Watch in the background until `stop`."""
@@ -140,13 +155,13 @@ class SandboxMonitor:
                 self._awake.clear()
 
     async def _watch_disk(self) -> None:
-        """Look before the first command has done much, and after the last, which may have filled a disk."""
+        """Look at once when the first command starts: what is there then is mostly not its work."""
         await self._awake.wait()
         while True:
             began = time.monotonic()
-            excess = await asyncio.to_thread(self._disk.look)
+            excess = await self._look_at_disk()
             taken = time.monotonic() - began
-            if excess is not None:
+            if excess is not None and excess.pid:
                 self._on_excess(excess)
             await self._awake.wait()
             await asyncio.sleep(max(_DISK_PAUSE_SECONDS, _HURRIED_PAUSE_PER_LOOK * taken))
@@ -154,6 +169,10 @@ class SandboxMonitor:
                 if self._disk.fills_fast():
                     break
                 await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _look_at_disk(self) -> Excess | None:
+        async with self._walking:
+            return await asyncio.to_thread(self._disk.look)
 
 
 class _ProcessWatch:
@@ -240,16 +259,18 @@ class _DiskWatch:
         self._leader = leader
         self._limits: Use = (limits.disk_bytes, limits.paths)
         self._directories = directories
+        self._systems = tuple({os.stat(place).st_dev: place for place in directories}.values())
         self._used: Use = (0, 0)
         self._lowest: Use | None = None
-        self._free: Use = (0, 0)
+        self._free = self._free_now()
         self._written: dict[int, int] = {}
+        self._has_looked = False
 
     def fills_fast(self) -> bool:
         """True if a quarter of what is left to the limits went since the last look, whoever took it."""
         gone = _each(int.__sub__, self._free, self._free_now())
         left = _each(int.__sub__, self._limits, self._used)
-        return gone[0] > max(32 << 20, left[0] // 4) or gone[1] > max(1_000, left[1] // 4)
+        return gone[0] > max(_LITTLE[0], left[0] // 4) or gone[1] > max(_LITTLE[1], left[1] // 4)
 
     def look(self) -> Excess | None:
         """Return the limit that is exceeded now. Blocking.
@@ -257,20 +278,24 @@ class _DiskWatch:
         A workspace may be full already, and then a command that tidies up must be able to run. So a command may
         always add a little to the least that was there.
         """
-        self._free = self._free_now()
-        members = members_below(self._leader) if self._lowest else []  # the first look is at what was there before
-        lowest = self._lowest or (1 << 62, 1 << 62)
-        most = _each(lambda limit, least: max(limit, least + limit // _GRACE_PART), self._limits, lowest)
-        named, paths = disk_usage(self._directories, *most)
+        gone, self._free = self._free, self._free_now()
+        gone = _each(int.__sub__, gone, self._free)
+        members = members_below(self._leader)
+        most = None if self._lowest is None else self._allowed(self._lowest)
+        named, paths = disk_usage(self._directories, *(most or (1 << 62, 1 << 62)))
         self._used = named + held_by(members).disk_bytes, paths
         before, self._written = self._written, {one.pid: written_bytes(one.pid) for one in members}
+        # The first command may be fast: what was there before it is known by the free space of then.
+        first = _each(lambda used, taken: max(0, used - max(0, taken)), self._used, gone)
+        lowest = self._lowest or (self._used if self._has_looked else first)
+        self._has_looked = True
+        most = self._allowed(lowest)
         exceeded = self._used[0] > most[0] or self._used[1] > most[1]
-        if not members:
-            self._lowest = self._used
-        else:  # after an excess the next look finds out what the command has left, which writes until it is dead
-            self._lowest = None if exceeded else _each(min, lowest, self._used)
         if not exceeded:
+            self._lowest = _each(min, lowest, self._used)
             return None
+        # A command writes until it is dead, so the next look finds out what it has left.
+        self._lowest = None if members else self._used
         note = (
             f"{_mib(self._used[0])} and {paths} paths in the workspace and its /tmp,"
             f" {_mib(self._limits[0])} and {self._limits[1]} paths are allowed"
@@ -282,13 +307,16 @@ class _DiskWatch:
             shares[max(shares)] = 1
         return _blame("disk_limit", note, members, shares)
 
+    def _allowed(self, lowest: Use) -> Use:
+        return _each(lambda limit, least: max(limit, least + limit // _GRACE_PART), self._limits, lowest)
+
     def _free_now(self) -> Use:
-        systems: dict[int, os.statvfs_result] = {}
-        for place in self._directories:
+        found = (0, 0)
+        for place in self._systems:
             with suppress(OSError):
-                systems[os.stat(place).st_dev] = os.statvfs(place)
-        free = [(one.f_bfree * one.f_frsize, one.f_ffree) for one in systems.values()]
-        return sum(size for size, _ in free), sum(paths for _, paths in free)
+                one = os.statvfs(place)
+                found = found[0] + one.f_bfree * one.f_frsize, found[1] + one.f_ffree
+        return found
 
 
 def machine_tasks() -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from artoo.contracts.errors import SandboxError
-from artoo.ports.workspace import Command, EndStatus, Process
+from artoo.ports.workspace import Command, Process
 from artoo.sandbox.limits.cgroup import Group, open_group
 from artoo.sandbox.limits.monitor import Excess, SandboxMonitor
 from artoo.sandbox.protocols import Layout
@@ -89,7 +89,6 @@ class LivingSandbox:
         self._processes: dict[str, SandboxProcess] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Future[None] | None = None
-        self._exceeded = ""
 
     @property
     def alive(self) -> bool:
@@ -118,23 +117,23 @@ class LivingSandbox:
         self, process: SandboxProcess, argv: Sequence[str], env: Mapping[str, str], cwd: Path, confined: str = ""
     ) -> Process:
         """Start a process that was prepared. Raises SandboxError."""
-        if not self.alive or self._monitor is None:
+        if not self.alive:
             raise SandboxError(HAS_ENDED)
         self._processes[process.id] = process
-        if self._exceeded:
-            process.note(f"{self._exceeded}: remove what is not needed")
-            self._exceeded = ""
         try:
             await process.start(argv, env, cwd, confined)
         except BaseException:
             del self._processes[process.id]
             raise
-        self._monitor.wake()
+        self.watch.wake()
         return process
 
-    def explain_kill(self, command: str) -> tuple[EndStatus, str] | None:
-        """See SandboxMonitor."""
-        return None if self._monitor is None else self._monitor.explain_kill(command)
+    @property
+    def watch(self) -> SandboxMonitor:
+        """The monitor, which is there when commands can be started. Raises SandboxError."""
+        if self._monitor is None:
+            raise SandboxError(HAS_ENDED)
+        return self._monitor
 
     async def refresh(self) -> None:
         """See Sandbox. Copies need nothing: the workspace itself brings the user's changes into them."""
@@ -155,9 +154,6 @@ class LivingSandbox:
 
     def _end_at_limit(self, excess: Excess) -> None:
         """End the command that exceeds a limit, or the largest process if no command can be named."""
-        if not excess.pid:
-            self._exceeded = excess.note  # the next command is told, which may be one that tidies up
-            return
         process = None if excess.command is None else self._processes.get(excess.command)
         if process is None:
             with suppress(OSError):

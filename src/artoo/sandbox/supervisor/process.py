@@ -7,13 +7,14 @@ import os
 import signal
 import termios
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Captured
 from artoo.ports.workspace import Command, Ended, EndStatus
+from artoo.sandbox.limits.monitor import SandboxMonitor
 from artoo.sandbox.network.command_proxy import CommandNetwork
 from artoo.sandbox.output import Output, StreamName
 from artoo.sandbox.supervisor.client import SupervisorClient
@@ -31,15 +32,11 @@ _LOOK_SECONDS = 0.05
 _MOST_NAMED = 5
 
 
-ExplainKill = Callable[[str], tuple[EndStatus, str] | None]
-"""Returns the status and a note for a command that was killed; None if nothing is known of it."""
-
-
 class SandboxProcess:
     """Implements `ports.workspace.Process` for a command that a supervisor started. Used in one event loop.
 
-    `network` is entered before the command starts and left when it has ended. `explain_kill` is asked, with the id,
-    about a SIGKILL that was not requested here.
+    `network` is entered before the command starts and left when it has ended. `watch` is
+    asked about what a command did before it ended.
     """
 
     def __init__(
@@ -49,12 +46,12 @@ class SandboxProcess:
         command: Command,
         output: Output,
         *,
+        watch: SandboxMonitor,
         network: AbstractAsyncContextManager[CommandNetwork] | None = None,
-        explain_kill: ExplainKill = lambda _: None,
     ) -> None:
         self._client = client
         self._network = network
-        self._explain_kill = explain_kill
+        self._watch = watch
         self._denied: tuple[str, ...] = ()
         self._leave = AsyncExitStack()
         self.id = process_id
@@ -123,10 +120,6 @@ class SandboxProcess:
         await self._end("stopped", grace_seconds)
         await self._until_gone(_KILLED_SECONDS)
         return await self._wait_for_end()
-
-    def note(self, fact: str) -> None:
-        """Add a fact for the reader to how it ends."""
-        self._notes.append(fact)
 
     async def end_at_limit(self, status: EndStatus, note: str) -> None:
         """Kill it because it exceeded a limit of the sandbox."""
@@ -272,7 +265,8 @@ class SandboxProcess:
     def _on_end(self, status: int | None, left: tuple[str, ...]) -> None:
         self._status, self._left = status, left
         self._exited.set()
-        if self._network is None and self._output.take_rest():  # most commands: nothing to wait for
+        # Most commands: there is nothing to wait for.
+        if self._network is None and self._output.take_rest() and not self._watch.fills_disk():
             self._set_ended(time.monotonic() - self._began)
             return
         # Kept in an attribute, because the event loop itself holds tasks only weakly.
@@ -283,10 +277,18 @@ class SandboxProcess:
         try:
             await self._output.drain()
             await self._leave.aclose()
+            if self._reason is None and self._watch.fills_disk():
+                await self._look_at_disk()
         except (OSError, SandboxError) as error:
             self._notes.append(f"its network ended with an error: {error}")
         finally:  # whatever happens, those who wait for the command must hear of its end
             self._set_ended(duration)
+
+    async def _look_at_disk(self) -> None:
+        excess = await self._watch.excess_left_by(self.id)
+        if excess is not None:
+            self._reason = excess.status
+            self._notes.append(excess.note)
 
     def _set_ended(self, duration: float) -> None:
         self._close_pidfd()
@@ -312,7 +314,7 @@ class SandboxProcess:
         number = signal.SIGKILL if status is None else os.WTERMSIG(status)
         if status is None:
             self._notes.append("the sandbox ended while it ran, and all its processes with it")
-        if number == signal.SIGKILL and (found := self._explain_kill(self.id)) is not None:
+        if number == signal.SIGKILL and (found := self._watch.explain_kill(self.id)) is not None:
             self._notes.append(found[1])
             return found[0], None
         if status is None:
