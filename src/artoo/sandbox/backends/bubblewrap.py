@@ -16,7 +16,6 @@ import shutil
 import socket
 import stat
 import subprocess
-import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -42,7 +41,14 @@ from artoo.sandbox.supervisor import refresh
 from artoo.sandbox.supervisor.client import HAS_ENDED, packed
 from artoo.sandbox.supervisor.living import Launched, LivingSandbox, opened, started
 from artoo.sandbox.supervisor.process import SandboxProcess, pid_of
-from artoo.sandbox.supervisor.starting import file_of, script_file, starting_environment
+from artoo.sandbox.supervisor.starting import (
+    REFRESH,
+    SUPERVISOR,
+    file_of,
+    program_file,
+    python_running,
+    starting_environment,
+)
 
 _MORE_PROCESSES = 64
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
@@ -116,8 +122,8 @@ class BubblewrapBackend:
             with ExitStack() as opened:
                 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 opened.callback(theirs.close)
-                program = opened.enter_context(file_of(seccomp.filter_program())).fileno()
-                script = opened.enter_context(script_file("supervisor")).fileno()
+                calls = opened.enter_context(file_of(seccomp.filter_program())).fileno()
+                program = opened.enter_context(program_file(SUPERVISOR)).fileno()
                 variables = opened.enter_context(file_of(packed(env))).fileno()
                 options = [
                     "descriptors=yes",
@@ -129,12 +135,11 @@ class BubblewrapBackend:
                     # More than the limit of the monitor, because here every command would fail to fork.
                     options.append(f"process-limit={layout.limits.processes + _MORE_PROCESSES}")
                 argv = (
-                    *(str(self.program), *self._isolation(), "--seccomp", str(program)),
+                    *(str(self.program), *self._isolation(), "--seccomp", str(calls)),
                     *plan.arguments(),
-                    *("--chdir", "/", "--", sys.executable, "-I", "-S", f"/proc/self/fd/{script}"),
-                    *(str(theirs.fileno()), *options),
+                    *("--chdir", "/", "--", *python_running(program, str(theirs.fileno()), *options)),
                 )
-                process, complaints = started(argv, group, (program, script, variables, theirs.fileno()))
+                process, complaints = started(argv, group, (calls, program, variables, theirs.fileno()))
         except BaseException:
             place.remove()
             raise
@@ -215,10 +220,10 @@ class BubblewrapSandbox(LivingSandbox):
     def _adjust_inside(self, overlays: tuple[int, ...]) -> None:
         given = (self._owned[1], *overlays)
         try:
-            with script_file("refresh") as script:
+            with program_file(REFRESH) as program:
                 subprocess.run(
-                    (sys.executable, "-I", "-S", f"/proc/self/fd/{script.fileno()}", *map(str, given)),
-                    pass_fds=(script.fileno(), *given),
+                    python_running(program.fileno(), *map(str, given)),
+                    pass_fds=(program.fileno(), *given),
                     env=starting_environment(),
                     capture_output=True,
                     timeout=_REFRESH_SECONDS,

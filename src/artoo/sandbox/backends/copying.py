@@ -34,7 +34,13 @@ from artoo.sandbox.reading.programs import worked_in
 from artoo.sandbox.reading.readable_settings import lay_git_extract
 from artoo.sandbox.supervisor.living import Launched, LivingSandbox, opened, started
 from artoo.sandbox.supervisor.process import SandboxProcess
-from artoo.sandbox.supervisor.starting import file_of
+from artoo.sandbox.supervisor.starting import (
+    CONFINING_SUPERVISOR,
+    SUPERVISOR,
+    file_of,
+    program_file,
+    python_running,
+)
 
 UNCONFINED = "ran without confinement in the copy of the project, after an approval"
 NO_BACKEND = "nothing on this machine confines commands, so each one needs an approval; artoo doctor says why"
@@ -48,7 +54,6 @@ _REFUSED_BY_SYSTEM = re.compile(
     rb"permission denied|operation not permitted|read-only file system|EACCES|EPERM|EROFS", re.I
 )
 _CEILINGS = "GIT_CEILING_DIRECTORIES"
-_SUPERVISOR = str(Path(__file__).parent.parent / "supervisor" / "supervisor.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +89,16 @@ class CopyBackend:
         with ExitStack() as opened:
             ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
             opened.callback(theirs.close)
-            given = [theirs.fileno()]
+            modules = CONFINING_SUPERVISOR if self.name == "landlock" else SUPERVISOR
+            program = opened.enter_context(program_file(modules)).fileno()
+            given = [program, theirs.fileno()]
             if self.name == "seatbelt":
                 prefix += seatbelt.prefix(_hidden(layout), written, worked_in(layout.roots))
             elif self.name == "landlock":
                 plan = json.dumps(landlock.confinement(_hidden(layout), written)).encode()
                 given.append(opened.enter_context(file_of(plan)).fileno())
                 options.append(f"confinement={given[-1]}")
-            argv = (sys.executable, "-I", "-S", _SUPERVISOR, str(given[0]), *options)
+            argv = python_running(program, str(theirs.fileno()), *options)
             process, complaints = started(argv, group, given)
         return Launched(process, ours, complaints, written, env)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _MARK = b"ARTOO_PROCESS="
-"""The variable by which the supervisor marks the processes of a command (`supervisor.supervisor`)."""
+"""The variable by which the supervisor marks the processes of a command (`supervisor.processes`)."""
 _SOCKET_BYTES = 512 * 1024
 _PIPE_BYTES = 8 * 1024
 """The most that one can hold without being read: two default buffers of a socket; a pipe beyond a user's share."""

@@ -1,10 +1,9 @@
 """Let a sandbox see the user's files as they are now: drop the kernel's caches of its overlays.
 
-    python -I -S refresh.py MOUNT_NAMESPACE OVERLAY...
-
-The arguments are numbers of descriptors. A plain user has rights over a namespace only after joining the user
-namespace that owns it, which a process with threads cannot do: for them this is a program of its own. It runs
-outside the sandbox's process namespace, so commands neither see nor reach it. Standard library only.
+The arguments are numbers of descriptors: of a mount namespace and of overlays. A plain user has rights over a
+namespace only after joining the user namespace that owns it, which a process with threads cannot do: for them
+this is a program of its own. It runs outside the sandbox's process namespace, so commands neither see nor reach
+it. Standard library only.
 """
 
 from __future__ import annotations
@@ -72,7 +71,3 @@ def _check(result: int, what: str) -> None:
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{what}: {os.strerror(code)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,20 +1,31 @@
-"""What the sandbox's own programs are started with: files in memory, scripts without a path, few variables.
+"""Start the sandbox's own programs: Python with modules of this folder, sent as byte code in a file in memory.
 
-The sandbox may not show the directory in which the scripts lie.
+The sandbox may not show the directory in which the modules lie.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import marshal
 import os
+import sys
 import tempfile
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import BinaryIO
 
-_FOLDER = Path(__file__).parent
+SUPERVISOR = ("processes", "spawning", "protection", "supervisor")
+CONFINING_SUPERVISOR = ("confinement", *SUPERVISOR)
+REFRESH = ("refresh",)
+"""The modules of each program. A module comes after those that it imports; the last one has `main`."""
+
+_RUN = """
+import marshal, sys
+for name, code in marshal.load(open({}, "rb")):
+    module = sys.modules[name] = type(sys)(name)
+    exec(code, module.__dict__)
+module.main()
+"""
 _TO_START = ("LD_LIBRARY_PATH",)
 """What a Python may need to start."""
 
@@ -24,9 +35,14 @@ def starting_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _TO_START if name in os.environ}
 
 
-def script_file(name: str) -> BinaryIO:
-    """Return a file from which Python can run a script of this folder, as `/proc/self/fd/N`."""
-    return file_of(_compiled(name))
+def program_file(modules: tuple[str, ...]) -> BinaryIO:
+    """Return a file with a program, for `python_running`."""
+    return file_of(_compiled(modules))
+
+
+def python_running(program: int, *arguments: str) -> tuple[str, ...]:
+    """Return the words that start a program from the descriptor of its file."""
+    return (sys.executable, "-I", "-S", "-c", _RUN.format(program), *arguments)
 
 
 def file_of(data: bytes) -> BinaryIO:
@@ -43,7 +59,7 @@ def file_of(data: bytes) -> BinaryIO:
 
 
 @lru_cache(maxsize=4)
-def _compiled(name: str) -> bytes:
-    """Return a script as byte code, from Python's cache if it is there: to compile it takes 10 ms."""
-    code = SourceFileLoader(name, str(_FOLDER / f"{name}.py")).get_code(name)
-    return importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(code)
+def _compiled(modules: tuple[str, ...]) -> bytes:
+    """Return modules as byte code, from Python's cache if it is there: to compile them takes 10 ms."""
+    names = {f"{__package__}.{name}": Path(__file__).with_name(f"{name}.py") for name in modules}
+    return marshal.dumps([(name, SourceFileLoader(name, str(file)).get_code(name)) for name, file in names.items()])

@@ -1,13 +1,12 @@
 """Start commands inside a sandbox and report how they end. A program of its own: standard library only.
 
-    python -I -S supervisor.py CHANNEL [OPTION=VALUE ...]
-
-CHANNEL is the number of a descriptor: one end of a UNIX socket that keeps the borders of packets (SOCK_SEQPACKET;
-SOCK_DGRAM on macOS, which has no such sockets). Options: `process-limit=N`; `writable=DIRECTORY` (any number of
-them: Landlock then refuses to open anything else for writing, see `_restrict_writes`); `descriptors=yes` sends
-descriptors of the root directory and the namespaces; `environment=N` is the descriptor of a file with variables
-(NAME=VALUE) for every command; `confinement=N` is the descriptor of a plan by which each command is confined before
-it runs (`confinement`).
+The program consists of this module and those that it imports (`starting.SUPERVISOR`). Its first argument,
+CHANNEL, is the number of a descriptor: one end of a UNIX socket that keeps the borders of packets
+(SOCK_SEQPACKET; SOCK_DGRAM on macOS, which has no such sockets). The others are options: `process-limit=N`;
+`writable=DIRECTORY` (any number of them: Landlock then refuses to open anything else for writing);
+`descriptors=yes` sends descriptors of the root directory and the namespaces; `environment=N` is the descriptor
+of a file with variables (NAME=VALUE) for every command; `confinement=N` is the descriptor of a plan by which
+each command is confined before it runs (`confinement`).
 
 In bubblewrap's sandbox it is process 1 and lives outside the reach of commands: the kernel drops every signal from
 inside that has no handler here, it is not dumpable (no ptrace, no /proc/1/mem or /proc/1/fd), and commands inherit
@@ -42,8 +41,6 @@ Everything that is imported adds to the time of a task's first command: `signal`
 from __future__ import annotations
 
 import _socket
-import ctypes
-import errno
 import os
 import resource
 import select
@@ -51,10 +48,13 @@ import struct
 import sys
 import time
 
+from artoo.sandbox.supervisor.processes import MARK, below, is_alone, kill, members, name_of, processes, read_all
+from artoo.sandbox.supervisor.protection import limit, protect, restrict_writes
+from artoo.sandbox.supervisor.spawning import CannotRun, Fields, become, limit_files, spawn
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Callable
 
     from artoo.sandbox.supervisor.confinement import Confinement
 else:
@@ -64,49 +64,35 @@ _MOST_PACKET, _MOST_DESCRIPTORS = 96 * 1024, 4
 """A larger buffer would be mapped anew for each packet."""
 _MOST_NAMED = 200
 """How many processes of a command one answer names; more would not fit into a packet."""
-_SPAWN_AGAIN_AS_SCRIPT = errno.ENOEXEC
-_NOT_FOUND = (errno.ENOENT, errno.ENOTDIR)
-_MOST_OPEN_FILES, _MOST_TIMERS = 65_536, 8_192
-"""Kernel objects are memory that no process seems to have. Queued signals and POSIX timers count together."""
 _KILL_ROUNDS = 20
 """How often it looks for new processes of a command that is being killed, where it cannot stop them all first."""
 _GIVE_UP_SECONDS = 5.0
 """How long the end waits for killed processes: one in an uninterruptible sleep must not keep artoo waiting."""
 _WAITING = 128
-_MARK = b"ARTOO_PROCESS"
-"""A variable by which processes of a command are known that left its session. It is a convenience, not a boundary:
-a process can remove it, and then it ends with the sandbox at the latest."""
-
-Fields = list[bytes]
 
 
 def main() -> None:
     """Serve one socket until artoo closes it."""
     options = [(name, value) for name, _, value in (argument.partition("=") for argument in sys.argv[2:])]
     single = dict(options)
-    _protect()
+    protect()
     channel = _socket.socket(fileno=int(sys.argv[1]))
-    confinement = _confinement(int(single["confinement"])) if "confinement" in single else None
-    given = _read_all(int(single["environment"])).split(b"\0") if "environment" in single else []
+    confinement = None
+    if "confinement" in single:
+        from artoo.sandbox.supervisor.confinement import Confinement  # only then a part of the program
+
+        confinement = Confinement.read(int(single["confinement"]))
+    given = read_all(int(single["environment"])).split(b"\0") if "environment" in single else []
     keep = channel.fileno()
     os.closerange(3, keep)
     os.closerange(keep + 1, 1 << 16)
     os.set_inheritable(keep, False)
     if "process-limit" in single:
-        _limit(resource.RLIMIT_NPROC, int(single["process-limit"]))
-    _limit(resource.RLIMIT_NOFILE, _MOST_OPEN_FILES)
-    _restrict_writes([value for name, value in options if name == "writable"])
+        limit(resource.RLIMIT_NPROC, int(single["process-limit"]))
+    restrict_writes([value for name, value in options if name == "writable"])
     supervisor = Supervisor(channel, confinement, _variables(given))
     supervisor.serve(describe=single.get("descriptors") == "yes")
     supervisor.end()
-
-
-def _confinement(plan: int) -> Confinement:
-    """Load the module next to this file, whose folder is not on the search path."""
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    from confinement import Confinement  # pyright: ignore
-
-    return Confinement.read(plan)  # pyright: ignore
 
 
 class Supervisor:
@@ -148,15 +134,15 @@ class Supervisor:
         while os.getpid() != 1 and time.monotonic() < deadline:
             frozen: set[int] = set()
             # All are stopped before the first is killed: a fork bomb would otherwise be faster than this loop.
-            while new := _below({os.getpid()}, _processes()[0]) - frozen:
+            while new := below({os.getpid()}, processes()[0]) - frozen:
                 for pid in new:
-                    _kill(pid, _signal.SIGSTOP)
+                    kill(pid, _signal.SIGSTOP)
                 frozen |= new
             for pid in frozen:
-                _kill(pid, _signal.SIGKILL)
+                kill(pid, _signal.SIGKILL)
             for pid in self._ids if sys.platform != "linux" else ():
-                _kill(-pid, _signal.SIGKILL)  # macOS has no /proc: sessions are known
-            if _is_alone():
+                kill(-pid, _signal.SIGKILL)  # macOS has no /proc: sessions are known
+            if is_alone():
                 return
             time.sleep(0.002)
 
@@ -190,7 +176,7 @@ class Supervisor:
             elif verb == b"listen":
                 self._listen(process_id)
             elif verb == b"list":
-                names = map(_name_of, sorted(self._members(process_id))[:_MOST_NAMED])
+                names = map(name_of, sorted(self._members(process_id))[:_MOST_NAMED])
                 self._send([b"listed", process_id, *names])
         finally:
             for descriptor in descriptors:
@@ -200,22 +186,22 @@ class Supervisor:
     def _start(self, process_id: bytes, fields: Fields, descriptors: list[int]) -> None:
         if fields == [b"memory"]:
             *descriptors, file = descriptors
-            fields = _read_all(file).split(b"\0")
+            fields = read_all(file).split(b"\0")
         cwd, file_bytes, mode, count, *rest = fields
         argv, variables = rest[: int(count)], rest[int(count) :]
-        environment = {**self._environment, **_variables(variables), _MARK: process_id}
+        environment = {**self._environment, **_variables(variables), MARK: process_id}
         if mode.startswith(b"pipes"):
             output, error, given = (*descriptors, self._no_input)[:3]
             descriptors = [given, output, error]
         passed: list[int] = []
         try:
             os.chdir(cwd)
-            _limit_files(int(file_bytes))
+            limit_files(int(file_bytes))
             if mode == b"pipes" and os.getpid() == 1:
-                pid = _spawn(argv, environment, descriptors)
+                pid = spawn(argv, environment, descriptors)
             else:
                 passed, pid = self._fork(argv, environment, mode, descriptors)
-        except _CannotRun as problem:
+        except CannotRun as problem:
             self._report_as_shell(process_id, problem, descriptors)
             return
         except OSError as error:
@@ -244,7 +230,7 @@ class Supervisor:
         try:
             pid = os.fork()
             if pid == 0:
-                _become(argv, environment, descriptors, terminal, theirs, confinement)
+                become(argv, environment, descriptors, terminal, theirs, confinement)
             theirs.close()
             listener = confinement.listener(ours) if confinement is not None else None
             if listener is not None:
@@ -271,7 +257,7 @@ class Supervisor:
         finally:
             listening.close()
 
-    def _report_as_shell(self, process_id: bytes, problem: _CannotRun, descriptors: list[int]) -> None:
+    def _report_as_shell(self, process_id: bytes, problem: CannotRun, descriptors: list[int]) -> None:
         """Do what a shell does with a program that cannot be run: say so on standard error, and exit 127 or 126."""
         self._send([b"started", process_id, b"0"])
         if len(descriptors) >= 3:
@@ -283,7 +269,7 @@ class Supervisor:
         pid = self._pids.get(process_id, 0)
         if self._ids.get(pid, process_id) != process_id:
             pid = 0  # the kernel has given the process id to a later command
-        return _members(pid, process_id)
+        return members(pid, process_id)
 
     def _signal(self, process_id: bytes, signal: int) -> None:
         """Send a signal to all processes of a command.
@@ -294,17 +280,17 @@ class Supervisor:
         """
         freeze = signal == _signal.SIGKILL and os.getpid() == 1  # -1 would mean the user's processes elsewhere
         if freeze:
-            _kill(-1, _signal.SIGSTOP)
+            kill(-1, _signal.SIGSTOP)
         reached: set[int] = set()
         for _ in range(_KILL_ROUNDS):
             new = self._members(process_id) - reached
             for member in new:
-                _kill(member, signal)
+                kill(member, signal)
             reached |= new
             if not new or signal != _signal.SIGKILL:
                 break
         if freeze:
-            _kill(-1, _signal.SIGCONT)
+            kill(-1, _signal.SIGCONT)
 
     def _reap(self) -> None:
         """Take every process that ended off the kernel's table, and report those that artoo started."""
@@ -323,7 +309,7 @@ class Supervisor:
                 del self._ids[pid]
         for process_id, status in ended:
             left = [] if alone else sorted(self._members(process_id))
-            self._send([b"ended", process_id, b"%d" % status, *map(_name_of, left[:_MOST_NAMED])])
+            self._send([b"ended", process_id, b"%d" % status, *map(name_of, left[:_MOST_NAMED])])
 
     def _send(self, fields: Fields, descriptors: list[int] | None = None) -> None:
         rights = struct.pack(f"{len(descriptors)}i", *descriptors) if descriptors else b""
@@ -342,108 +328,6 @@ def _wake_up(number: int, frame: object) -> None:
     """Do nothing: the wakeup descriptor has been written."""
 
 
-class _CannotRun(Exception):
-    """A program that is missing or cannot be executed."""
-
-    def __init__(self, message: bytes, exit_code: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.exit_code = exit_code
-
-
-# --- Starting ----------------------------------------------------------------------------------------------------
-
-
-def _spawn(argv: Fields, environment: dict[bytes, bytes], descriptors: list[int]) -> int:
-    """Start a program in a session of its own with three descriptors and no others.
-
-    posix_spawn shares this process's memory until the program runs (vfork), so it takes 0.4 ms where fork takes 3.
-    All descriptors but these are closed on exec, and the working directory and limits are this process's for now.
-    """
-    actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(descriptors[:3])]
-
-    def run(path: bytes, argv: Fields) -> int:
-        return os.posix_spawn(
-            path, argv, environment, file_actions=actions, setsid=True, setsigdef=_DEFAULT_SIGNALS, setsigmask=()
-        )
-
-    return _first_that_runs(argv, environment, run)
-
-
-def _become(
-    argv: Fields,
-    environment: dict[bytes, bytes],
-    descriptors: list[int],
-    terminal: int,
-    report: _socket.socket,
-    confinement: Confinement | None,
-) -> None:
-    """Become the program, in the process that was forked for it. `terminal`: -1 for a command without one."""
-    try:
-        _signal.set_wakeup_fd(-1)
-        os.setsid()
-        if terminal >= 0:
-            import fcntl
-            import termios
-
-            fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-            descriptors = [terminal] * 3
-        for number, descriptor in enumerate(descriptors[:3]):
-            os.dup2(descriptor, number)
-        for signal in _DEFAULT_SIGNALS:
-            _signal.signal(signal, _signal.SIG_DFL)
-        if sys.platform == "linux" and os.getppid() != 1:
-            ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, _signal.SIGKILL, 0, 0, 0)
-        if confinement is not None:
-            confinement.confine(report)
-        report.close()
-        _first_that_runs(argv, environment, lambda path, argv: os.execve(path, argv, environment))
-    except _CannotRun as problem:
-        os.write(2, problem.message)
-        os._exit(problem.exit_code)
-    except OSError as error:
-        os.write(2, b"%s: %s\n" % (argv[0], os.fsencode(error.strerror or "")))
-    os._exit(126)
-
-
-def _first_that_runs(argv: Fields, environment: dict[bytes, bytes], run: Callable[[bytes, Fields], int]) -> int:
-    """Call `run(path, argv)` with each place where a shell looks for the program, until one can be executed."""
-    found: OSError | None = None
-    for path in _candidates(argv[0], environment.get(b"PATH", os.defpath.encode())):
-        try:
-            return run(path, argv)
-        except OSError as error:
-            if error.errno == _SPAWN_AGAIN_AS_SCRIPT:  # a script without a first line that says by what
-                return run(b"/bin/sh", [b"sh", path, *argv[1:]])
-            if error.errno in _NOT_FOUND and not os.path.lexists(path):
-                continue
-            if error.errno not in (*_NOT_FOUND, errno.EACCES, errno.E2BIG):
-                raise
-            found = error
-    if found is None:
-        raise _CannotRun(b"%s: command not found\n" % argv[0], 127)
-    raise _CannotRun(b"%s: %s\n" % (argv[0], os.fsencode(found.strerror or "")), 126)
-
-
-def _limit(kind: int, most: int) -> None:
-    """Limit every process of the sandbox for good, unless its limit is lower already."""
-    soft, hard = resource.getrlimit(kind)
-    most = most if hard < 0 else min(most, hard)
-    resource.setrlimit(kind, (most if soft < 0 else min(soft, most), most))
-
-
-def _limit_files(most_bytes: int) -> None:
-    """Limit the size of a file for the next command: softly, because a hard limit could never be raised again."""
-    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes if hard < 0 else min(most_bytes, hard), hard))
-
-
-def _candidates(program: bytes, path: bytes) -> Fields:
-    if b"/" in program:
-        return [program]
-    return [(directory or b".") + b"/" + program for directory in path.split(b":")]
-
-
 def _pidfd(pid: int) -> list[int]:
     """Return a descriptor of a process, by which artoo knows it outside; none where the kernel has no such."""
     try:
@@ -456,157 +340,3 @@ def _described() -> list[int]:
     """Return descriptors of the root directory, the mount namespace, and this process."""
     named = ("/", "/proc/self/ns/mnt")
     return [*(os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in named), *_pidfd(os.getpid())]
-
-
-# --- The processes of a command ----------------------------------------------------------------------------------
-
-
-def _members(leader: int, mark: bytes) -> set[int]:
-    """Return the processes of a command: its session, what descends from that, and what carries its mark.
-
-    Only descendants of this process count: without a process namespace, another task's commands carry marks too.
-    """
-    parents, sessions = _processes()
-    wanted = _MARK + b"=" + mark
-    members = {
-        pid
-        for pid in _below({os.getpid()}, parents)
-        if (leader and sessions[pid] == leader) or wanted in _read(f"/proc/{pid}/environ").split(b"\0")
-    }
-    return members | _below(members, parents)
-
-
-def _processes() -> tuple[dict[int, int], dict[int, int]]:
-    """Return the parent and the session of each living process."""
-    parents: dict[int, int] = {}
-    sessions: dict[int, int] = {}
-    for entry in _listed("/proc"):
-        pid = int(entry) if entry.isdigit() else 0
-        fields = _read(f"/proc/{entry}/stat").rpartition(b")")[2].split() if pid > 1 else []
-        if fields and fields[0] not in (b"Z", b"X"):
-            parents[pid], sessions[pid] = int(fields[1]), int(fields[3])
-    return parents, sessions
-
-
-def _is_alone() -> bool:
-    """Reap the children that ended; return True when none is left."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return True
-    return False
-
-
-def _below(above: set[int], parents: dict[int, int]) -> set[int]:
-    """Return the descendants of some processes."""
-    found = set(above)
-    while new := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= new
-    return found - above
-
-
-def _listed(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:
-        return []  # macOS
-
-
-def _kill(pid: int, signal: int) -> None:
-    try:
-        os.kill(pid, signal)
-    except (ProcessLookupError, PermissionError):
-        return  # it ended meanwhile
-
-
-def _name_of(pid: int) -> bytes:
-    """Return what a process is, for a reader: its command line, shortened, and its process id."""
-    words = _read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ") or _read(f"/proc/{pid}/comm").strip()
-    return b"%s (pid %d)" % (words[:120], pid)
-
-
-def _read(path: str) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return _read_all(descriptor)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
-
-
-def _read_all(descriptor: int) -> bytes:
-    pieces: Fields = []
-    while piece := os.read(descriptor, 1 << 20):
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
-# --- Protection --------------------------------------------------------------------------------------------------
-
-_DEFAULT_SIGNALS = tuple(_signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP})
-_SET_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SUBREAPER = 1, 4, 36
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_WRITE_FILE, _REFER = 1 << 1, 1 << 13
-_NO_NEW_PRIVILEGES = 38
-
-
-def _protect() -> None:
-    """Keep commands from reading and signalling this process, which has their user and privileges."""
-    if sys.platform == "linux":
-        if ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-            raise OSError("the supervisor cannot be protected from commands")
-        ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)  # so that daemons of commands stay below it
-    # Python handles SIGINT by an exception, and a process that has a handler gets the signal also as process 1.
-    for signal in _DEFAULT_SIGNALS:
-        if signal not in (_signal.SIGPIPE, _signal.SIGXFSZ):
-            _signal.signal(signal, _signal.SIG_IGN if signal in _IGNORED else _signal.SIG_DFL)
-    _signal.signal(_signal.SIGXFSZ, _signal.SIG_IGN)
-    _limit(resource.RLIMIT_CORE, 0)
-    if sys.platform == "linux":
-        _limit(resource.RLIMIT_SIGPENDING, _MOST_TIMERS)
-
-
-_IGNORED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGTTOU, _signal.SIGTTIN)
-"""Where it is not process 1, signals for a whole terminal or process group must not end it before its commands."""
-
-
-def _restrict_writes(directories: list[str]) -> None:
-    """Let this process and all commands open files for writing only below these directories.
-
-    A read-only mount does not keep a process from writing to a named pipe in it, which a service outside may read.
-    Landlock does. It has to be set up inside, after the last mount. Moving and linking between directories is
-    allowed in the same places. A directory that does not exist allows nothing.
-    """
-    if not directories:
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def call(number: int, *arguments: object) -> int:
-        result = int(libc.syscall(ctypes.c_long(number), *arguments))
-        if result < 0:
-            code = ctypes.get_errno()
-            raise OSError(code, f"Landlock is missing or refuses: {os.strerror(code)}")
-        return result
-
-    allowed = _WRITE_FILE | _REFER
-    handled = struct.pack("Q", allowed)
-    ruleset = call(_CREATE_RULESET, handled, ctypes.c_size_t(len(handled)), 0)
-    for directory in directories:
-        try:
-            descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:
-            continue
-        call(_ADD_RULE, ruleset, 1, struct.pack("=Qi", allowed, descriptor), 0)
-        os.close(descriptor)
-    libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    call(_RESTRICT_SELF, ruleset, 0)
-    os.close(ruleset)
-
-
-if __name__ == "__main__":
-    main()
