@@ -1,10 +1,11 @@
 """Measure what Law 1 costs: commands in a task's sandbox next to bubblewrap alone, and settling next to copying.
 
-    python benchmarks/gate.py [--json] [--rounds N]
+    python benchmarks/gate.py [--json] [--rounds N] [--commands]
 
 | key | what | goal |
 |---|---|---|
 | spawn_vs_bwrap | a program in a running sandbox / the same program by a bare bubblewrap | 0.15 |
+| kernel_vs_bwrap | the same program by `posix_spawn`, without a sandbox / by a bare bubblewrap | none: the least |
 | first_vs_bwrap | (the first command of a task − 50 ms) / the same program by a bare bubblewrap | 2 |
 | settle_vs_copy | settling 1,000 new files / `cp -a` of the same files and a sync | 4 |
 | changes_ms | the list of changes of one call, with 10,000 files in the upper directory | 100 |
@@ -53,6 +54,13 @@ def by_bubblewrap(bwrap: Path, project: Path) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
+def by_kernel() -> float:
+    """Return the milliseconds of a program that nothing confines, started in the kernel's fastest way."""
+    start = time.perf_counter()
+    os.waitpid(os.posix_spawn(_PROGRAM[0], _PROGRAM, os.environ), 0)
+    return (time.perf_counter() - start) * 1e3
+
+
 async def by_artoo(workspace: Workspace, argv: tuple[str, ...] = _PROGRAM) -> float:
     """Return the milliseconds of a program in a task's workspace."""
     start = time.perf_counter()
@@ -72,19 +80,24 @@ async def commands(backend: Backend, home: Path, roots: Roots, bwrap: Path, roun
     """Measure the first and the later commands of tasks. The first task of the process is not counted."""
     first: list[tuple[float, float]] = []
     later: list[tuple[float, float]] = []
+    least: list[tuple[float, float]] = []
     for number in range(rounds + 1):
         workspace = workspaces_in(backend, home)(f"commands-{number}", roots)
         begun, alone = await by_artoo(workspace), by_bubblewrap(bwrap, roots.project)
         pairs = [(await by_artoo(workspace), by_bubblewrap(bwrap, roots.project)) for _ in range(10)]
         await workspace.close()
+        bare = [(by_kernel(), by_bubblewrap(bwrap, roots.project)) for _ in range(10)]
         if number:
+            least += bare
             first.append((begun - _ALLOWED_MS, alone))
             later += pairs
     return {
         "bwrap_ms": round(statistics.median(alone for _, alone in later), 2),
         "spawn_ms": round(statistics.median(inside for inside, _ in later), 2),
         "first_ms": round(statistics.median(inside for inside, _ in first) + _ALLOWED_MS, 2),
+        "kernel_ms": round(statistics.median(one for one, _ in least), 2),
         "spawn_vs_bwrap": median_ratio(later),
+        "kernel_vs_bwrap": median_ratio(least),
         "first_vs_bwrap": median_ratio(first),
     }
 
@@ -151,7 +164,7 @@ async def changes(backend: Backend, home: Path, roots: Roots, rounds: int) -> di
     return {"changes_ms": round(statistics.median(taken[1:]), 2)}
 
 
-async def measure(place: Path, rounds: int) -> dict[str, float | str]:
+async def measure(place: Path, rounds: int, *, only_commands: bool) -> dict[str, float | str]:
     """Measure everything in a home of its own below `place`."""
     bwrap = next(find_bubblewrap(), None)
     if bwrap is None:
@@ -161,9 +174,12 @@ async def measure(place: Path, rounds: int) -> dict[str, float | str]:
         root.mkdir(parents=True)
     home = roots.home / ".artoo"
     backend = await open_backend(home)
+    of_commands = await commands(backend, home, roots, bwrap, rounds)
+    if only_commands:
+        return {"backend": backend.name, **of_commands}
     return {
         "backend": backend.name,
-        **await commands(backend, home, roots, bwrap, rounds),
+        **of_commands,
         **await settling(backend, home, roots, rounds),
         **await changes(backend, home, roots, rounds),
     }
@@ -173,11 +189,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--rounds", type=int, default=10, help="tasks of each kind (10)")
+    parser.add_argument("--commands", action="store_true", help="measure only how commands start")
     options = parser.parse_args()
     collect_seldom()
     place = Path(tempfile.mkdtemp(prefix="artoo-gate-", dir=Path.home())).resolve()
     try:
-        found = asyncio.run(measure(place, options.rounds))
+        found = asyncio.run(measure(place, options.rounds, only_commands=options.commands))
     finally:
         shutil.rmtree(place, ignore_errors=True)
     if options.json:

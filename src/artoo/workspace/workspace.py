@@ -36,6 +36,8 @@ from artoo.workspace.settlement.inside import run_inside
 from artoo.workspace.state import Services, WorkspaceState
 
 _T = TypeVar("_T")
+_STARTED = "started"
+"""The file, next to the outputs, that says how many processes a task has started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +108,23 @@ class LiveWorkspace:
             raise SandboxError(lost)
         output = self._next_output()
         process = await sandbox.start(command, output.name, output)
+        self._count(output)
         self._processes.append(process)
         return process
 
     def _next_output(self) -> Path:
         """Return the file for the output of the next process. No other process of this task has had its name."""
         home = self._directory.output
-        counted = home / "started"  # a byte a process: to make a file for each takes longer than to start one
         if not self._started:
+            counted = home / _STARTED
             self._started = max(len(os.listdir(home)), counted.stat().st_size if counted.exists() else 0)
         self._started += 1
-        with suppress(OSError), counted.open("ab", buffering=0) as file:  # a full disk must not stop commands
-            file.write(b".")
         return home / f"p{self._started}"
+
+    def _count(self, output: Path) -> None:
+        """Remember, while it runs, that a process was started: a byte for each is faster than a file."""
+        with suppress(OSError), output.with_name(_STARTED).open("ab", buffering=0) as file:  # the disk may be full
+            file.write(b".")
 
     async def run(self, command: Command, seconds: float) -> Ended:
         return await _to_its_end(await self.start(command), seconds)
