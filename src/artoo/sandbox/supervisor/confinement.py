@@ -22,18 +22,10 @@ import struct
 from contextlib import suppress
 from typing import NamedTuple
 
+from artoo.sandbox.supervisor.restricting import drop_capabilities, install_filter, restrict_files
+
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_NO_NEW_PRIVILEGES, _DROP_BOUND = 38, 24
 _ROOT_KEEPS = 1 << 0 | 1 << 1 | 1 << 3 | 1 << 4  # CHOWN, DAC_OVERRIDE, FOWNER, FSETID
-
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_MAKE_CHARACTER_DEVICE, _MAKE_BLOCK_DEVICE, _TRUNCATE, _IOCTL = 1 << 6, 1 << 11, 1 << 14, 1 << 15
-_ALL_TCP, _ABSTRACT_SOCKETS = 0x3, 0x1
-_RIGHTS_ON_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
-
-_SECCOMP, _SET_FILTER = {"x86_64": 317, "aarch64": 277}, 1
-_NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
 
 _RECEIVE, _SEND, _IS_VALID, _CONTINUE = 0xC0502100, 0xC0182101, 0x40082102, 1
 _CURRENT_DIRECTORY, _NO_FOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
@@ -90,9 +82,9 @@ class Confinement:
         """Confine this process for ever, and send what hears of its judged calls, or the reason that it failed."""
         try:
             if os.geteuid() == 0:
-                _drop_capabilities(_ROOT_KEEPS)
-            _restrict_files(*self._paths)
-            listener = _install_filter(self._filter)
+                drop_capabilities(_ROOT_KEEPS)
+            restrict_files(*self._paths)
+            listener = install_filter(self._filter)
         except OSError as error:
             report.send(f"{error.errno or 0} {error.strerror or error}".encode())
             os._exit(126)
@@ -254,94 +246,3 @@ def _group(group: int) -> list[int]:
             if os.getpgid(pid) == group:
                 members.append(pid)
     return members
-
-
-# --- Landlock, capabilities and the filter -----------------------------------------------------------------------
-
-
-def _check(result: int, what: str) -> int:
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"{what}: {os.strerror(code)}")
-    return result
-
-
-def _prctl(option: int, value: int) -> None:
-    _check(_LIBC.prctl(option, value, 0, 0, 0), f"prctl {option}")
-
-
-def _restrict_files(readable: list[str], writable: list[str], devices: list[str]) -> None:
-    """Allow to read and execute below `readable`, to list everywhere, and to change files below `writable`.
-
-    All else is refused for this process and its descendants, for ever, TCP and abstract sockets as well where the
-    kernel knows how.
-    """
-    version = max(0, _LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1))
-    if version == 0:
-        raise OSError("the kernel has no Landlock, or it is switched off")
-    rights = _known_rights(version)
-    size = 8 if version < 4 else 16 if version < 6 else 24
-    attributes = struct.pack("QQQ", rights, _ALL_TCP, _ABSTRACT_SOCKETS)[:size]
-    ruleset = _check(_LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), 0), "landlock ruleset")
-    change = rights & ~(_MAKE_CHARACTER_DEVICE | _MAKE_BLOCK_DEVICE)
-    groups = (
-        (readable, _EXECUTE | _READ | _LIST),
-        (["/"], _LIST),
-        (writable, change),
-        (devices, _READ | _WRITE | _IOCTL),
-    )
-    for paths, access in groups:
-        for path in paths:
-            _allow(ruleset, path, access & rights)
-    _prctl(_NO_NEW_PRIVILEGES, 1)
-    _check(_LIBC.syscall(_RESTRICT_SELF, ruleset, 0), "landlock restrict")
-    os.close(ruleset)
-
-
-def _known_rights(version: int) -> int:
-    newest = 13 if version < 2 else 14 if version < 3 else 15 if version < 5 else 16
-    return (1 << newest) - 1
-
-
-def _allow(ruleset: int, path: str, access: int) -> None:
-    try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:  # removed meanwhile, or not visible to this user: then nothing there is allowed
-        return
-    try:
-        if not os.path.isdir(f"/proc/self/fd/{descriptor}"):
-            access &= _RIGHTS_ON_FILES
-        rule = struct.pack("=Qi", access, descriptor)
-        _check(_LIBC.syscall(_ADD_RULE, ruleset, 1, rule, 0), f"landlock rule for {path}")
-    finally:
-        os.close(descriptor)
-
-
-def _drop_capabilities(kept: int) -> None:
-    """Give up all capabilities outside the mask `kept`; no later exec brings one back."""
-    _prctl(_NO_NEW_PRIVILEGES, 1)
-    for capability in range(64):
-        if not kept >> capability & 1 and _LIBC.prctl(_DROP_BOUND, capability, 0, 0, 0) < 0:
-            break  # the kernel knows no higher one
-    header, held = struct.pack("Ii", 0x20080522, 0), ctypes.create_string_buffer(24)
-    _check(_LIBC.capget(header, held), "capget")
-    permitted = struct.unpack("6I", held.raw)[1] & kept
-    _check(_LIBC.capset(header, struct.pack("6I", permitted, permitted, 0, 0, 0, 0)), "capset")
-
-
-def _install_filter(program: bytes) -> int:
-    """Install a seccomp filter and return the descriptor that hears of the calls it passes on."""
-
-    class Filter(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
-
-    steps = ctypes.create_string_buffer(program, len(program))
-    loaded = Filter(len(program) // 8, ctypes.addressof(steps))
-    _prctl(_NO_NEW_PRIVILEGES, 1)
-    number = _SECCOMP[os.uname().machine]
-    # Without "wait killable" (Linux before 5.19) a signal that arrives meanwhile makes the command repeat the call.
-    for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
-        listener = _LIBC.syscall(number, _SET_FILTER, flags, ctypes.byref(loaded))
-        if listener >= 0:
-            return listener
-    return _check(listener, "seccomp")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import resource
-import struct
 import sys
 
 from artoo.sandbox.supervisor.spawning import DEFAULT_SIGNALS
@@ -18,9 +16,7 @@ else:
 
 _MOST_OPEN_FILES, _MOST_TIMERS = 65_536, 8_192
 """Kernel objects are memory that no process seems to have. Queued signals and POSIX timers count together."""
-_SET_DUMPABLE, _SET_SUBREAPER, _NO_NEW_PRIVILEGES = 4, 36, 38
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_WRITE_FILE, _REFER = 1 << 1, 1 << 13
+_SET_DUMPABLE, _SET_SUBREAPER = 4, 36
 
 
 def limit(kind: int, most: int) -> None:
@@ -49,36 +45,3 @@ def protect() -> None:
 
 _IGNORED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGTTOU, _signal.SIGTTIN)
 """Where it is not process 1, signals for a whole terminal or process group must not end it before its commands."""
-
-
-def restrict_writes(directories: list[str]) -> None:
-    """Let this process and all commands open files for writing only below these directories.
-
-    A read-only mount does not keep a process from writing to a named pipe in it, which a service outside may read.
-    Landlock does. It has to be set up inside, after the last mount. Moving and linking between directories is
-    allowed in the same places. A directory that does not exist allows nothing.
-    """
-    if not directories:
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def call(number: int, *arguments: object) -> int:
-        result = int(libc.syscall(ctypes.c_long(number), *arguments))
-        if result < 0:
-            code = ctypes.get_errno()
-            raise OSError(code, f"Landlock is missing or refuses: {os.strerror(code)}")
-        return result
-
-    allowed = _WRITE_FILE | _REFER
-    handled = struct.pack("Q", allowed)
-    ruleset = call(_CREATE_RULESET, handled, ctypes.c_size_t(len(handled)), 0)
-    for directory in directories:
-        try:
-            descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:
-            continue
-        call(_ADD_RULE, ruleset, 1, struct.pack("=Qi", allowed, descriptor), 0)
-        os.close(descriptor)
-    libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    call(_RESTRICT_SELF, ruleset, 0)
-    os.close(ruleset)

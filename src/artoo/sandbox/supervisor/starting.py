@@ -14,8 +14,8 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import BinaryIO
 
-SUPERVISOR = ("processes", "spawning", "protection", "supervisor")
-CONFINING_SUPERVISOR = ("confinement", *SUPERVISOR)
+SUPERVISOR = ("restricting", "processes", "spawning", "protection", "supervisor")
+CONFINING_SUPERVISOR = ("restricting", "confinement", *SUPERVISOR[1:])
 REFRESH = ("refresh",)
 """The modules of each program. A module comes after those that it imports; the last one has `main`."""
 

@@ -49,7 +49,8 @@ import sys
 import time
 
 from artoo.sandbox.supervisor.processes import MARK, below, is_alone, kill, members, name_of, processes, read_all
-from artoo.sandbox.supervisor.protection import limit, protect, restrict_writes
+from artoo.sandbox.supervisor.protection import limit, protect
+from artoo.sandbox.supervisor.restricting import restrict_writes
 from artoo.sandbox.supervisor.spawning import CannotRun, Fields, become, limit_files, spawn
 
 TYPE_CHECKING = False
@@ -89,7 +90,8 @@ def main() -> None:
     os.set_inheritable(keep, False)
     if "process-limit" in single:
         limit(resource.RLIMIT_NPROC, int(single["process-limit"]))
-    restrict_writes([value for name, value in options if name == "writable"])
+    if "writable" in single:
+        restrict_writes([value for name, value in options if name == "writable"])
     supervisor = Supervisor(channel, confinement, _variables(given))
     supervisor.serve(describe=single.get("descriptors") == "yes")
     supervisor.end()
