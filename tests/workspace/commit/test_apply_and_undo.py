@@ -20,7 +20,7 @@ def test_apply_makes_the_tree_and_undo_restores_it(world: CommitWorld) -> None:
     assert report.applied
     assert report.transaction
     assert world.tree(times=True) == tree(world.made, times=True)
-    assert [record.manifest().note for record in records_of(world.undo_home, TASK)] == ["said"]
+    assert [record.note for record in records_of(world.undo_home, TASK)] == ["said"]
     undone = undo(world.artoo_home, TASK)
     assert undone.refused == ()
     assert sorted(undone.restored) == sorted(report.paths)

@@ -12,7 +12,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit.dirfd_ops import sync
 from artoo.workspace.commit.execute import ChangedMeanwhile, execute, to_sync
-from artoo.workspace.commit.manifest import MANIFEST, STAGING, Manifest, Record, Step, exclusive, records_of
+from artoo.workspace.commit.manifest import MANIFEST, NOTE, STAGING, Manifest, Record, Step, exclusive, records_of
 from artoo.workspace.commit.prepare import (
     check,
     is_beside,
@@ -74,9 +74,10 @@ def _commit(
     try:
         steps = with_slots(record, steps)
         if beside := tuple(step for step in steps if is_beside(record, step)):
-            record.write(STAGING, _manifest(record, beside, (), ""))
+            record.write(STAGING, _manifest(record, beside, ()))
         prepare(record, steps, effects, share=share)
-        manifest = _manifest(record, steps, git_acts, note)
+        (record.place / NOTE).write_text(note, "utf-8")
+        manifest = _manifest(record, steps, git_acts)
         record.write(MANIFEST, manifest, sync=False)
     except BaseException:
         if not record.committed:
@@ -86,10 +87,8 @@ def _commit(
     return manifest
 
 
-def _manifest(record: Record, steps: Sequence[Step], git_acts: Sequence[GitAct], note: str) -> Manifest:
-    return Manifest(
-        task_id=record.task_id, created_at=time.time(), steps=tuple(steps), git=tuple(git_acts), note=note
-    )
+def _manifest(record: Record, steps: Sequence[Step], git_acts: Sequence[GitAct]) -> Manifest:
+    return Manifest(task_id=record.task_id, created_at=time.time(), steps=tuple(steps), git=tuple(git_acts))
 
 
 def _carry_out(record: Record, manifest: Manifest) -> Sequence[Conflict]:

@@ -6,6 +6,7 @@ UNDO/TASK/N/new/K             the slot of step K: its new content at first, then
                               is the before-image
 UNDO/TASK/N/images/K          a copy as before-image, where the slot cannot be one
 UNDO/TASK/N/staging.json      slots next to their targets, because those are on another file system
+UNDO/TASK/N/note              the caller's, because the manifest may be long
 UNDO/TASK/N/done              the apply took effect completely
 UNDO/TASK/N/open              the caller has not yet done what follows the apply
 UNDO/TASK/N/undoing.json      the steps that an undo began to restore
@@ -34,6 +35,7 @@ FORMAT = 2
 OLD_JOURNAL = "journal.json"
 """The manifest of artoo's first version, whose records this one cannot restore."""
 MANIFEST, STAGING, DONE, UNDOING, OPEN = "manifest.json", "staging.json", "done", "undoing.json", "open"
+NOTE = "note"
 
 
 @dataclass(slots=True)  # not frozen: that takes twice as long to make, and thousands are made at once
@@ -101,10 +103,7 @@ def is_directory(state: NodeState | None) -> bool:
 
 
 class Manifest(BaseModel):
-    """Steps that belong together. `created_at` is in seconds since the epoch; `note` is the caller's.
-
-    `rest`: no apply that took effect; only paths that a roll-back could not restore are left, for a later undo.
-    """
+    """Steps that belong together. `created_at` is in seconds since the epoch."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", defer_build=True, ser_json_bytes="base64", val_json_bytes="base64"
@@ -115,8 +114,6 @@ class Manifest(BaseModel):
     created_at: float
     steps: tuple[Step, ...]
     git: tuple[GitAct, ...] = ()
-    note: str = ""
-    rest: bool = False
 
 
 class Record:
@@ -167,6 +164,14 @@ class Record:
 
     def has(self, name: str) -> bool:
         return (self.place / name).exists()
+
+    @property
+    def note(self) -> str:
+        """The caller's note; empty for a record that is only the rest of a roll-back. Raises OSError."""
+        try:
+            return (self.place / NOTE).read_text("utf-8")
+        except FileNotFoundError:
+            return ""
 
     def image(self, step: Step) -> str:
         """Return where the copied before-image of a step lies."""

@@ -22,7 +22,7 @@ from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit.atomic_rename import exchange
 from artoo.workspace.commit.dirfd_ops import SYNC_ONE_BY_ONE, copy, link, mount_of, same_version
 from artoo.workspace.commit.execute import blocked, is_closed
-from artoo.workspace.commit.manifest import MANIFEST, Record, Step, holder_of, is_directory
+from artoo.workspace.commit.manifest import MANIFEST, NOTE, Record, Step, holder_of, is_directory
 from artoo.workspace.files.walker import Place, Walker
 from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState, at, glance, with_rights
@@ -272,4 +272,7 @@ def to_sync_first(record: Record, steps: Iterable[Step]) -> list[str]:
         if step.image:
             files[f"{record.place}/images"].append(record.image(step))
     some = (path for directory, listed in files.items() for path in (directory, *listed[: SYNC_ONE_BY_ONE + 1]))
-    return [*map(str, (record.place / MANIFEST, record.place, *record.place.parents[:2])), *some]
+    return [
+        *map(str, (record.place / MANIFEST, record.place / NOTE, record.place, *record.place.parents[:2])),
+        *some,
+    ]

@@ -16,7 +16,7 @@ from artoo.contracts.changes import Conflict, Node
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.commit.dirfd_ops import copy, link, same_version, sync
 from artoo.workspace.commit.execute import blocked, execute, to_sync
-from artoo.workspace.commit.manifest import DONE, STAGING, Manifest, Record, Step, is_directory
+from artoo.workspace.commit.manifest import DONE, NOTE, STAGING, Manifest, Record, Step, is_directory
 from artoo.workspace.commit.prepare import PART, clean_slots, openings
 from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.names import text_of
@@ -74,9 +74,8 @@ def _open_directories(steps: Sequence[Step]) -> None:
 def settle_rolled_back(record: Record, manifest: Manifest, left: Sequence[Step]) -> None:
     """Forget the record of an apply that was rolled back, or keep what is `left` of it. Raises OSError."""
     if left:
-        record.unmark(STAGING)  # a slot that is left holds the user's own file
-        rest = {"steps": tuple(left), "git": (), "note": "", "rest": True}
-        record.keep_only(manifest.model_copy(update=rest))
+        record.unmark(STAGING, NOTE)  # a slot that is left holds the user's own file
+        record.keep_only(manifest.model_copy(update={"steps": tuple(left), "git": ()}))
     else:
         record.forget()
 

@@ -61,9 +61,8 @@ def noted_acts(artoo_home: Path, task_id: str) -> tuple[tuple[Record, ActNote], 
 
 def _note_of(record: Record) -> ActNote | None:
     """Return the note; None for an apply that had none, or that was rolled back."""
-    manifest = record.manifest()
     with suppress(ValidationError):
-        return None if manifest.rest else ActNote.model_validate_json(manifest.note)
+        return ActNote.model_validate_json(record.note)
     return None
 
 
