@@ -95,9 +95,17 @@ async def test_a_command_that_takes_too_much_is_ended(little: Commands, what: st
     assert (await server.stop()).status == "stopped"
 
 
-async def test_a_fork_bomb_of_sessions_is_ended(little: Commands) -> None:
+_HIDING = {
+    "sessions": "os.setsid()",
+    "process groups": "os.setpgid(0, 0)",
+    "programs without variables": "os.setsid(); os.execve('/bin/sleep', ['sleep', '60'], {})",
+}
+
+
+@pytest.mark.parametrize("what", _HIDING)
+async def test_a_fork_bomb_that_hides_is_ended(little: Commands, what: str) -> None:
     """When it has grown, only with the whole sandbox: no other system call reaches processes without a group."""
-    ended = await little.run(*_python(_BOMB.format("os.setsid()")))
+    ended = await little.run(*_python(_BOMB.format(_HIDING[what])))
     assert ended.status == "process_limit", ended
     if little.sandbox.alive:
         assert await little.says("echo on") == "on\n"

@@ -86,7 +86,7 @@ async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
     found: dict[BackendName, BackendDiagnosis] = {}
     if sys.platform.startswith("linux") and not any(find_bubblewrap()):
         found["bubblewrap"] = explain("bubblewrap", "", Machine(home, None))
-    best = ""
+    best, is_sure = "", True
     for candidate in candidates():
         name = candidate.backend.name
         if name in found and found[name].works:
@@ -94,8 +94,10 @@ async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
         diagnosis = await _proved(candidate, home)
         if name not in found or diagnosis.works:
             found[name] = diagnosis
-        best = best or (candidate.key if diagnosis.works else "")
-    if best:
+        if not best:
+            best = candidate.key if diagnosis.works else ""
+            is_sure = is_sure and (diagnosis.works or is_explained(diagnosis))
+    if best and is_sure:
         _remember(home / _CACHE, best)
     return (*found.values(), BackendDiagnosis("none", True))
 

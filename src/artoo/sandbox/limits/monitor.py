@@ -338,17 +338,34 @@ def _too_many_watchers(held: Held, members: list[Member]) -> Excess | None:
 def _blame(status: EndStatus, note: str, members: list[Member], shares: Mapping[int, int]) -> Excess:
     """Find the command whose processes have most together.
 
-    A command is known by the mark of its processes, and by their session where they hide it: a fork bomb may give
-    each process a session of its own, and a server may have more threads than each of these.
+    A process belongs to the command whose mark it or a process above it carries, and where all hide it, its session
+    stands for the command: a fork bomb may give each process a session of its own, and a server may have more
+    threads than each of these.
     """
+    by_pid = {one.pid: one for one in members}
+    known: dict[int, str | None] = {}
     largest = sorted(members, key=lambda one: shares.get(one.pid, 0), reverse=True)[:_MOST_SUSPECTS]
-    commands = {one.pid: command_of(one.pid) for one in largest}
     totals = Counter[str | int]()
     for one in largest:
-        totals[commands[one.pid] or one.session] += shares.get(one.pid, 0)
+        totals[_owner(one, by_pid, known) or one.session] += shares.get(one.pid, 0)
     ((worst, _),) = totals.most_common(1)
-    pid = next(one.pid for one in largest if worst in (commands[one.pid], one.session))
-    return Excess(status, commands[pid], pid, note)
+    pid = next(one.pid for one in largest if worst in (known[one.pid], one.session))
+    return Excess(status, known[pid], pid, note)
+
+
+def _owner(one: Member, by_pid: Mapping[int, Member], known: dict[int, str | None]) -> str | None:
+    """Return the command whose mark a process or one above it carries; `known` remembers what was found."""
+    way: list[int] = []
+    found: str | None = None
+    above: Member | None = one
+    while above is not None and found is None and above.pid not in known:
+        way.append(above.pid)
+        found = command_of(above.pid)
+        above = by_pid.get(above.parent)
+    if found is None and above is not None:
+        found = known[above.pid]
+    known.update(dict.fromkeys(way, found))
+    return found
 
 
 def _each(combine: Callable[[int, int], int], first: Use, second: Use) -> Use:
