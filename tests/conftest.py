@@ -72,7 +72,8 @@ def store(postgres: Server) -> Generator[StoreAddress]:
 
 @pytest.fixture(autouse=True)
 def logs_replay(request: pytest.FixtureRequest) -> Generator[None]:
-    """Every task log that a test leaves in its own directory is replayed and reaches the same decisions.
+    """Every task log that a test leaves in its own directory is proved: a replay decides the same, and no invariant
+    is broken.
 
     Marked `unreplayable`: tests of logs that are not what a task said.
     """
@@ -90,10 +91,10 @@ def logs_replay(request: pytest.FixtureRequest) -> Generator[None]:
 
 
 async def assert_replay(logs: list[Path]) -> None:
-    """Each of these tasks, run again without model and tools, decides as its log says."""
+    """Each of these tasks, run again without model and tools, decides as its log says, and breaks no invariant."""
     from artoo.contracts.errors import MessageUnreadable
     from artoo.contracts.recording import TaskOpened
-    from artoo.runtime.replaying.replay import replay
+    from artoo.runtime.replaying.proof import prove
     from artoo.tasklog.reader import TaskLogReader
 
     for log in logs:
@@ -102,5 +103,6 @@ async def assert_replay(logs: list[Path]) -> None:
         except MessageUnreadable:
             continue  # a test of what happens to such a log
         if any(isinstance(getattr(message, "payload", None), TaskOpened) for message in messages[:1]):
-            replayed = await replay(messages, patience=5.0, grace=1.0)
-            assert replayed.difference is None, f"replay of {log.name}: {replayed.difference}"
+            proof = await prove(messages, patience=5.0, grace=1.0)
+            assert proof.replayed.difference is None, f"replay of {log.name}: {proof.replayed.difference}"
+            assert proof.holds, f"{log.name}: {[f'{each.rule}: {each.what}' for each in proof.violations]}"

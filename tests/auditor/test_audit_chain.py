@@ -222,7 +222,7 @@ def test_a_full_disk_costs_counted_records_and_not_the_chain(
         trail.write([record] * 3, NOW)
     trail.write([record], NOW)
     trail.close(NOW)
-    Stats(audit_directory(tmp_path)).end([trail.chain], trail.anchors, NOW)
+    Stats(audit_directory(tmp_path)).note_anchors(trail.anchors, NOW)
     assert trail.lost == 3
     lost = [link_of(line[:-1]) for line in lines_of(only_part(tmp_path)) if b'"type":"lost"' in line]
     assert [link.fields()["count"] for link in lost if link is not None] == [3]

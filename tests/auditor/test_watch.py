@@ -55,7 +55,7 @@ def test_a_cause_of_another_task_is_named(tapes: dict[str, Tape]) -> None:
     one, two = as_task(tapes["plain"], "one"), as_task(tapes["plain"], "two")
     place = tapes["plain"].where(Plan)
     forged = [*one[: place + 1], *two[:place], two[place]._replace(cause_id=one[place].cause_id)]
-    assert "cause_of_another_task" in observed(Watch(), forged)
+    assert "unknown_cause" in observed(Watch(), forged)
 
 
 def test_thrashing_is_named_once_a_round(tapes: dict[str, Tape]) -> None:

@@ -27,7 +27,7 @@ def write_chain(
         trail.write(lines, NOW + timedelta(seconds=start), anchor=True)
     if closed:
         trail.close(NOW + timedelta(seconds=records))
-        Stats(audit_directory(home)).end([trail.chain], trail.anchors, NOW)
+        Stats(audit_directory(home)).note_anchors(trail.anchors, NOW)
     elif trail._descriptor is not None:  # pyright: ignore[reportPrivateUsage]
         os.close(trail._descriptor)  # pyright: ignore[reportPrivateUsage]  # what a death does
     return trail.chain

@@ -127,7 +127,7 @@ def with_audit(home: Path, said: str) -> str:
     trail.write(lines, now, anchor=True)
     trail.close(now)
     stats, window = Stats(directory), Window(now - timedelta(hours=1))
-    stats.end([trail.chain], trail.anchors, now)
+    stats.note_anchors(trail.anchors, now)
     for nature in NATURES:
         window.add(Finding(rule=nature, nature=nature, what=said, at=now))
     for number, (role, payload) in enumerate(whole()):

@@ -19,8 +19,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from artoo.auditor.drift import Drift
-from artoo.auditor.layout import TrailLimits, audit_directory, chains_in
-from artoo.auditor.reconcile import Logs, dead, reread
+from artoo.auditor.layout import TrailLimits, audit_directory
+from artoo.auditor.reconcile import Logs, dead, died, head_of, left_behind
 from artoo.auditor.retention import retire
 from artoo.auditor.stats import Stats, Trigger
 from artoo.auditor.trail import Trail, encoded, finding_record, gap_record, header_record, log_record, report_record
@@ -226,16 +226,10 @@ class Auditor:
         """After the first record: the long run, and what earlier processes have left."""
         self._begun = True
         try:
-            # Who died young has not come to the statistics, and is known to the anchors alone.
-            young = self._trail.unended()
-            stored = self._stats.begin(self._trail.chain, self._trail.anchors, at)
-            before = tuple(dict.fromkeys((*stored, *young)))
             self._watch.drift.load(self._stats.bands(at))
-            for chain, parts in dead(self._directory, before):
+            for chain, parts in dead(self._directory, self._trail.unended()):
                 self._settle(chain, parts, at)
-            gone = [chain for chain in before if chain not in chains_in(self._directory)]
-            if gone:
-                self._stats.end(gone, self._trail.anchors, at)
+            self._stats.note_anchors(self._trail.anchors, at)
             if self._stats.due_to_tidy(TIDY_EVERY, at):
                 retire(
                     self._directory,
@@ -252,14 +246,12 @@ class Auditor:
         self._trail.note_fault(error)
 
     def _settle(self, chain: str, parts: list[Path], at: datetime) -> None:
-        """A chain whose process died: what it missed goes on record here."""
-        missed = reread(self._directory, chain, parts, self._logs, self._started)
-        if missed is not None:
-            for finding in missed.findings:
-                self._window.add(finding)
-            self._trail.write(missed.records, at)
-            self._trail.anchor_other(chain, "died", missed.head, at)
-        self._stats.end([chain], self._trail.anchors, at)
+        """Put on record that the process of a chain died, and how the task logs stand that it may have written."""
+        head, closed = head_of(parts)
+        if closed:
+            return
+        self._trail.write([self._found(died(chain, self._started)), *left_behind(parts, self._logs, at)], at)
+        self._trail.anchor_other(chain, "died", head, at)
 
     def _store(self, report: Trigger | None) -> AuditReport | None:
         with self._working:
@@ -296,4 +288,4 @@ class Auditor:
             now = self._clock.now()
             self._trail.close(now)
             with suppress(OSError):
-                self._stats.end([self._trail.chain], self._trail.anchors, now)
+                self._stats.note_anchors(self._trail.anchors, now)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-from artoo.auditor.files import lines_of
+from artoo.auditor.files import lines_of, open_for_reading
 
 Change = Literal["changed", "cut", "missing", "added"]
 Report = Callable[[Path, int | None, Change, str], None]
@@ -71,6 +71,15 @@ class Logged:
                 report(path, None, "missing", f"it cannot be read: {error.strerror}")
             looked_at += 1
         return looked_at
+
+
+def digest_of(path: Path) -> tuple[int, str]:
+    """The size of a task log's file up to its last whole line, and the sha256 of that much. Raises OSError."""
+    digest = hashlib.sha256()
+    with open_for_reading(path) as (_, size), path.open("rb") as file:
+        for block in _blocks(file.read, size):
+            digest.update(block)
+    return size, digest.hexdigest()
 
 
 def _anchor(point: object) -> LogAnchor | None:

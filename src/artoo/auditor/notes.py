@@ -43,15 +43,14 @@ class Spending:
 class TaskNotes:
     """One task. `partial`: not everything was seen, so a missing message proves nothing.
 
-    `kinds`: task and kind of every remembered message of all tasks, by id. `dangling`: ids that messages answer
-    before they were on the stream. `account`: the last ReplanRequest. `decided`: the last decision with its cause.
-    `drafts`: hashes of the planner's answers. `refused`: verb and target of refused operations, with who refused.
-    `corrections`: by subtask, without those that matched. `repeated`: how often a subtask made one call. `found`:
-    findings so far.
+    `kinds`: the kind of every message, by id. `dangling`: ids that messages answer before they were on the stream.
+    `account`: the last ReplanRequest. `decided`: the last decision and its cause. `drafts`: hashes of the planner's
+    answers. `refused`: verb and target of refused operations, with who refused. `corrections`: by subtask, without
+    those that matched. `repeated`: how often a subtask made one call. `found`: findings so far.
     """
 
     task_id: str
-    kinds: dict[str, tuple[str, str]]
+    kinds: dict[str, str] = field(default_factory=dict[str, str])
     partial: bool = False
     seen: int = 0
     found: int = 0
@@ -83,8 +82,7 @@ class TaskNotes:
 
     def cause_kind(self, envelope: Envelope) -> str | None:
         """The kind of the message that this one answers, if it is remembered."""
-        found = self.kinds.get(envelope.cause_id) if envelope.cause_id is not None else None
-        return found[1] if found is not None else None
+        return None if envelope.cause_id is None else self.kinds.get(envelope.cause_id)
 
     def absorb(self, envelope: Envelope) -> None:
         """Add one message."""

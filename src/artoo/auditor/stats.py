@@ -12,7 +12,7 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -56,8 +56,8 @@ class SeenHead(Contract):
 
 class Stored(Contract):
     """The whole file. `bands` are count, mean and variance by figure; `anchors` the head of the anchors file;
-    `open` the chains that have begun and not ended; `tidied` when old chains were last looked for; `sha256` that of
-    the file without it.
+    `open` is what earlier versions wrote; `tidied` when old chains were last looked for; `sha256` that of the file
+    without it.
     """
 
     artoo_audit_stats: int = VERSION
@@ -88,19 +88,10 @@ class Stats:
         self._directory = directory
         self._path = directory / STATS
 
-    def begin(self, chain: str, anchors: Head, at: datetime) -> tuple[str, ...]:
-        """A chain begins. Returns those that had begun before and not ended: of other processes, or dead ones."""
+    def note_anchors(self, anchors: Head, at: datetime) -> None:
+        """Keep where the anchors stand, so that their end cannot be cut unseen."""
         with self._locked():
-            stored = self._read(at)
-            self._write(stored.model_copy(update={"open": (*stored.open, chain)}), anchors)
-        return stored.open
-
-    def end(self, chains: Collection[str], anchors: Head, at: datetime) -> None:
-        """Chains have ended."""
-        with self._locked():
-            stored = self._read(at)
-            still = tuple(each for each in stored.open if each not in chains)
-            self._write(stored.model_copy(update={"open": still}), anchors)
+            self._write(self._read(at), anchors)
 
     def due_to_tidy(self, every: timedelta, at: datetime) -> bool:
         """Whether nobody has looked for old chains for so long; if so, it counts as looked for now."""

@@ -302,15 +302,16 @@ def _chain(
     state = ChainState(chain)
     if is_being_written(parts[-1]):
         state.ended = "running"
-    there: dict[int, Placed] = {}
+    heads = {} if anchored is None else dict(anchored.heads)
     for each in walk:
-        if each.link is None:
+        state.records += each.link is not None
+        link = each.sound
+        if link is None:
             continue
-        state.records += 1
-        if anchored is not None and each.link.number in anchored.heads:
-            there[each.link.number] = each
-        if each.link.sound:
-            _take(each, each.link, state, logs, seen, found)
+        if heads.get(link.number, link.hash) != link.hash:
+            found.add(each.file, each.line, "changed", f"record {link.number} is not the one that was anchored")
+            heads.clear()  # what follows was written anew with it
+        _take(each, link, state, logs, seen, found)
     state.torn = walk.torn
     end = walk.last
     if end is not None and end.sound:
@@ -319,7 +320,7 @@ def _chain(
         found.add(parts[-1], end.line + 1 if end else 1, "added", "it stands behind the closing record")
     found.chains.append(state)
     if anchored is not None:
-        _against_anchors(state, walk, there, parts[-1], anchored, found)
+        _against_anchors(state, walk, parts[-1], anchored, found)
 
 
 def _take(
@@ -374,19 +375,13 @@ def _lost(fields: Mapping[str, object], state: ChainState) -> None:
     state.reason = str(fields.get("reason", state.reason))
 
 
-def _against_anchors(
-    state: ChainState, walk: Walk, there: Mapping[int, Placed], last: Path, anchored: _Anchored, found: Verification
-) -> None:
-    """What was anchored must be there; a chain that was written anew hangs together and still shows here."""
+def _against_anchors(state: ChainState, walk: Walk, last: Path, anchored: _Anchored, found: Verification) -> None:
+    """Report a chain that ends before its last anchor, or whose closing record is gone."""
     end, most = walk.last, max(anchored.heads, default=0)
-    readable = end is None or end.sound is not None
-    if walk.most < most and readable:
+    if end is not None and end.sound is None:
+        return  # it was reported as changed
+    if walk.most < most:
         place = end.line + 1 if end else 1
         found.add(last, place, "cut", f"{most} records were anchored, {walk.most} are there")
-    for count, head in sorted(anchored.heads.items()):
-        each = there.get(count)
-        if each is not None and each.sound is not None and each.sound.hash != head:
-            found.add(each.file, each.line, "changed", f"record {count} is not the one that was anchored")
-            break
-    if anchored.last == "closed" and state.ended == "died" and walk.most >= most and readable:
+    elif anchored.last == "closed" and state.ended == "died":
         found.add(last, end.line if end else None, "changed", "it was closed, and does not say so")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from artoo.auditor.drift import Drift
@@ -51,14 +51,6 @@ class WatchLimits:
     findings_a_task: int = 100
 
 
-@dataclass(slots=True)
-class _Task:
-    """A task with the ids of its messages. After its end only what late messages are judged by is in `notes`."""
-
-    notes: TaskNotes
-    messages: list[str] = field(default_factory=list[str])
-
-
 class Watch:
     """Apply every invariant to every message. One consumer, one thread.
 
@@ -79,12 +71,13 @@ class Watch:
         self.drift = drift or Drift()
         self._limits = limits or WatchLimits()
         self._invariants = list(invariants)
-        self._kinds: dict[str, tuple[str, str]] = {}
-        self._tasks: dict[str, _Task] = {}
-        self._ended: OrderedDict[str, _Task] = OrderedDict()
-        self._past: OrderedDict[str, None] = OrderedDict()
-        self._lost: OrderedDict[str, None] = OrderedDict()
-        self._nobody = TaskNotes("", self._kinds, partial=True, seen=1)
+        self._tasks: dict[str, TaskNotes] = {}
+        self._ended: OrderedDict[str, TaskNotes] = OrderedDict()
+        self._names: OrderedDict[str, bool] = OrderedDict()
+        """Tasks whose notes are forgotten, and whether they had ended."""
+        self._nobody = TaskNotes("", partial=True, seen=1)
+        self._held = 0
+        """Messages whose ids are remembered, of all tasks."""
         self.forgotten = 0
         """Messages and tasks that did not fit into memory."""
         self.withheld = 0
@@ -110,7 +103,7 @@ class Watch:
         payload, task_id = envelope.payload, envelope.task_id
         if isinstance(payload, TaskResumed):
             notes = self._resume(envelope, payload, found)
-        elif task_id in self._ended or task_id in self._past:
+        elif task_id in self._ended or self._names.get(task_id, False):
             self._late(envelope, self._ended.get(task_id), found)
             return found
         else:
@@ -118,7 +111,7 @@ class Watch:
         of_kind = self._of_kind.get(envelope.kind, ())
         self._look(of_kind if unremarkable(notes, envelope) else (*self._always, *of_kind), notes, envelope, found)
         cause = envelope.cause_id
-        if cause is not None and cause not in self._kinds and len(notes.dangling) < _MOST_DANGLING:
+        if cause is not None and cause not in notes.kinds and len(notes.dangling) < _MOST_DANGLING:
             notes.dangling.add(cause)
         self._note(notes, envelope, found)
         if isinstance(payload, FinalResult):
@@ -131,7 +124,7 @@ class Watch:
         affected = [task_id for task_id, _ in gap.by_task]
         everything = not affected or "" in affected
         for task in self._tasks.values() if everything else filter(None, map(self._tasks.get, affected)):
-            task.notes.partial = True
+            task.partial = True
         what = f"{gap.count} messages were lost before they could be looked at: {gap.reason}"[:_LONGEST]
         task_id = affected[0] if len(affected) == 1 else ""
         return [Finding(rule="sequence_gap", nature="loss", what=what, task_id=task_id, at=at)]
@@ -161,7 +154,7 @@ class Watch:
             found.append(finding)
 
     def _note(self, notes: TaskNotes, envelope: Envelope, found: list[Finding]) -> None:
-        self._remember(envelope)
+        self._remember(notes, envelope)
         try:
             notes.absorb(envelope)
         except Exception as error:  # noqa: BLE001 - what cannot be noted makes one task's notes incomplete, not all
@@ -174,65 +167,57 @@ class Watch:
     def _notes(self, task_id: str) -> TaskNotes:
         if not task_id:
             return self._nobody
-        task = self._tasks.get(task_id)
-        if task is None:
-            task = self._tasks[task_id] = _Task(TaskNotes(task_id, self._kinds))
-            if task_id in self._lost:
-                task.notes.partial, task.notes.seen = True, 1
+        notes = self._tasks.get(task_id)
+        if notes is None:
+            notes = self._tasks[task_id] = TaskNotes(task_id)
+            if task_id in self._names:
+                notes.partial, notes.seen = True, 1
             if len(self._tasks) > self._limits.open_tasks:
-                self._forget_oldest()
-        return task.notes
+                self._forget_oldest(self._tasks)
+        return notes
 
-    def _remember(self, envelope: Envelope) -> None:
-        self._kinds[envelope.id] = (envelope.task_id, envelope.kind)
-        task = self._tasks.get(envelope.task_id)
-        if task is not None:
-            task.messages.append(envelope.id)
-        if len(self._kinds) > self._limits.messages:
-            owner = self._tasks.get(self._kinds.pop(next(iter(self._kinds)))[0])
-            self.forgotten += 1
-            if owner is not None:
-                owner.notes.partial = True
+    def _remember(self, notes: TaskNotes, envelope: Envelope) -> None:
+        self._held += envelope.id not in notes.kinds
+        notes.kinds[envelope.id] = envelope.kind
+        if self._held <= self._limits.messages:
+            return
+        if self._nobody.kinds:
+            self._forget(self._nobody)
+        else:
+            self._forget_oldest(self._ended or self._tasks)
 
-    def _forget_oldest(self) -> None:
-        """Forget the task that began first; if it speaks again, not everything of it is known."""
-        oldest = next(iter(self._tasks))
-        self._forget(self._tasks.pop(oldest))
-        self._name(self._lost, oldest)
-        self.forgotten += 1
+    def _forget_oldest(self, tasks: dict[str, TaskNotes]) -> None:
+        """Forget the task that began or ended first; if it speaks again, not everything of it is known."""
+        oldest = next(iter(tasks))
+        self._forget(tasks.pop(oldest))
+        self._names[oldest] = tasks is self._ended
+        if len(self._names) > self._limits.ended_names:
+            self._names.popitem(last=False)
+        self.forgotten += tasks is self._tasks
+
+    def _forget(self, notes: TaskNotes | None) -> None:
+        if notes is not None:
+            self._held -= len(notes.kinds)
+            notes.kinds.clear()
+            notes.partial = True
 
     def _end(self, task_id: str) -> None:
-        task = self._tasks.pop(task_id, None)
-        if task is None:
-            return
-        old = task.notes
-        task.notes = TaskNotes(
-            task_id, self._kinds, old.partial, old.seen, old.found, old.latest, halted=old.halted
-        )
-        self._ended[task_id] = task
-        if len(self._ended) > self._limits.ended_tasks:
-            name, oldest = self._ended.popitem(last=False)
-            self._forget(oldest)
-            self._name(self._past, name)
-
-    def _forget(self, task: _Task | None) -> None:
-        for message in task.messages if task is not None else ():
-            self._kinds.pop(message, None)
-
-    def _name(self, names: OrderedDict[str, None], name: str) -> None:
-        """Keep the name of a task whose notes are forgotten."""
-        names[name] = None
-        if len(names) > self._limits.ended_names:
-            names.popitem(last=False)
+        """Keep of a task that has ended only what late messages are judged by."""
+        was = self._tasks.pop(task_id, None)
+        if was is not None:
+            rest = TaskNotes(task_id, was.kinds, was.partial, was.seen, was.found, was.latest, halted=was.halted)
+            self._ended[task_id] = rest
+            if len(self._ended) > self._limits.ended_tasks:
+                self._forget_oldest(self._ended)
 
     # --- after the end --------------------------------------------------------------------------------------
 
-    def _late(self, envelope: Envelope, ended: _Task | None, found: list[Finding]) -> None:
+    def _late(self, envelope: Envelope, ended: TaskNotes | None, found: list[Finding]) -> None:
         """Judge a message of a task that has ended: records may still come, control messages may not.
 
         A task of which only the name is known shares the bound of findings with messages of no task.
         """
-        kind, notes = envelope.kind, self._nobody if ended is None else ended.notes
+        kind, notes = envelope.kind, self._nobody if ended is None else ended
         route = ROUTES.get(kind)
         late = kind in _LATE or (notes.halted and kind in _LATE_WHEN_HALTED)
         if kind == "FinalResult":
@@ -245,10 +230,8 @@ class Watch:
             return
         invariants = (*self._always, *self._of_kind.get(kind, ()))
         self._look([each for each in invariants if not each.whole], notes, envelope, found)
-        if len(ended.messages) < self._limits.messages:
-            self._remember(envelope)
-            ended.messages.append(envelope.id)
-            notes.latest = envelope
+        self._remember(notes, envelope)
+        notes.latest = envelope
 
     # --- resumed tasks --------------------------------------------------------------------------------------
 
@@ -256,7 +239,7 @@ class Watch:
         """Make the notes of a resumed task from its earlier messages, without those that were dropped."""
         earlier = self._earlier(envelope, found)
         task_id = envelope.task_id
-        self._past.pop(task_id, None)
+        self._names.pop(task_id, None)
         self._forget(self._ended.pop(task_id, None))
         self._forget(self._tasks.pop(task_id, None))
         notes = self._notes(task_id)
@@ -271,10 +254,10 @@ class Watch:
             if message.id == envelope.id:
                 break
             if message.id in dropped:
-                self._remember(message)
+                self._remember(notes, message)
             else:
                 self._note(notes, message, found)
-        if resumed.after not in self._kinds:
+        if resumed.after not in notes.kinds:
             what = f"the task goes on after {resumed.after}, which was never on the stream"
             found.append(_finding("resumed_from_nowhere", "violation", what, envelope))
         return notes

@@ -1,4 +1,4 @@
-"""`artoo audit`: what the Auditor saw, and proof that its log and the task logs are as they were written."""
+"""`artoo audit`: what the Auditor saw, and whether its log and the task logs are as they were written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 @click.group(invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def audit(context: click.Context) -> None:
-    """What the Auditor saw, and proof that nothing is missing. Without a command: the report."""
+    """What the Auditor saw, and whether its records or task logs were changed. Without a command: the report."""
     if context.invoked_subcommand is None:
         context.invoke(report, earlier=0, as_json=False)
 

@@ -1,4 +1,4 @@
-"""How reports, proofs and records of the Auditor look on a terminal, and as JSON."""
+"""How reports, checks and records of the Auditor look on a terminal, and as JSON."""
 
 from __future__ import annotations
 

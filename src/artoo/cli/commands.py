@@ -30,7 +30,7 @@ COMMANDS: dict[str, Mounted] = {
     "stop": Mounted("artoo.cli.running_commands", "stop", "Stop what a task left running."),
     "laws": Mounted("artoo.cli.laws_command", "laws", "Show the Four Laws and what enforces them."),
     "log": Mounted("artoo.cli.log_command", "log", "Look at what tasks did."),
-    "audit": Mounted("artoo.cli.audit_command", "audit", "What the Auditor saw; proof that nothing is missing."),
+    "audit": Mounted("artoo.cli.audit_command", "audit", "What the Auditor saw; whether logs were changed."),
     "serve": Mounted("artoo.cli.serve_command", "serve", "Let the standing agents work."),
     "worker": Mounted("artoo.cli.serve_command", "worker", "Work for agents of other machines."),
     "web": Mounted("artoo.cli.web_command", "web", "Watch and settle tasks in a browser."),

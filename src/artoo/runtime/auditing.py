@@ -183,15 +183,15 @@ class Auditing:
 
         return TaskLogReader(task_directory(self._home, task_id)).envelopes()
 
-    def _written_since(self, moment: float) -> Iterable[str]:
+    def _written_since(self, moment: float) -> Iterable[tuple[str, Path]]:
         from artoo.tasklog.layout import parts_of, tasks_directory
         from artoo.tasklog.lock import is_running
 
         root = tasks_directory(self._home)
         for directory in root.iterdir() if root.is_dir() else ():
-            parts = parts_of(directory)
-            if parts and parts[-1].stat().st_mtime >= moment and not is_running(directory):
-                yield directory.name
+            written = [path for path in parts_of(directory) if path.stat().st_mtime >= moment]
+            if written and not is_running(directory):
+                yield from ((directory.name, path) for path in written)
 
 
 @asynccontextmanager

@@ -45,7 +45,7 @@ class BookWords(Spoken):
     biased = Said("noticed a habit in", "发现习惯性偏差")
     # audit
     report = Said("Since the last report", "自上次报告以来")
-    verify = Said("Prove the logs whole", "证明日志完整")
+    verify = Said("Check the logs for changes", "检查日志是否被改动")
     whole = Said(
         "Whole: nothing that was recorded here is missing or was changed.",
         "完整：此处记录的内容没有缺失，没有改动。",
