@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from cli_standin import envelope
 from review_cases import change
 
 from artoo.cli.ending import Ending
-from artoo.cli.fold import take
 from artoo.cli.marks import ASCII, UNICODE
 from artoo.cli.outcome import as_json, exit_code
 from artoo.cli.paint import Paint
@@ -22,6 +22,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.findings import FailedLast, ResultFact, Unconfirmed
 from artoo.contracts.request import Turn, UserRequest
+from artoo.contracts.roles import Role
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.runtime.naming import named, short_name
@@ -282,8 +283,8 @@ def test_an_act_that_was_not_allowed_is_named_as_the_option_that_allows_it() -> 
         AskedAct(verb="tool", target="mcp:notes:add something"),
     )
     asked = ConfirmationRequest(digest="d", title="may it?", acts=acts)
-    take(asked, view)
-    take(ConfirmationAnswer(digest="d", consent=Consent.NO, by=NOBODY), view)
+    view.hear(envelope(1, Role.GATE, asked))
+    view.hear(envelope(2, Role.GATE, ConfirmationAnswer(digest="d", consent=Consent.NO, by=NOBODY)))
     lines = Ending(ended(), view, ASCII, "0198", HERE).lines().splitlines()
     assert [line for line in lines if "--allow" in line] == [
         "To allow it: --allow 'network example.com:443'",
@@ -295,7 +296,9 @@ def test_what_waits_of_the_conversation_is_named_with_what_to_type() -> None:
     """The answer to "yes, apply it" comes from a model, which is told of no command of a terminal."""
     turn = Turn(input="do it", summary="done", task_id="0199", waits=("a.txt", "d/b.txt"))
     view = TaskView(text=ENGLISH)
-    take(UserRequest(text="yes", project="/p", workspace="/w", history=(turn, Turn(input="b", summary="c"))), view)
+    history = (turn, Turn(input="b", summary="c"))
+    request = UserRequest(text="yes", project="/p", workspace="/w", history=history)
+    view.hear(envelope(1, Role.USER, request))
     lines = Ending(ended(), view, ASCII, "0198", HERE).lines().splitlines()
     assert "Waits for your yes: a.txt, d/b.txt, apply it: artoo apply 0199" in lines
     assert not any("artoo apply" in line for line in told(ended()))

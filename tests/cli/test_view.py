@@ -14,13 +14,12 @@ from rich.console import Console
 
 from artoo.cli.aside import Fetch
 from artoo.cli.display import NoDisplay, Progress, display_for
-from artoo.cli.fold import fold, fold_printed, take
 from artoo.cli.live import LiveDisplay
 from artoo.cli.marks import ASCII, UNICODE, Marks, cost_line, marks_for, round_line
 from artoo.cli.plain import PlainDisplay
 from artoo.cli.printable import one_line, printable
 from artoo.cli.text import CHINESE, ENGLISH, count, in_language, seconds
-from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView
+from artoo.cli.view import TaskView, activity_of
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.events import MessagesDropped
 from artoo.contracts.execution import (
@@ -37,6 +36,7 @@ from artoo.contracts.plan import PlanRefused
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Cost, Decided, Halt, OutcomeSummary, RoleFailure, StoppedBy
 from artoo.ports.printing import Printed
+from artoo.tasklog.state import Call, Round, Stage, Subtask
 
 
 @dataclass
@@ -54,7 +54,7 @@ def played(story: str, messages: int | None = None, clock: Clock | None = None) 
     view = TaskView(clock=clock or Clock())
     for number, (role, payload) in enumerate(STORIES[story]("the request")):
         if messages is None or number < messages:
-            fold(envelope(number, role, payload), view)
+            view.hear(envelope(number, role, payload))
     return view
 
 
@@ -70,25 +70,25 @@ def test_a_story_of_two_rounds_is_followed() -> None:
     """Rounds, stages, verdicts, the decision, files and costs are those of the messages."""
     view = played("chinese")
     assert view.text is CHINESE
-    first, second = view.rounds
+    first, second = view.state.rounds
     assert [subtask.stage for subtask in first.subtasks.values()] == [Stage.MATCHED, Stage.FAILED]
     assert first.subtasks["1.2"].reason == "没有写入任何文件"
-    assert first.subtasks["1.2"].activity == "[error] shell: cat 报告.md"
+    assert activity_of(first.subtasks["1.2"]) == "[error] shell: cat 报告.md"
     assert (first.subtasks["1.1"].passed, first.subtasks["1.1"].judged) == (1, 1)
     assert first.decided is not None
     assert first.decided.loss.D == 0.5
-    assert second.carried == 1
-    assert view.result is not None
-    assert [one.path for one in view.result.changes.changes] == ["/workspace/报告.md"]
-    assert (view.calls, view.tool_calls, view.prompt_tokens, view.cached_tokens) == (4, 3, 400, 200)
-    assert view.result is not None
+    assert len(second.carried) == 1
+    assert view.state.result is not None
+    assert [one.path for one in view.state.result.changes.changes] == ["/workspace/报告.md"]
+    cost = view.cost
+    assert (cost.llm_calls, cost.tool_calls, cost.prompt_tokens, cost.cached_tokens) == (4, 3, 400, 200)
 
 
 def test_a_correction_starts_another_attempt() -> None:
     """A corrected subtask is at its second attempt, with the reason."""
     view = played("gaps", messages=8)
-    subtask = view.rounds[0].subtasks["1.1"]
-    assert (subtask.attempt, subtask.reason, view.corrections) == (2, "the header is missing", 1)
+    subtask = view.state.rounds[0].subtasks["1.1"]
+    assert (subtask.attempt, subtask.reason) == (2, "the header is missing")
 
 
 @pytest.mark.parametrize("story", ["chinese", "crowd", "gaps", "abandoned"])
@@ -131,9 +131,9 @@ def test_trouble_questions_and_stopping_are_shown() -> None:
         (Role.SOLVER, Halt(stopped_by=StoppedBy.TIME, reason="time"), "Ctrl-C again exits at once"),
     ]
     for number, (role, payload, shown) in enumerate(told):
-        fold(envelope(number, role, payload), view)
+        view.hear(envelope(number, role, payload))
         assert any(shown in line for line in frame(view)), shown
-    fold(envelope(9, Role.USER, ConfirmationAnswer(digest="d", consent=Consent.NO, by="a person")), view)
+    view.hear(envelope(9, Role.USER, ConfirmationAnswer(digest="d", consent=Consent.NO, by="a person")))
     assert not any("delete x" in line for line in frame(view))
 
 
@@ -141,16 +141,16 @@ def test_nobody_is_waited_for_where_nobody_can_answer() -> None:
     """Without a terminal the question is on the stream, and answered with no at once."""
     view = TaskView(clock=Clock(), answered=False)
     view.begin("do it")
-    fold(envelope(1, Role.GATE, ConfirmationRequest(digest="d", title="delete x")), view)
-    assert not any("waiting for" in line for line in frame(view)) and "d" in view.asked
+    view.hear(envelope(1, Role.GATE, ConfirmationRequest(digest="d", title="delete x")))
+    assert not any("waiting for" in line for line in frame(view)) and "d" in view.state.questions
 
 
 def test_records_of_no_interest_change_nothing() -> None:
     """A kind that people need not see is passed over."""
-    view, other = TaskView(clock=Clock()), TaskView(clock=Clock())
-    fold(envelope(1, Role.BUS, MessagesDropped(subscriber="x", count=1)), view)
-    other.task_id = view.task_id
-    assert view == other
+    view = TaskView(clock=Clock())
+    before = frame(view)
+    view.hear(envelope(1, Role.BUS, MessagesDropped(subscriber="x", count=1)))
+    assert frame(view) == before
 
 
 def test_the_download_of_the_model_is_shown() -> None:
@@ -175,7 +175,7 @@ def test_plain_lines_say_everything_once() -> None:
     view, stream = TaskView(clock=Clock()), io.StringIO()
     display = PlainDisplay(stream, view, ASCII)
     for number, (role, payload) in enumerate(STORIES["gaps"]("the request")):
-        fold(envelope(number, role, payload), view)
+        view.hear(envelope(number, role, payload))
         display.update()
         display.update()
     assert stream.getvalue().splitlines() == [
@@ -198,10 +198,9 @@ def test_the_same_command_once_more_is_no_new_line() -> None:
     """A second call that looks like the first says nothing new; it does after something else was said."""
     view, stream = TaskView(clock=Clock()), io.StringIO()
     display = PlainDisplay(stream, view, ASCII)
-    view.rounds.append(RoundView(1, {"s": SubtaskView(1, "count")}))
-    for command in ("wc a", "wc a", "wc b", "wc a"):
-        view.rounds[0].subtasks["s"].command = command
-        view.rounds[0].subtasks["s"].calls += 1
+    view.state.rounds.append(Round(1, {"s": Subtask("s", 1, "count")}))
+    for number, target in enumerate(("a", "a", "b", "a")):
+        view.state.begin_call(Call(str(number), "s", "shell", f"wc {target}"))
         display.update()
     said = [line.rpartition(" ")[2] for line in stream.getvalue().splitlines() if "wc" in line]
     assert said == ["a", "b", "a"]
@@ -210,7 +209,9 @@ def test_the_same_command_once_more_is_no_new_line() -> None:
 def test_a_long_request_does_not_hide_what_became_of_it() -> None:
     """The name of a subtask gives way, and not the end of its line."""
     view, stream = TaskView(clock=Clock()), io.StringIO()
-    view.rounds.append(RoundView(1, {"s": SubtaskView(1, "count the words " * 20, Stage.FAILED, reason="no file")}))
+    failed = SubTaskOutcome(subtask_id="s", parent_task_id="t", status="failed", failure_reason="no file")
+    subtask = Subtask("s", 1, "count the words " * 20, stage=Stage.FAILED, outcome=failed)
+    view.state.rounds.append(Round(1, {"s": subtask}))
     PlainDisplay(stream, view, ASCII).update()
     line = stream.getvalue().splitlines()[-1]
     assert line.endswith("no file") and "count the words" in line
@@ -222,7 +223,7 @@ def test_what_nothing_judged_is_not_said_to_hold() -> None:
     display = PlainDisplay(stream, view, ASCII)
     unjudged = (each for each in STORIES["gaps"]("the request") if not isinstance(each[1], CriterionJudged))
     for number, (role, payload) in enumerate(unjudged):
-        fold(envelope(number, role, payload), view)
+        view.hear(envelope(number, role, payload))
         display.update()
     ending = next(line for line in stream.getvalue().splitlines() if "[1]" in line and "corrected" not in line)
     assert ending.endswith(f" {ENGLISH.unjudged}")
@@ -238,7 +239,7 @@ def test_a_verdict_of_a_single_subtask_stands_once() -> None:
     summary = OutcomeSummary(
         task_id="t", merged_output="x", summary="x", outcomes=(outcome,), task_verdicts=(passed, judged)
     )
-    fold(envelope(1, Role.META_VALIDATOR, summary), view)
+    view.hear(envelope(1, Role.META_VALIDATOR, summary))
     assert view.verdicts == (passed, judged)
 
 
@@ -343,24 +344,22 @@ def test_the_command_that_runs_is_shown_with_its_last_lines() -> None:
     clock = Clock()
     view = TaskView(clock=clock)
     for number, (role, payload) in enumerate(list(STORIES["gaps"]("the request"))[:6]):
-        fold(envelope(number, role, payload), view)
-    assert view.round is not None
-    [subtask_id] = view.round.subtasks
-    take(
-        ToolStarted(
-            subtask_id=subtask_id, attempt=1, act="a", tool="shell", input="sleep 30", effects=CallEffects.STAGED
-        ),
-        view,
+        view.hear(envelope(number, role, payload))
+    assert view.state.round is not None
+    [subtask_id] = view.state.round.subtasks
+    started = ToolStarted(
+        subtask_id=subtask_id, attempt=1, act="a", tool="shell", input="sleep 30", effects=CallEffects.STAGED
     )
-    fold_printed(Printed(view.task_id, "of another call", ("0 of 3",)), view)
-    fold_printed(Printed(view.task_id, "a", ("1 of 3", "2 of\x1b 3")), view)
+    view.hear(envelope(7, Role.EXECUTOR, started))
+    view.hear_printed(Printed(view.state.task_id, "of another call", ("0 of 3",)))
+    view.hear_printed(Printed(view.state.task_id, "a", ("1 of 3", "2 of\x1b 3")))
     clock.now = 12.0
     lines = frame(view)
     assert any("-> shell: sleep 30" in line.replace("→", "->") and "12 s" in line for line in lines)
     assert [line.strip(" │|") for line in lines if "of 3" in line] == ["1 of 3"]
     assert any("2 of\\x1b 3" in line for line in lines)
     done = ToolCall(tool="shell", identity=("shell",), input="sleep 30")
-    take(ToolCalled(subtask_id=subtask_id, attempt=1, act="a", call=done), view)
+    view.hear(envelope(8, Role.EXECUTOR, ToolCalled(subtask_id=subtask_id, attempt=1, act="a", call=done)))
     lines = frame(view)
     assert not any("->" in line or "→ shell" in line or "of 3" in line for line in lines)
 

@@ -103,7 +103,7 @@ class Ending:
         settled = SettledLines(self.result.changes, self.text, self.marks, self.name, self.here, self.paint)
         known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
         lines = [self._assurance(), *known, *settled.lines()]
-        lines += [self.text.allow.format(line=line) for line in allowing(self.view.not_allowed)]
+        lines += [self.text.allow.format(line=line) for line in allowing(self.view.state.not_allowed)]
         lines += self._earlier()
         if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
             lines.append(self.text.go_on.format(task=self.name))
@@ -114,7 +114,7 @@ class Ending:
     def _earlier(self) -> Iterable[str]:
         """What waits of earlier requests of the conversation: the answer may speak of it, and knows no command."""
         words = review_words(self.text.language)
-        for turn in self.view.earlier:
+        for turn in self.view.state.earlier:
             command = words.apply_hint.format(command=self.paint(f"artoo apply {turn.task_id}", Tone.HEAD))
             yield f"{words.waits.format(what=one_line(listed(turn.waits)))}{self.marks.dot}{command}"
 

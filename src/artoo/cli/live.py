@@ -14,10 +14,12 @@ from rich.text import Text as Line
 
 from artoo.cli.aside import MEGABYTE
 from artoo.cli.marks import Marks, cost_line, round_line
+from artoo.cli.printable import one_line, printable
 from artoo.cli.text import count, seconds
-from artoo.cli.view import RoundView, Stage, SubtaskView, TaskView
+from artoo.cli.view import TaskView, activity_of, command_of
 from artoo.contracts.conversation import ChecklistItem
 from artoo.contracts.solution import Decided
+from artoo.tasklog.state import Round, Stage, Subtask
 
 FRAMES_PER_SECOND = 8
 ECHOED = 3
@@ -25,6 +27,8 @@ ECHOED = 3
 LINES_CHECKLIST = 5
 LINES_PRINTED = 3
 """Last lines of running commands that are shown."""
+WORDS_SHOWN = 4_000
+"""Characters of the model's words in which the last lines are looked for, eight times a second."""
 ROWS_BESIDES_SUBTASKS = 6 + LINES_CHECKLIST + 2 * LINES_PRINTED
 """Lines for the request, the past rounds, the phase, the cost and the hint."""
 
@@ -93,15 +97,17 @@ class LiveDisplay:
 
     def draw(self) -> RenderableType:
         """One frame: what was asked, past rounds in a line each, the present round's subtasks, the cost."""
-        view = self._view
+        view, state = self._view, self._view.state
+        present = view.rounds[-1] if view.rounds else None
         rows: list[RenderableType] = [_row(view.intent, "bold")]
         rows += [self._past(past) for past in view.rounds[:-1][-2:]]
-        if view.round is not None:
-            rows.append(self._subtasks(view.round))
-            if view.round.decided is not None:
-                rows.append(_row("  " + self._decided(view.round.decided), "cyan"))
-        rows += [_row(f"  {self._checked(item)} {item.text}") for item in _in_sight(view.checklist)]
-        rows += [_row(f"    {line}", "dim") for line in view.words.splitlines()[-LINES_PRINTED:]]
+        if present is not None:
+            rows.append(self._subtasks(present))
+            if present.decided is not None:
+                rows.append(_row("  " + self._decided(present.decided), "cyan"))
+        rows += [_row(f"  {self._checked(item)} {one_line(item.text)}") for item in _in_sight(state.checklist)]
+        words = printable(state.words[-WORDS_SHOWN:].expandtabs())
+        rows += [_row(f"    {line}", "dim") for line in words.splitlines()[-LINES_PRINTED:]]
         if view.trouble:
             rows.append(_row("  " + view.trouble, "yellow"))
         if view.fetch.running:
@@ -117,7 +123,7 @@ class LiveDisplay:
             last.truncate(max(1, self._console.width - ECHOED), overflow="ellipsis")
         return Group(*rows)
 
-    def _past(self, past: RoundView) -> RenderableType:
+    def _past(self, past: Round) -> RenderableType:
         head = f"  {self._view.text.round.format(number=past.number)}  {past.matched}/{len(past.subtasks)}"
         return _row(f"{head}  {self._decided(past.decided)}" if past.decided is not None else head, "dim")
 
@@ -142,7 +148,7 @@ class LiveDisplay:
         elapsed = self._view.clock() - since
         return seconds(elapsed * 1000, whole=True) if elapsed >= 1 else ""
 
-    def _subtasks(self, present: RoundView) -> RenderableType:
+    def _subtasks(self, present: Round) -> RenderableType:
         """A line for each subtask, running ones first when there is not room for all."""
         text = self._view.text
         table = Table.grid(padding=(0, 1), expand=True)
@@ -151,51 +157,52 @@ class LiveDisplay:
         table.add_column(ratio=4, no_wrap=True, overflow="ellipsis")
         table.add_column(no_wrap=True, justify="right", min_width=7)
         room = max(3, self._console.height - ROWS_BESIDES_SUBTASKS - 2)
-        ordered = sorted(present.subtasks.values(), key=lambda one: (not one.running, one.number))
+        ordered = sorted(present.subtasks.values(), key=lambda one: (not one.at_work, one.number))
         shown = sorted(ordered[:room], key=lambda one: one.number)
         for subtask in shown:
             table.add_row(*self._cells(subtask))
-        printed = [line for subtask in shown for line in subtask.printed[-LINES_PRINTED:]]
+        printed = [line for subtask in shown for line in self._view.printed(subtask)[-LINES_PRINTED:]]
         head = f"  {text.round.format(number=present.number)}{self._marks.dot}"
         head += count(text.subtasks, len(present.subtasks))
         if present.carried:
-            head += self._marks.dot + count(text.carried, present.carried)
+            head += self._marks.dot + count(text.carried, len(present.carried))
         rows: list[RenderableType] = [_row(head), table]
         if len(ordered) > room:
             rows.append(_row("    " + text.more.format(count=len(ordered) - room), "dim"))
         rows += [_row(f"    {self._marks.bar} {line}", "dim") for line in printed[-LINES_PRINTED:]]
         return Group(*rows)
 
-    def _cells(self, subtask: SubtaskView) -> tuple[Line, Line, Line, Line]:
+    def _cells(self, subtask: Subtask) -> tuple[Line, Line, Line, Line]:
         style = {Stage.MATCHED: "green", Stage.FAILED: "red", Stage.WAITING: "dim"}.get(subtask.stage, "")
         verdict = f"{subtask.passed}/{subtask.judged}" if subtask.judged else ""
-        if subtask.running:
-            verdict = f"{verdict} {self._waited(subtask.since)}".strip()
+        if subtask.at_work:
+            verdict = f"{verdict} {self._waited(self._view.working_since(subtask))}".strip()
         return (
             Line(f"  {self._sign(subtask)}", style=style),
-            Line(subtask.intent, style=style),
-            Line(self._activity(subtask), style="" if subtask.command else "dim"),
+            Line(one_line(subtask.intent), style=style),
+            Line(self._activity(subtask), style="dim" if subtask.running is None else ""),
             Line(verdict, style="dim"),
         )
 
-    def _activity(self, subtask: SubtaskView) -> str:
+    def _activity(self, subtask: Subtask) -> str:
         """What the subtask is doing, what it did last, or why it failed."""
         text = self._view.text
         if subtask.stage is Stage.WAITING:
             return text.waiting
         if subtask.stage is Stage.FAILED:
-            return subtask.reason or subtask.activity
+            return one_line(subtask.reason) or activity_of(subtask)
         if subtask.stage is Stage.MATCHED:
-            return subtask.activity
-        if subtask.command:
-            doing = f"{self._marks.arrow} {subtask.command}"
+            return activity_of(subtask)
+        if subtask.running is not None:
+            doing = f"{self._marks.arrow} {command_of(subtask)}"
         elif subtask.stage is Stage.CHECKING:
             doing = text.checking
         else:
-            doing = f"{text.thinking}{self._marks.dot}{subtask.activity}" if subtask.activity else text.thinking
+            activity = activity_of(subtask)
+            doing = f"{text.thinking}{self._marks.dot}{activity}" if activity else text.thinking
         return f"{text.attempt.format(number=subtask.attempt)}: {doing}" if subtask.attempt > 1 else doing
 
-    def _sign(self, subtask: SubtaskView) -> str:
+    def _sign(self, subtask: Subtask) -> str:
         known = {
             Stage.MATCHED: self._marks.matched,
             Stage.FAILED: self._marks.failed,

@@ -8,10 +8,12 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import TextIO
 
 from artoo.cli.marks import Marks, round_line
+from artoo.cli.printable import one_line
 from artoo.cli.text import count
-from artoo.cli.view import Stage, SubtaskView, TaskView
+from artoo.cli.view import TaskView, command_of
 from artoo.cli.wrapping import fold_text
 from artoo.contracts.shortened import shortened
+from artoo.tasklog.state import Stage, Subtask
 
 LONGEST = 160
 """Characters of a line; a reason may be long, and the whole of it is in the result."""
@@ -88,27 +90,27 @@ class PlainDisplay:
         if view.stopping:
             yield "stopping", text.stopping
 
-    def _subtask_facts(self, where: str, subtasks: Iterable[SubtaskView]) -> Iterator[tuple[str, str]]:
+    def _subtask_facts(self, where: str, subtasks: Iterable[Subtask]) -> Iterator[tuple[str, str]]:
         text = self._view.text
         for subtask in subtasks:
-            head = f"{where} [{subtask.number}] {shortened(subtask.intent, _INTENT)}"
-            if subtask.command:
+            head = f"{where} [{subtask.number}] {shortened(one_line(subtask.intent), _INTENT)}"
+            if subtask.running is not None:
                 yield (
-                    f"{where} {subtask.number} call {subtask.calls}",
-                    f"{head}: {text.runs.format(command=subtask.command)}",
+                    f"{where} {subtask.number} call {subtask.started}",
+                    f"{head}: {text.runs.format(command=command_of(subtask))}",
                 )
-            if subtask.attempt > 1 and subtask.running:
+            if subtask.attempt > 1 and subtask.at_work:
                 yield (
                     f"{where} {subtask.number} {subtask.attempt}",
-                    f"{head}: {text.correction.format(reason=subtask.reason)}",
+                    f"{head}: {text.correction.format(reason=one_line(subtask.reason))}",
                 )
             elif subtask.stage is Stage.MATCHED:
                 yield f"{where} {subtask.number} end", f"{head}: {self._answered(subtask)}"
             elif subtask.stage is Stage.FAILED:
-                failed = text.failed.format(reason=subtask.reason)
+                failed = text.failed.format(reason=one_line(subtask.reason))
                 yield f"{where} {subtask.number} end", f"{head}: {self._marks.failed} {failed}"
 
-    def _answered(self, subtask: SubtaskView) -> str:
+    def _answered(self, subtask: Subtask) -> str:
         """What is known of a part that ended well: one without criteria of its own is judged with the whole."""
         text = self._view.text
         if not subtask.judged:

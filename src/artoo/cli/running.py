@@ -11,7 +11,6 @@ from typing import Protocol, TextIO, runtime_checkable
 from artoo.cli.aside import Aside
 from artoo.cli.confirm import Dialogue
 from artoo.cli.display import Progress, display_for
-from artoo.cli.fold import fold, fold_printed
 from artoo.cli.interrupts import Interrupts
 from artoo.cli.steering import InputLine, Steering
 from artoo.cli.view import TaskView
@@ -81,8 +80,8 @@ def _said_how_to_go_on(view: TaskView) -> Generator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        if view.task_id and view.result is None:
-            sys.stderr.write(f"artoo: {view.text.go_on.format(task=view.task_id)}\n")
+        if view.state.task_id and view.state.result is None:
+            sys.stderr.write(f"artoo: {view.text.go_on.format(task=view.state.task_id)}\n")
         raise
 
 
@@ -144,7 +143,7 @@ async def follow_task(
     aside.fetch.changed = display.update
 
     def printed(said: Printed) -> None:
-        fold_printed(said, view)
+        view.hear_printed(said)
         display.update()
 
     aside.printed = printed
@@ -162,12 +161,12 @@ async def follow_task(
     with interrupts.during(stop, steering.hold), _said_how_to_go_on(view), display.shown(), asking:
         async with hands, _closing(task) as messages:
             async for envelope in messages:
-                fold(envelope, view)
+                view.hear(envelope)
                 display.update()
                 if view.stopping and isinstance(envelope.payload, UserRequest):
                     runtime.interrupt()  # asked before there was a task that could hear it
                 if on_message is not None:
                     on_message(envelope)
-    if view.result is None:
+    if view.state.result is None:
         raise ProtocolError("the task ended without a result; its log tells where: artoo log list")
-    return view.result, view
+    return view.state.result, view

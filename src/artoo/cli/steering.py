@@ -59,11 +59,11 @@ class Steering:
     def hold(self) -> bool:
         """Interrupt the turn under way. False: no message could follow, or one is waited for already."""
         view = self._view
-        busy = not view.task_id or view.question or view.stopping or view.result is not None
+        busy = not view.state.task_id or view.question or view.stopping or view.state.result is not None
         if self._runtime is None or not self._can_answer or busy or self._held.is_set():
             return False
         try:
-            self._runtime.hold(view.task_id, by=BY)
+            self._runtime.hold(view.state.task_id, by=BY)
         except ConfigurationError:  # it has just ended
             return False
         self._held.set()
@@ -75,7 +75,7 @@ class Steering:
         if self._runtime is None:
             return
         try:
-            self._runtime.send(text, self._view.task_id, by=BY)
+            self._runtime.send(text, self._view.state.task_id, by=BY)
         except ConfigurationError as error:
             say(str(error))
 

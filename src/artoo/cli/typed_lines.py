@@ -11,6 +11,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 
 from artoo.cli.marks import Marks, cost_line, marks_for
 from artoo.cli.plain import PlainDisplay
+from artoo.cli.printable import printable
 from artoo.cli.prompt import Prompt
 from artoo.cli.steering import Steering
 from artoo.cli.view import TaskView
@@ -36,12 +37,13 @@ class TalkDisplay(PlainDisplay):
         super().update()
 
     def _new_lines(self) -> Iterator[str]:
-        view = self._view
-        if view.calls != self._turn:  # a turn ended, and its words with it
-            self._turn, self._printed = view.calls, 0
-        whole = view.words.rfind("\n") + 1  # the rest of a last line is in the answer that is printed at the end
-        yield from (line for line in view.words[self._printed : whole].splitlines() if line.strip())
-        self._printed = max(self._printed, whole)
+        state = self._view.state
+        if state.model_calls != self._turn:  # a turn ended, and its words with it
+            self._turn, self._printed = state.model_calls, 0
+        whole = state.words.rfind("\n") + 1  # the rest of a last line is in the answer that is printed at the end
+        new = state.words[max(0, self._printed - state.words_cut) : whole]
+        yield from (line for line in printable(new.expandtabs()).splitlines() if line.strip())
+        self._printed = max(self._printed, state.words_cut + whole)
 
 
 class TypedLines:

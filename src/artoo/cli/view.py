@@ -1,167 +1,189 @@
-"""What is going on in a task: the one model behind the live and the plain display. `fold` fills it."""
+"""A task as a person at a terminal watches it: the state of the task, in words and safe for a terminal."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum, auto
 
 from artoo.cli.aside import Fetch
-from artoo.cli.printable import one_line
-from artoo.cli.text import ENGLISH, Text, in_language
-from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
-from artoo.contracts.conversation import ChecklistItem
-from artoo.contracts.execution import CriterionVerdict
-from artoo.contracts.request import Turn
-from artoo.contracts.solution import Cost, Decided, FinalResult
+from artoo.cli.printable import one_line, printable
+from artoo.cli.review.words import review_words
+from artoo.cli.text import ENGLISH, Text, directive_name, in_language, role_name
+from artoo.contracts.confirmation import ConfirmationRequest
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import CallStatus, CriterionVerdict
+from artoo.contracts.plan import PlanRefused
+from artoo.contracts.request import TaskSpec, UserRequest
+from artoo.contracts.solution import Cost, RoleFailure
+from artoo.contracts.steering import QuestionAsked
+from artoo.ports.printing import Printed
+from artoo.tasklog.state import Phase, Round, Subtask, TaskState
 from artoo.words.language import language_of
 
-
-class Stage(Enum):
-    """Where a subtask is."""
-
-    WAITING = auto()
-    THINKING = auto()
-    CHECKING = auto()
-    MATCHED = auto()
-    FAILED = auto()
-
-
-@dataclass(slots=True)
-class SubtaskView:
-    """One subtask of a round. `passed`, `judged` and `open` count verdicts of the present attempt.
-
-    `command` is the call that runs now, the latest of `calls`, under `act`, and `printed` the last lines that it
-    has written; `activity` is the one before.
-    """
-
-    number: int
-    intent: str
-    stage: Stage = Stage.WAITING
-    attempt: int = 1
-    activity: str = ""
-    command: str = ""
-    act: str = ""
-    printed: tuple[str, ...] = ()
-    calls: int = 0
-    passed: int = 0
-    judged: int = 0
-    open: int = 0
-    reason: str = ""
-    since: float = 0.0
-
-    @property
-    def running(self) -> bool:
-        """True while an executor or its validator is at work."""
-        return self.stage in (Stage.THINKING, Stage.CHECKING)
-
-
-@dataclass(slots=True)
-class RoundView:
-    """One plan and what became of it."""
-
-    number: int
-    subtasks: dict[str, SubtaskView] = field(default_factory=dict[str, SubtaskView])
-    carried: int = 0
-    decided: Decided | None = None
-
-    @property
-    def matched(self) -> int:
-        """How many subtasks of this round are done."""
-        return sum(subtask.stage is Stage.MATCHED for subtask in self.subtasks.values())
-
-    @property
-    def settled(self) -> bool:
-        """True when nothing runs and nothing more will start: after a failure, later groups do not."""
-        stages = {subtask.stage for subtask in self.subtasks.values()}
-        return stages <= {Stage.MATCHED, Stage.FAILED, Stage.WAITING} and (
-            Stage.WAITING not in stages or Stage.FAILED in stages
-        )
+_Progress = tuple[object, ...]
 
 
 @dataclass(slots=True)
 class TaskView:
-    """A task as a person watches it. `clock` gives seconds, for how long something has been going on.
+    """The state of a task, and what a terminal shows besides it.
 
-    `answered`: somebody is there to answer questions. `asked` are Law 1's questions by digest, `not_allowed` the
-    acts that were not agreed to, reviews left out.
-    `numbers`: rounds are told with the control law's figures. `words` are those of the model's present turn as they
-    come, made safe for a terminal; `checklist` is what the executor shows of its own plan.
-    `verdicts` are those that the last decision rests on: of the subtasks, then of the task.
+    `clock` gives seconds, for how long something has been going on. `answered`: a person is there to answer
+    questions. `numbers`: rounds are shown with the control law's figures.
     """
 
     clock: Callable[[], float] = time.monotonic
     numbers: bool = False
     answered: bool = True
-    task_id: str = ""
-    intent: str = ""
     text: Text = ENGLISH
-    phase: str = ""
-    question: str = ""
-    asked: dict[str, ConfirmationRequest] = field(default_factory=dict[str, "ConfirmationRequest"])
-    not_allowed: list[AskedAct] = field(default_factory=list[AskedAct])
-    earlier: tuple[Turn, ...] = ()
-    rounds: list[RoundView] = field(default_factory=list[RoundView])
-    verdicts: tuple[CriterionVerdict, ...] = ()
-    corrections: int = 0
-    calls: int = 0
-    tool_calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-    stopping: bool = False
-    trouble: str = ""
-    words: str = ""
-    checklist: tuple[ChecklistItem, ...] = ()
-    result: FinalResult | None = None
     fetch: Fetch = field(default_factory=Fetch)
+    state: TaskState = field(default_factory=TaskState)
     started: float = 0.0
     since: float = 0.0
+    _title: str = ""
+    _stopped: bool = False
+    _printed: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """The last lines of the calls that print."""
+    _since: dict[str, tuple[_Progress, float]] = field(default_factory=dict[str, tuple[_Progress, float]])
+    """How far each subtask of the present round is, and since when."""
 
     def __post_init__(self) -> None:
         self.started = self.since = self.clock()
 
+    def begin(self, request: str) -> None:
+        """Show what was asked, before the first message arrives."""
+        self._title = request
+        self.text = in_language(language_of(request))
+        self.since = self.clock()
+
+    def stop(self) -> None:
+        """The person asked to stop."""
+        self._stopped = True
+        self.since = self.clock()
+
+    def hear(self, envelope: Envelope) -> None:
+        """Take in one message."""
+        payload, phase, rounds = envelope.payload, self.phase, len(self.state.rounds)
+        self.state.apply(envelope)
+        if isinstance(payload, UserRequest):
+            self.text = in_language(language_of(payload.text))
+        elif isinstance(payload, TaskSpec):
+            self.text = in_language(payload.language)
+        for act in [act for act in self._printed if act not in self.state.running]:
+            del self._printed[act]
+        if self.phase != phase:
+            self.since = self.clock()
+        if len(self.state.rounds) != rounds:
+            self._since.clear()
+        for subtask in self.state.round.subtasks.values() if self.state.round is not None else ():
+            progress = (subtask.stage, subtask.attempt, subtask.started, subtask.calls)
+            if self._since.get(subtask.subtask_id, ((), 0.0))[0] != progress:
+                self._since[subtask.subtask_id] = progress, self.clock()
+
+    def hear_printed(self, printed: Printed) -> None:
+        """Take what a command of this task has printed so far."""
+        if printed.task_id == self.state.task_id and printed.act in self.state.running:
+            self._printed[printed.act] = tuple(printable(line.expandtabs()) for line in printed.lines)
+
     @property
-    def round(self) -> RoundView | None:
-        """The present round."""
-        return self.rounds[-1] if self.rounds else None
+    def rounds(self) -> list[Round]:
+        """The rounds that had a plan, or one that was refused."""
+        return [each for each in self.state.rounds if each.planned]
+
+    @property
+    def intent(self) -> str:
+        """What is asked, in one line."""
+        return one_line(self.state.intent or self._title)
+
+    @property
+    def stopping(self) -> bool:
+        """True once the task was asked to stop, or is stopped."""
+        return self._stopped or self.state.stopping
+
+    @property
+    def phase(self) -> str:
+        """What the task is doing, where the subtasks do not show it."""
+        text = self.text
+        if self.stopping:
+            return text.stopping
+        directive = self.state.directive
+        if self.state.phase is Phase.REPLANNING and directive is not None:
+            return text.replanning.format(directive=directive_name(directive.directive.value, text))
+        return {
+            Phase.BEGINNING: text.reading if self._title else "",
+            Phase.READING: text.reading,
+            Phase.PLANNING: text.planning,
+            Phase.DISPATCHING: text.dispatching,
+            Phase.MERGING: text.merging,
+            Phase.DECIDING: text.deciding,
+            Phase.SETTLING: text.settling,
+            Phase.ENDED: text.settling,
+        }.get(self.state.phase, "")
+
+    @property
+    def question(self) -> str:
+        """The question that waits for the user. Where no one can answer, no one is waited for."""
+        asked = self.state.question
+        if asked is None:
+            return ""
+        if isinstance(asked, ConfirmationRequest):
+            if not self.answered:
+                return ""
+            title = asked.title if asked.review is None else review_words(asked.language).head
+        else:
+            title = asked.question if isinstance(asked, QuestionAsked) else self.text.plan_head
+        return self.text.asking.format(title=one_line(title))
+
+    @property
+    def trouble(self) -> str:
+        """The latest thing that went wrong in the present round."""
+        trouble, text = self.state.trouble, self.text
+        if isinstance(trouble, PlanRefused):
+            return text.refused_plan.format(reason=one_line("; ".join(trouble.reasons)))
+        if isinstance(trouble, RoleFailure):
+            return text.trouble.format(role=role_name(trouble.role.value, text), reason=one_line(trouble.reason))
+        directive = None if trouble is None else trouble.directive
+        return "" if directive is None else directive_name(directive.value, text)
+
+    @property
+    def verdicts(self) -> tuple[CriterionVerdict, ...]:
+        """The verdicts on which the last decision rests."""
+        judged = (each for each in reversed(self.state.rounds) if each.evidence is not None and not each.refused)
+        last = next(judged, None)
+        return () if last is None else last.verdicts
 
     @property
     def cost(self) -> Cost:
         """What has been used so far, as the stream tells it."""
+        state = self.state
         return Cost(
-            llm_calls=self.calls,
-            prompt_tokens=self.prompt_tokens,
-            cached_tokens=self.cached_tokens,
-            completion_tokens=self.completion_tokens,
-            tool_calls=self.tool_calls,
+            llm_calls=state.model_calls,
+            prompt_tokens=state.prompt_tokens,
+            cached_tokens=state.cached_tokens,
+            completion_tokens=state.completion_tokens,
+            tool_calls=state.tool_calls,
             elapsed_ms=round((self.clock() - self.started) * 1000),
         )
 
-    def begin(self, request: str) -> None:
-        """What was asked, before the first message arrives."""
-        self.intent = one_line(request)
-        self.text = in_language(language_of(request))
-        self.enter(self.text.reading)
+    def printed(self, subtask: Subtask) -> tuple[str, ...]:
+        """Return the last lines that the subtask's running command has printed."""
+        return () if subtask.running is None else self._printed.get(subtask.running.act, ())
 
-    def stop(self) -> None:
-        """The person asked to stop."""
-        self.stopping = True
-        self.enter(self.text.stopping)
+    def working_since(self, subtask: Subtask) -> float:
+        """Return since when the subtask is where it is."""
+        return self._since.get(subtask.subtask_id, ((), self.since))[1]
 
-    def subtask(self, subtask_id: str) -> SubtaskView | None:
-        """A subtask of the present round."""
-        return self.round.subtasks.get(subtask_id) if self.round is not None else None
 
-    def enter(self, phase: str) -> None:
-        """A new phase begins; while stopping, nothing else is worth saying."""
-        if not self.stopping or phase == self.text.stopping:
-            self.phase, self.since = phase, self.clock()
+def command_of(subtask: Subtask) -> str:
+    """The call that runs now; empty if none does."""
+    call = subtask.running
+    return "" if call is None else one_line(f"{call.tool}: {call.input}")
 
-    def advance(self, subtask_id: str, stage: Stage) -> SubtaskView | None:
-        """A subtask of the present round reached a stage. None when the round does not have it."""
-        view = self.subtask(subtask_id)
-        if view is not None:
-            view.stage, view.since = stage, self.clock()
-        return view
+
+def activity_of(subtask: Subtask) -> str:
+    """The call that ended last, with its status unless it is `ok`; empty if none did."""
+    call = subtask.ended
+    if call is None:
+        return ""
+    mark = "" if call.status in (None, CallStatus.OK) else f"[{call.status}] "
+    return mark + one_line(f"{call.tool}: {call.target or call.input}")

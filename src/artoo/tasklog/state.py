@@ -1,0 +1,614 @@
+"""Reduces the messages of one task to what the task is doing now.
+
+`TaskState.apply` takes one message after the other and reads no clock, file or setting. The terminal, `artoo log`,
+the web UI, ACP and MCP show parts of this state; none of them interprets the messages a second time. The state is
+bounded: its lists keep the latest entries (`MOST_…`), a round has the subtasks of its manifest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from functools import singledispatchmethod
+from typing import TypeVar
+
+from artoo.contracts.base import Contract
+from artoo.contracts.confirmation import AskedAct, ConfirmationAnswer, ConfirmationRequest
+from artoo.contracts.conversation import ChecklistItem, ChecklistUpdated, TextDelta
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.execution import (
+    CallStatus,
+    CorrectionSignal,
+    CriterionJudged,
+    CriterionVerdict,
+    ExecutionResult,
+    SubTaskOutcome,
+    ToolCalled,
+    ToolStarted,
+)
+from artoo.contracts.plan import DispatchManifest, ManifestEntry, Plan, PlanRefused, SubTask
+from artoo.contracts.recording import TaskOpened, TaskResumed
+from artoo.contracts.request import Interrupt, TaskSpec, Turn, UserRequest
+from artoo.contracts.roles import Role
+from artoo.contracts.settling import Ending, Settled
+from artoo.contracts.solution import (
+    Decided,
+    FinalResult,
+    Halt,
+    OutcomeSummary,
+    PlanDirective,
+    ReplanRequest,
+    RoleFailure,
+)
+from artoo.contracts.steering import (
+    PlanAnswered,
+    PlanProposed,
+    QuestionAnswered,
+    QuestionAsked,
+    SampleMeasured,
+    UserMessage,
+)
+
+MOST_SAMPLES = 40
+MOST_MESSAGES = 100
+MOST_LESSONS = 20
+MOST_RUNNING = 1_000
+MOST_NOT_ALLOWED = 100
+WORDS_KEPT = 20_000
+"""Characters of the model's present turn; a view shows its last lines."""
+
+_Item = TypeVar("_Item")
+
+
+class Stage(StrEnum):
+    """Where a subtask is in the fast loop."""
+
+    WAITING = "waiting"
+    WORKING = "working"
+    CHECKING = "checking"
+    MATCHED = "matched"
+    FAILED = "failed"
+
+    @property
+    def ended(self) -> bool:
+        """True if the subtask has left the fast loop."""
+        return self in (Stage.MATCHED, Stage.FAILED)
+
+
+class Phase(StrEnum):
+    """Where a task is between its request and its result."""
+
+    BEGINNING = "beginning"
+    READING = "reading"
+    PLANNING = "planning"
+    DISPATCHING = "dispatching"
+    WORKING = "working"
+    MERGING = "merging"
+    DECIDING = "deciding"
+    REPLANNING = "replanning"
+    SETTLING = "settling"
+    ENDED = "ended"
+
+
+_TURNS = {
+    Phase.READING: Role.PERCEIVER,
+    Phase.PLANNING: Role.PLANNER,
+    Phase.DISPATCHING: Role.DISPATCHER,
+    Phase.WORKING: Role.EXECUTOR,
+    Phase.MERGING: Role.META_VALIDATOR,
+    Phase.DECIDING: Role.SOLVER,
+    Phase.REPLANNING: Role.PLANNER,
+    Phase.SETTLING: Role.GATE,
+}
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call. `status` None: it has not ended. `target` as in ToolCall."""
+
+    act: str
+    subtask_id: str
+    tool: str
+    input: str
+    target: str = ""
+    status: CallStatus | None = None
+
+
+@dataclass(slots=True)
+class Subtask:
+    """One subtask of a round. `passed`, `judged` and `open` count the verdicts of the present attempt.
+
+    `started` and `calls` count tool calls that went out and that ended; `running` is the latest call that has not
+    ended, `ended` the latest that has. `lessons` are what the fast loop said was wrong, attempt by attempt.
+    """
+
+    subtask_id: str
+    number: int
+    intent: str
+    criteria: tuple[str, ...] = ()
+    stage: Stage = Stage.WAITING
+    attempt: int = 1
+    started: int = 0
+    calls: int = 0
+    running: Call | None = None
+    ended: Call | None = None
+    passed: int = 0
+    judged: int = 0
+    open: int = 0
+    lessons: list[str] = field(default_factory=list[str])
+    checklist: tuple[ChecklistItem, ...] = ()
+    outcome: SubTaskOutcome | None = None
+
+    @property
+    def at_work(self) -> bool:
+        """True while an executor or its validator is at work."""
+        return self.stage in (Stage.WORKING, Stage.CHECKING)
+
+    @property
+    def verdicts(self) -> tuple[CriterionVerdict, ...]:
+        """The verdicts with which it left the fast loop."""
+        return () if self.outcome is None else self.outcome.criteria_verdicts
+
+    @property
+    def failure(self) -> str:
+        """Why it failed; empty if it did not."""
+        return "" if self.outcome is None else self.outcome.failure_reason or ""
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, or why its attempt is not the first one."""
+        if self.stage.ended:
+            return self.failure if self.stage is Stage.FAILED else ""
+        return self.lessons[-1] if self.lessons else ""
+
+
+@dataclass(slots=True)
+class Round:
+    """One turn of the medium loop: a plan, its subtasks, what was missing, what the control law decided.
+
+    `planned` False: the task ended before this round had a plan, or has none yet. `carried` are matched subtasks of
+    earlier rounds that still stand. `evidence` is the message on which the
+    decision rests. `directive` says how the next round must differ.
+    """
+
+    number: int
+    subtasks: dict[str, Subtask] = field(default_factory=dict[str, Subtask])
+    planned: bool = True
+    carried: tuple[str, ...] = ()
+    evidence: OutcomeSummary | ReplanRequest | PlanRefused | None = None
+    decided: Decided | None = None
+    directive: PlanDirective | None = None
+    samples: list[SampleMeasured] = field(default_factory=list[SampleMeasured])
+
+    @property
+    def matched(self) -> int:
+        """How many subtasks of this round are done."""
+        return sum(each.stage is Stage.MATCHED for each in self.subtasks.values())
+
+    @property
+    def ended(self) -> int:
+        """How many subtasks of this round have left the fast loop."""
+        return sum(each.stage.ended for each in self.subtasks.values())
+
+    @property
+    def settled(self) -> bool:
+        """True if nothing runs and nothing more will start: later groups do not start after a failure."""
+        stages = {each.stage for each in self.subtasks.values()}
+        return not any(each.at_work for each in self.subtasks.values()) and (
+            Stage.WAITING not in stages or Stage.FAILED in stages
+        )
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Why its plan was refused; empty if it was not."""
+        return self.evidence.reasons if isinstance(self.evidence, PlanRefused) else ()
+
+    @property
+    def gap(self) -> str:
+        """What is missing, in words."""
+        return self.evidence.gap_summary if isinstance(self.evidence, ReplanRequest) else ""
+
+    @property
+    def task_verdicts(self) -> tuple[CriterionVerdict, ...]:
+        """The verdicts on the task's own criteria."""
+        return (
+            () if self.evidence is None or isinstance(self.evidence, PlanRefused) else self.evidence.task_verdicts
+        )
+
+    @property
+    def verdicts(self) -> tuple[CriterionVerdict, ...]:
+        """The verdicts on which the decision rests: of the subtasks, then of the task.
+
+        What a single subtask decided for the task stands once.
+        """
+        if self.evidence is None or isinstance(self.evidence, PlanRefused):
+            return ()
+        of_subtasks = (verdict for one in self.evidence.outcomes for verdict in one.criteria_verdicts)
+        found = (*of_subtasks, *self.evidence.task_verdicts)
+        return tuple({(one.criterion, one.verdict, one.decided_by): one for one in found}.values())
+
+
+Asked = ConfirmationRequest | QuestionAsked | PlanProposed
+
+
+@dataclass(slots=True)
+class TaskState:
+    """One task up to now.
+
+    `questions` are those that wait for the user, oldest first, `not_allowed` the operations that the user or a
+    policy refused (reviews left out). `running` are the tool calls that have not ended. `words` are the model's in
+    its present turn, of which `words_cut` characters are not kept. `trouble` is the latest thing that went wrong in
+    the present round. `missing` counts messages that the log lost, `unreadable` lines that cannot be read.
+    """
+
+    task_id: str = ""
+    started: datetime | None = None
+    last: datetime | None = None
+    opened: TaskOpened | None = None
+    request: str = ""
+    project: str = ""
+    earlier: tuple[Turn, ...] = ()
+    spec: TaskSpec | None = None
+    phase: Phase = Phase.BEGINNING
+    rounds: list[Round] = field(default_factory=list[Round])
+    questions: dict[str, Asked] = field(default_factory=dict[str, Asked])
+    not_allowed: list[AskedAct] = field(default_factory=list[AskedAct])
+    running: dict[str, Call] = field(default_factory=dict[str, Call])
+    checklist: tuple[ChecklistItem, ...] = ()
+    messages: list[str] = field(default_factory=list[str])
+    words: str = ""
+    words_cut: int = 0
+    trouble: PlanRefused | RoleFailure | SampleMeasured | None = None
+    failure: RoleFailure | None = None
+    settled: Settled | None = None
+    result: FinalResult | None = None
+    stopping: bool = False
+    resumed: int = 0
+    model_calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    tool_calls: int = 0
+    missing: int = 0
+    unreadable: int = 0
+    _decision: str = ""
+    """The message of the last decision: a resumption may take it back."""
+
+    def apply(self, envelope: Envelope) -> None:
+        """Take in the next message of the task."""
+        if self.started is None:
+            self.started, self.task_id = envelope.at, envelope.task_id
+        self.last = envelope.at
+        if isinstance(envelope.payload, Decided):
+            self._decision = envelope.id
+        self._take(envelope.payload)
+
+    @property
+    def intent(self) -> str:
+        """How the request was understood; before that, the request."""
+        return self.request if self.spec is None else self.spec.intent or self.request
+
+    @property
+    def language(self) -> str:
+        """The language of artoo's own sentences."""
+        return "en" if self.spec is None else self.spec.language
+
+    @property
+    def task_type(self) -> str:
+        """The short name of what is asked."""
+        return "" if self.spec is None else self.spec.task_id
+
+    @property
+    def round(self) -> Round | None:
+        """The round that runs, or ran last."""
+        return self.rounds[-1] if self.rounds else None
+
+    @property
+    def round_number(self) -> int:
+        """The number of the round that is planned or runs: a directive begins the next one."""
+        if not self.rounds:
+            return 1
+        last = self.rounds[-1]
+        return last.number if last.directive is None else last.directive.round
+
+    @property
+    def directive(self) -> PlanDirective | None:
+        """How the round that runs must differ, or the next one will."""
+        return next((each.directive for each in reversed(self.rounds[-2:]) if each.directive is not None), None)
+
+    @property
+    def question(self) -> Asked | None:
+        """The latest question that waits for the user."""
+        return next(reversed(self.questions.values()), None)
+
+    @property
+    def turn(self) -> Role | None:
+        """The role whose turn it is; None before the request and after the result."""
+        if self.questions:
+            return Role.USER
+        if self.phase is Phase.WORKING and self.round is not None:
+            stages = {each.stage for each in self.round.subtasks.values()}
+            if Stage.CHECKING in stages and Stage.WORKING not in stages:
+                return Role.AGENT_VALIDATOR
+        return _TURNS.get(self.phase)
+
+    @property
+    def doing(self) -> Call | None:
+        """The latest tool call that has not ended."""
+        return next(reversed(self.running.values()), None)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that went to models and came from them."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def verdicts(self) -> tuple[CriterionVerdict, ...]:
+        """The last verdict on every criterion of the task and its subtasks."""
+        said: dict[str, CriterionVerdict] = {}
+        for each in self.rounds:
+            for subtask in each.subtasks.values():
+                said |= {one.criterion: one for one in subtask.verdicts}
+            said |= {one.criterion: one for one in each.task_verdicts}
+        return tuple(said.values())
+
+    def subtask(self, subtask_id: str | None) -> Subtask | None:
+        """Return a subtask by its id, the latest of that id; None if no round has it."""
+        if subtask_id is None:
+            return None
+        return next(
+            (each.subtasks[subtask_id] for each in reversed(self.rounds) if subtask_id in each.subtasks), None
+        )
+
+    # Steps that a reader of raw lines can take without building the message (web.index does).
+
+    def add_model_call(self, prompt: int, cached: int, completion: int) -> None:
+        """Count a model call and its tokens; the words of its turn are complete."""
+        self.model_calls += 1
+        self.prompt_tokens += prompt
+        self.cached_tokens += cached
+        self.completion_tokens += completion
+        self.words, self.words_cut = "", 0
+
+    def begin_call(self, call: Call) -> None:
+        """A tool call goes out."""
+        self.running[call.act] = call
+        if len(self.running) > MOST_RUNNING:
+            del self.running[next(iter(self.running))]
+        subtask = self.subtask(call.subtask_id)
+        if subtask is not None:
+            subtask.started += 1
+            subtask.running = call
+
+    def end_call(self, call: Call) -> None:
+        """A tool call ended, or was refused before it went out."""
+        self.tool_calls += 1
+        self.running.pop(call.act, None)
+        subtask = self.subtask(call.subtask_id)
+        if subtask is not None:
+            subtask.calls += 1
+            subtask.ended = call
+            others = (each for each in reversed(self.running.values()) if each.subtask_id == call.subtask_id)
+            subtask.running = next(others, None)
+
+    def begin_check(self, subtask_id: str) -> None:
+        """An attempt is finished and will be judged."""
+        subtask = self.subtask(subtask_id)
+        if subtask is not None:
+            subtask.stage = Stage.CHECKING
+            subtask.passed = subtask.judged = subtask.open = 0
+
+    @singledispatchmethod
+    def _take(self, payload: Contract) -> None:
+        """Take in one payload by its type; a type without a method here changes nothing."""
+
+    @_take.register
+    def _opened(self, payload: TaskOpened) -> None:
+        self.opened = payload
+
+    @_take.register
+    def _request(self, payload: UserRequest) -> None:
+        self.request, self.project, self.phase = payload.text, payload.project, Phase.READING
+        self.earlier = tuple(turn for turn in payload.history if turn.waits)
+
+    @_take.register
+    def _spec(self, payload: TaskSpec) -> None:
+        self.spec, self.phase = payload, Phase.PLANNING
+
+    @_take.register
+    def _plan(self, payload: Plan) -> None:
+        self.phase = Phase.DISPATCHING
+
+    @_take.register
+    def _refused(self, payload: PlanRefused) -> None:
+        self._begin(Round(payload.round, evidence=payload))
+        self.trouble, self.phase = payload, Phase.DECIDING
+
+    @_take.register
+    def _manifest(self, payload: DispatchManifest) -> None:
+        subtasks = {one.subtask_id: _subtask(number, one) for number, one in enumerate(payload.subtasks, 1)}
+        self._begin(Round(payload.round, subtasks, carried=payload.carried))
+        self.trouble, self.phase = None, Phase.WORKING if subtasks else Phase.MERGING
+
+    def _begin(self, begun: Round) -> None:
+        """A round begins. One of the same number is planned again after a resumption, and takes its place."""
+        if self.rounds and self.rounds[-1].number == begun.number:
+            self.rounds.pop()
+        self.rounds.append(begun)
+
+    def _current(self) -> Round:
+        """The present round. A task that ends before its first plan has a round too."""
+        if not self.rounds:
+            self.rounds.append(Round(1, planned=False))
+        return self.rounds[-1]
+
+    @_take.register
+    def _subtask_begins(self, payload: SubTask) -> None:
+        known = self.subtask(payload.subtask_id)
+        if known is None:
+            there = self._current().subtasks
+            known = there[payload.subtask_id] = Subtask(payload.subtask_id, len(there) + 1, payload.intent)
+        known.stage = Stage.WORKING
+
+    @_take.register
+    def _call_begins(self, payload: ToolStarted) -> None:
+        self.begin_call(Call(payload.act, payload.subtask_id, payload.tool, payload.input))
+
+    @_take.register
+    def _call_ended(self, payload: ToolCalled) -> None:
+        call = payload.call
+        self.end_call(Call(payload.act, payload.subtask_id, call.tool, call.input, call.target, call.status))
+
+    @_take.register
+    def _attempt_ended(self, payload: ExecutionResult) -> None:
+        self.begin_check(payload.subtask_id)
+
+    @_take.register
+    def _judged(self, payload: CriterionJudged) -> None:
+        subtask = self.subtask(payload.subtask_id)
+        if subtask is not None:
+            subtask.judged += 1
+            subtask.passed += payload.verdict.verdict == "pass"
+            subtask.open += payload.verdict.verdict == "open"
+
+    @_take.register
+    def _corrected(self, payload: CorrectionSignal) -> None:
+        subtask = self.subtask(payload.subtask_id)
+        if subtask is not None:
+            subtask.stage, subtask.attempt = Stage.WORKING, payload.attempt + 1
+            subtask.lessons = _latest([*subtask.lessons, payload.what_was_wrong], MOST_LESSONS)
+
+    @_take.register
+    def _outcome(self, payload: SubTaskOutcome) -> None:
+        subtask = self.subtask(payload.subtask_id)
+        if subtask is not None:
+            subtask.stage, subtask.outcome = Stage(payload.status), payload
+        if self.phase is Phase.WORKING and self._current().settled:
+            self.phase = Phase.MERGING
+
+    @_take.register
+    def _merged(self, payload: OutcomeSummary) -> None:
+        self._current().evidence, self.phase = payload, Phase.DECIDING
+
+    @_take.register
+    def _unmet(self, payload: ReplanRequest) -> None:
+        self._current().evidence, self.phase = payload, Phase.DECIDING
+
+    @_take.register
+    def _decided(self, payload: Decided) -> None:
+        self._current().decided, self.phase = payload, Phase.DECIDING
+
+    @_take.register
+    def _directed(self, payload: PlanDirective) -> None:
+        self._current().directive, self.phase = payload, Phase.REPLANNING
+
+    @_take.register
+    def _sampled(self, payload: SampleMeasured) -> None:
+        present = self._current()
+        present.samples = _latest([*present.samples, payload], MOST_SAMPLES)
+        if payload.directive is not None:
+            self.trouble = payload
+
+    @_take.register
+    def _model_called(self, payload: ModelCalled) -> None:
+        usage = payload.usage
+        self.add_model_call(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+
+    @_take.register
+    def _said(self, payload: TextDelta) -> None:
+        whole = self.words + payload.text
+        self.words = whole[-WORDS_KEPT:]
+        self.words_cut += len(whole) - len(self.words)
+
+    @_take.register
+    def _checklist(self, payload: ChecklistUpdated) -> None:
+        self.checklist = payload.items
+        subtask = self.subtask(payload.subtask_id)
+        if subtask is not None:
+            subtask.checklist = payload.items
+
+    @_take.register
+    def _message(self, payload: UserMessage) -> None:
+        if payload.text:
+            self.messages = _latest([*self.messages, payload.text], MOST_MESSAGES)
+
+    @_take.register
+    def _asked(self, payload: ConfirmationRequest) -> None:
+        self.questions[payload.digest] = payload
+
+    @_take.register
+    def _answered(self, payload: ConfirmationAnswer) -> None:
+        asked = self.questions.pop(payload.digest, None)
+        if isinstance(asked, ConfirmationRequest) and asked.review is None and not payload.consent.is_yes:
+            new = [act for act in asked.acts if act not in self.not_allowed]
+            self.not_allowed = _latest([*self.not_allowed, *new], MOST_NOT_ALLOWED)
+
+    @_take.register
+    def _asked_for_words(self, payload: QuestionAsked) -> None:
+        self.questions[payload.subtask_id] = payload
+
+    @_take.register
+    def _said_words(self, payload: QuestionAnswered) -> None:
+        self.questions.pop(payload.subtask_id, None)
+
+    @_take.register
+    def _plan_proposed(self, payload: PlanProposed) -> None:
+        self.questions["plan"] = payload
+
+    @_take.register
+    def _plan_answered(self, payload: PlanAnswered) -> None:
+        self.questions.pop("plan", None)
+
+    @_take.register
+    def _interrupted(self, payload: Interrupt) -> None:
+        self.stopping = True
+
+    @_take.register
+    def _halted(self, payload: Halt) -> None:
+        self.stopping = True
+
+    @_take.register
+    def _role_failed(self, payload: RoleFailure) -> None:
+        self.trouble = self.failure = payload
+
+    @_take.register
+    def _ending(self, payload: Ending) -> None:
+        self.phase = Phase.SETTLING
+
+    @_take.register
+    def _changes_settled(self, payload: Settled) -> None:
+        self.settled = payload
+
+    @_take.register
+    def _ended(self, payload: FinalResult) -> None:
+        self.result, self.settled, self.phase = payload, payload.changes, Phase.ENDED
+        self._let_go()
+
+    @_take.register
+    def _resumed(self, payload: TaskResumed) -> None:
+        self.result, self.stopping, self.failure, self.trouble = None, False, None, None
+        self.resumed += 1
+        if self._decision in payload.dropped:
+            self.rounds[-1].decided = self.rounds[-1].evidence = None
+            self.phase = Phase.WORKING if self.rounds[-1].subtasks else Phase.PLANNING
+        elif self.phase is Phase.ENDED:
+            self.phase = Phase.DECIDING
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """The process that asked and called has ended its work: nothing waits for an answer or a call any more."""
+        self.questions.clear()
+        self.running.clear()
+        self.words, self.words_cut = "", 0
+        for subtask in self.rounds[-1].subtasks.values() if self.rounds else ():
+            subtask.running = None
+
+
+def _subtask(number: int, entry: ManifestEntry) -> Subtask:
+    return Subtask(entry.subtask_id, number, entry.intent, tuple(each.text for each in entry.success_criteria))
+
+
+def _latest(items: list[_Item], most: int) -> list[_Item]:
+    return items[-most:]
