@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from artoo.contracts.changes import Node
@@ -20,7 +20,7 @@ from artoo.workspace.commit.dirfd_ops import copy, set_metadata
 from artoo.workspace.directory import Covered
 from artoo.workspace.files.beneath import open_beneath
 from artoo.workspace.fs.names import printable
-from artoo.workspace.fs.stat import DIRECTORY_FLAGS, NodeState, glance, read_state
+from artoo.workspace.fs.stat import DIRECTORY_FLAGS, NodeState, closing_descriptor, glance, opened, read_state
 
 _COPIED = (Node.FILE, Node.LINK)
 _TEMPORARY = ".artoo-copy"
@@ -56,12 +56,8 @@ class Copier:
         before = dict(self.manifest.entries)
         for one in covered:
             one.place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            root, place = os.open(one.root, DIRECTORY_FLAGS), os.open(one.place, DIRECTORY_FLAGS)
-            try:
+            with opened(one.root) as root, opened(one.place) as place:
                 self._follow_tree(one, root, place)
-            finally:
-                os.close(root)
-                os.close(place)
         if self.manifest.entries != before:
             self.manifest.save()
 
@@ -86,25 +82,22 @@ class Copier:
         waiting = deque([""])  # breadth first: what the bounds leave out is deep
         while waiting:
             relative = waiting.popleft()
-            try:
-                source = open_beneath(root, relative, DIRECTORY_FLAGS)
-            except OSError:  # unreadable for this user, or gone meanwhile
-                continue
-            try:
-                target = open_beneath(place, relative, DIRECTORY_FLAGS)
-            except OSError:  # the task removed it, replaced it, or took its rights away
-                os.close(source)
-                continue
-            try:
+            with ExitStack() as held:
+                try:
+                    source, target = (
+                        held.enter_context(closing_descriptor(open_beneath(above, relative, DIRECTORY_FLAGS)))
+                        for above in (root, place)
+                    )
+                except (
+                    OSError
+                ):  # unreadable for this user, gone meanwhile, or removed, replaced or closed by the task
+                    continue
                 listed.add(relative)
                 for name in sorted(os.listdir(source), key=os.fsencode):
                     inner = f"{relative}/{name}".lstrip("/")
                     seen.add(inner)
                     if self._follow(one, inner, source, target, name):
                         waiting.append(inner)
-            finally:
-                os.close(source)
-                os.close(target)
         self._remove(one.number, place, seen, listed)
 
     def _follow(self, one: Covered, relative: str, source: int, target: int, name: str) -> bool:
@@ -151,19 +144,18 @@ class Copier:
                 gone[path] = None
         for path in reversed(gone):
             above, _, name = path.rpartition("/")
-            with suppress(OSError):  # the task changed what is around it
-                target = open_beneath(place, above, DIRECTORY_FLAGS)
-                try:
-                    state = glance(target, name)
-                    if state is None or self.manifest.is_changed((number, path), state):
-                        continue
-                    if state.is_directory:
-                        os.rmdir(name, dir_fd=target)
-                    else:
-                        os.unlink(name, dir_fd=target)
-                    del self.manifest.entries[number, path]
-                finally:
-                    os.close(target)
+            with (
+                suppress(OSError),  # the task changed what is around it
+                closing_descriptor(open_beneath(place, above, DIRECTORY_FLAGS)) as target,
+            ):
+                state = glance(target, name)
+                if state is None or self.manifest.is_changed((number, path), state):
+                    continue
+                if state.is_directory:
+                    os.rmdir(name, dir_fd=target)
+                else:
+                    os.unlink(name, dir_fd=target)
+                del self.manifest.entries[number, path]
 
 
 def _copy_whole(source: int, target: int, name: str, state: NodeState) -> bool:

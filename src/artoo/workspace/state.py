@@ -24,7 +24,7 @@ from artoo.workspace.changes.describe import describe, split_caches
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.manifest import Key, Manifest
 from artoo.workspace.changes.path_class import Places
-from artoo.workspace.changes.tree import Difference, Tree, differs, is_deletion, note_bases, opened, read_tree
+from artoo.workspace.changes.tree import Difference, Tree, differs, is_deletion, note_bases, read_tree
 from artoo.workspace.copies import Copier, CopyLimits
 from artoo.workspace.directory import (
     PATIENCE_SECONDS,
@@ -34,13 +34,13 @@ from artoo.workspace.directory import (
     Workspaces,
     make_upper,
 )
-from artoo.workspace.files.beneath import open_parent, write_beneath
+from artoo.workspace.files.beneath import parent_of, write_beneath
 from artoo.workspace.files.layered import CopyFiles
 from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, RootedFiles, real_files
 from artoo.workspace.files.walker import Walker
 from artoo.workspace.forks import copy_workspace
 from artoo.workspace.fs.names import printable, text_of
-from artoo.workspace.fs.stat import NodeState
+from artoo.workspace.fs.stat import NodeState, opened
 
 _MOST_FOLLOWED = 64 * MIB
 """A larger file that was applied while the task goes on does not follow the user's edits."""
@@ -326,11 +326,8 @@ def _follow_applied(files: LocatedFiles, base: Base, state: NodeState) -> Base |
             return None
     root, below = files.locate(path)
     write_beneath(root, below, content)
-    parent, name = open_parent(root, below)
-    try:
+    with parent_of(root, below) as (parent, name):
         os.utime(name, ns=(state.mtime_ns, state.mtime_ns), dir_fd=parent, follow_symlinks=False)
-    finally:
-        os.close(parent)
     return base.model_copy(update={"was": state, "sha256": hashlib.sha256(content).hexdigest()})
 
 

@@ -16,7 +16,6 @@ import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 from artoo.contracts.changes import Node, printable_path
@@ -28,10 +27,10 @@ from artoo.workspace.directory import Covered
 from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.names import printable
 from artoo.workspace.fs.stat import (
-    DIRECTORY_FLAGS,
     NodeState,
     digest_file,
     is_opaque,
+    opened,
     opened_directory,
     read_xattrs,
     state_of,
@@ -344,13 +343,3 @@ class Difference:
             in_place=in_place,
             digest=None if after is None else after.digest,
         )
-
-
-@contextmanager
-def opened(place: Path) -> Generator[int]:
-    """Open a directory while the context lasts. Raises OSError."""
-    descriptor = os.open(place, DIRECTORY_FLAGS)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

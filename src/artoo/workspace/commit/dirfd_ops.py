@@ -8,13 +8,21 @@ import os
 import pathlib
 import stat
 from collections import defaultdict
-from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 
 from artoo.contracts.changes import Node
 from artoo.disk.file_system import sync_file_system_of
 from artoo.workspace.files.walker import Place, Walker
-from artoo.workspace.fs.stat import FILE_FLAGS, NodeState, at, chmod_at, data_ranges, read_xattrs
+from artoo.workspace.fs.stat import (
+    FILE_FLAGS,
+    NodeState,
+    at,
+    chmod_at,
+    closing_descriptor,
+    data_ranges,
+    read_xattrs,
+)
 
 SYNC_ONE_BY_ONE = 16
 """Beyond this many files one `syncfs` is faster than an `fsync` of each."""
@@ -82,8 +90,8 @@ def copy(source: Place, state: NodeState, target: Place) -> int:
         raise OSError(errno.EINVAL, "neither a regular file nor a link")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with (
-        _closing(os.open(source[1], FILE_FLAGS, dir_fd=source[0])) as old,
-        _closing(os.open(name, flags, 0o600, dir_fd=directory)) as new,
+        closing_descriptor(os.open(source[1], FILE_FLAGS, dir_fd=source[0])) as old,
+        closing_descriptor(os.open(name, flags, 0o600, dir_fd=directory)) as new,
     ):
         _copy_content(old, new, state.size)
         seen = os.fstat(old)
@@ -97,14 +105,6 @@ def copy(source: Place, state: NodeState, target: Place) -> int:
             os.fchmod(new, state.mode)
             os.utime(new, ns=(made.st_atime_ns, state.mtime_ns))
         return made.st_ino
-
-
-@contextmanager
-def _closing(descriptor: int) -> Generator[int]:
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _copy_content(source: int, target: int, size: int) -> None:
@@ -156,7 +156,7 @@ def sync(paths: Iterable[str]) -> None:
 
 def _opened(walker: Walker, path: str) -> AbstractContextManager[int]:
     directory, name = walker.place(path)
-    return _closing(os.open(name, FILE_FLAGS, dir_fd=directory))
+    return closing_descriptor(os.open(name, FILE_FLAGS, dir_fd=directory))
 
 
 def same_version(now: NodeState | None, state: NodeState | None) -> bool:

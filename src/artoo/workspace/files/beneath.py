@@ -14,7 +14,8 @@ import os
 import stat
 import sys
 import uuid
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from functools import cache
 
 from artoo.contracts.errors import SandboxError
@@ -46,28 +47,27 @@ def open_beneath(root: int, path: str, flags: int) -> int:
     return _openat2(root, relative, flags) if short and _has_openat2() else _walk(root, relative, flags)
 
 
-def open_parent(root: int, path: str) -> tuple[int, str]:
-    """Open the directory that holds `path`, and return it with the last name ("." for the root itself)."""
+@contextmanager
+def parent_of(root: int, path: str) -> Generator[tuple[int, str]]:
+    """Open the directory that holds `path`, and yield it with the last name ("." for the root itself)."""
     above, _, name = path.strip("/").rpartition("/")
-    return open_beneath(root, above, PASS_FLAGS), name or "."
+    descriptor = open_beneath(root, above, PASS_FLAGS)
+    try:
+        yield descriptor, name or "."
+    finally:
+        os.close(descriptor)
 
 
 def stat_beneath(root: int, path: str) -> os.stat_result:
     """Return what is at `path`, a link at the end not followed. Raises OSError."""
-    parent, name = open_parent(root, path)
-    try:
+    with parent_of(root, path) as (parent, name):
         return os.stat(name, dir_fd=parent, follow_symlinks=False)
-    finally:
-        os.close(parent)
 
 
 def readlink_beneath(root: int, path: str) -> str:
     """Return the text of the link at `path`. Raises OSError; EINVAL if it is no link."""
-    parent, name = open_parent(root, path)
-    try:
+    with parent_of(root, path) as (parent, name):
         return os.readlink(name, dir_fd=parent)
-    finally:
-        os.close(parent)
 
 
 def open_file_beneath(root: int, path: str) -> int:
@@ -99,23 +99,16 @@ def write_beneath(root: int, path: str, content: bytes) -> None:
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
             raise SandboxError(f"{shown} cannot be written: {parts[end - 1]} is not a directory") from error
-    parent, name = open_parent(root, path)
-    try:
+    with parent_of(root, path) as (parent, name):
         _replace(parent, name, shown, content)
-    finally:
-        os.close(parent)
 
 
 def _make_directory(root: int, path: str) -> None:
     with suppress(FileNotFoundError):
         os.close(open_beneath(root, path, PASS_FLAGS))
         return
-    parent, name = open_parent(root, path)
-    try:
-        with suppress(FileExistsError):
-            os.mkdir(name, _NEW_DIRECTORY_MODE, dir_fd=parent)
-    finally:
-        os.close(parent)
+    with parent_of(root, path) as (parent, name), suppress(FileExistsError):
+        os.mkdir(name, _NEW_DIRECTORY_MODE, dir_fd=parent)
 
 
 def _replace(parent: int, name: str, shown: str, content: bytes) -> None:

@@ -14,7 +14,7 @@ from artoo.sandbox.reading.path_set import inside
 from artoo.workspace.directory import Covered, WorkspaceDirectory, WorkspaceKind
 from artoo.workspace.files.beneath import open_beneath
 from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, locate_real, names_at, real_files
-from artoo.workspace.fs.stat import DIRECTORY_FLAGS, PASS_FLAGS, glance, is_opaque, is_whiteout
+from artoo.workspace.fs.stat import DIRECTORY_FLAGS, PASS_FLAGS, closing_descriptor, glance, is_opaque, is_whiteout
 
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -86,11 +86,8 @@ class LayeredFiles(_CoveringFiles):
         names = names_at(at, below)
         if all(upper != at for _, _, upper in self._places):
             return names
-        here = open_beneath(at, below, DIRECTORY_FLAGS)
-        try:
+        with closing_descriptor(open_beneath(at, below, DIRECTORY_FLAGS)) as here:
             deleted = {name for name in names if (state := glance(here, name)) is not None and is_whiteout(state)}
-        finally:
-            os.close(here)
         lower = set[str]() if _look(at, below)[1] else _real_names(directory)
         return [*(name for name in names if name not in deleted), *(lower - set(names))]
 

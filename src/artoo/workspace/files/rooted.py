@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from artoo.ports.workspace import FileStat
 from artoo.workspace.files.beneath import open_beneath, open_file_beneath, readlink_beneath, stat_beneath
-from artoo.workspace.fs.stat import DIRECTORY_FLAGS
+from artoo.workspace.fs.stat import DIRECTORY_FLAGS, closing_descriptor
 
 PRIVATE = ("/tmp", "/var/tmp")
 """What commands see there is the workspace's own scratch directory."""
@@ -131,11 +131,8 @@ class RealFiles(LocatedFiles):
 
 def names_at(root: int, path: str) -> list[str]:
     """Return the names in the directory at a path below a descriptor. Raises OSError."""
-    descriptor = open_beneath(root, path, DIRECTORY_FLAGS)
-    try:
+    with closing_descriptor(open_beneath(root, path, DIRECTORY_FLAGS)) as descriptor:
         return os.listdir(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def locate_real(path: str) -> tuple[int, str]:

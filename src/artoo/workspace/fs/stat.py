@@ -149,12 +149,9 @@ def chmod_at(directory: int, name: str, mode: int) -> None:
     if not hasattr(os, "O_PATH"):
         os.chmod(name, mode, dir_fd=directory, follow_symlinks=False)
         return
-    descriptor = os.open(name, O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
-    try:
+    with closing_descriptor(os.open(name, O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)) as descriptor:
         if not stat.S_ISLNK(os.fstat(descriptor).st_mode):
             Path(f"/proc/self/fd/{descriptor}").chmod(mode)
-    finally:
-        os.close(descriptor)
 
 
 def with_rights(directory: int, name: str, mode: int, rights: int) -> AbstractContextManager[None]:
@@ -182,12 +179,23 @@ def _other_mode(directory: int, name: str, mode: int, rights: int) -> Generator[
 @contextmanager
 def opened_directory(directory: int, name: str, mode: int) -> Generator[int]:
     """Open a subdirectory of artoo's own, even if a command took its owner's rights away. Raises OSError."""
-    with with_rights(directory, name, mode, stat.S_IRUSR | stat.S_IXUSR):
-        descriptor = open_directory(directory, name)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
+    rights = with_rights(directory, name, mode, stat.S_IRUSR | stat.S_IXUSR)
+    with rights, closing_descriptor(open_directory(directory, name)) as descriptor:
+        yield descriptor
+
+
+def opened(place: Path) -> AbstractContextManager[int]:
+    """Open a directory by its path while the context lasts. Raises OSError."""
+    return closing_descriptor(os.open(place, DIRECTORY_FLAGS))
+
+
+@contextmanager
+def closing_descriptor(descriptor: int) -> Generator[int]:
+    """Close a descriptor when the context ends."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def open_directory(directory: int, name: str) -> int:

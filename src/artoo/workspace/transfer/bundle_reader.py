@@ -22,10 +22,9 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
 from artoo.workspace.changes.base import Base, append_lines
 from artoo.workspace.directory import WorkspaceDirectory, make_upper
-from artoo.workspace.files.beneath import open_parent
-from artoo.workspace.files.rooted import locate_real
+from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.names import printable
-from artoo.workspace.fs.stat import NodeState, digest_file, read_state
+from artoo.workspace.fs.stat import NodeState
 from artoo.workspace.transfer.bundle import MOST_MANIFEST, Item, Known, Manifest
 
 _CHUNK = 1 << 20
@@ -192,18 +191,9 @@ def _is_directory(path: Path) -> bool:
 
 def _here(path: Path) -> tuple[NodeState | None, str | None]:
     """Return what this machine has at a path, through no link, and the sha256 of a file that can be read."""
-    try:
-        parent, name = open_parent(*locate_real(str(path)))
-    except OSError:
-        return None, None
-    try:
-        state, digest = read_state(parent, name), None
-        if state is not None and state.node is Node.FILE:
-            with suppress(OSError):
-                digest = digest_file(parent, name)
-        return state, digest
-    finally:
-        os.close(parent)
+    with Walker() as walker:
+        state = walker.read(str(path))
+        return state, None if state is None else walker.digest(str(path), state)
 
 
 def _is(real: NodeState | None, digest: str | None, known: Known | None) -> bool:
