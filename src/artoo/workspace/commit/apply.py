@@ -78,7 +78,7 @@ def _commit(
         prepare(record, steps, effects, share=share)
         (record.place / NOTE).write_text(note, "utf-8")
         manifest = _manifest(record, steps, git_acts)
-        record.write(MANIFEST, manifest, sync=False)
+        record.write(MANIFEST, manifest, durably=False)
     except BaseException:
         if not record.committed:
             with suppress(OSError, SandboxError):  # on a disk that fails: the next start does it

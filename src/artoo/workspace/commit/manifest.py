@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.errors import SandboxError
-from artoo.disk.whole import sync_directory, write_whole
+from artoo.disk.whole import sync_directory, write_durably, write_whole
 from artoo.workspace.fs.names import text_of
 from artoo.workspace.fs.stat import NodeState
 from artoo.workspace.git.act import GitAct
@@ -198,11 +198,12 @@ class Record:
             return str(error)
         return None
 
-    def write(self, name: str, manifest: Manifest, *, sync: bool = True) -> None:
-        """Write a file of this form. A manifest counts from here on, until `done` is there."""
-        write_whole(self.place / name, manifest.model_dump_json().encode("utf-8"), sync=sync)
-        if sync:
-            sync_directory(self.place)
+    def write(self, name: str, manifest: Manifest, *, durably: bool = True) -> None:
+        """Write a file of this form. A manifest counts from here on, until `done` is there.
+
+        Not `durably`: after a power cut it is there whole, or not at all.
+        """
+        (write_durably if durably else write_whole)(self.place / name, manifest.model_dump_json().encode("utf-8"))
 
     def mark_done(self) -> None:
         """Note durably that the apply took effect."""

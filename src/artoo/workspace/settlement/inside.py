@@ -28,7 +28,6 @@ def run_inside(
     argv: Sequence[str],
     cwd: Path,
     *,
-    stdin: bytes | None = None,
     scratch: Path | None = None,
 ) -> Ended:
     """Run a command over the workspace as it stands, and return how it ended. Blocking.
@@ -51,7 +50,7 @@ def run_inside(
             ),
             copies=() if overlays else tuple((one.root, one.place) for one in directory.covered()),
         )
-        command = Command(tuple(argv), cwd=cwd, stdin=stdin)
+        command = Command(tuple(argv), cwd=cwd)
         if backend is None or backend.has_overlay != bool(overlays):
             backend = None if overlays else CopyBackend(directory.record().backend)
         return asyncio.run(_run(backend, layout, command, own / "output"))
