@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -24,6 +24,7 @@ _FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")  # words or a number betwee
 _VARIABLE = "$*{<%"  # what begins a variable part of a path: backup-$(date), log-*
 _COMMAS = re.compile(r"[,\u3001\uff0c]")
 _MOST_LINES, _ROWS = 4_000, 6
+_STEM, _ENDING = 4, 3  # of a word with more letters, so many forms: TODOs are lines with TODO
 _NAMED = 12  # tokens that a correction names
 _LINE = 120  # characters of the nearest line
 
@@ -66,6 +67,11 @@ class Seen:
     def lines(self) -> list[list[str]]:
         """The outputs, line by line."""
         return [text.splitlines() for text in self.texts[: self.outputs]]
+
+    @cached_property
+    def lines_with(self) -> Counter[str]:
+        """How many lines of outputs have a word."""
+        return Counter(chain(*(set(words_of(line)) for lines in self.lines for line in lines[:_MOST_LINES])))
 
     @cached_property
     def sizes(self) -> Shown:
@@ -137,7 +143,9 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
     if wanted := {token.number.text for token in missing if token.number is not None}:
         text = answer[:LONGEST]
         numbers = (*numbers_in(text), *times_in(text), *days_in(text))
-        stated = {each.text: seen.numbers.meant(each) for each in numbers if _number_stands(each, seen)}
+        said = (token.number for token in first.values() if token.number is not None)
+        stated = {each.text: each.amounts for each in said if each.text not in wanted}  # counted ones too
+        stated |= {each.text: seen.numbers.meant(each) for each in numbers if _number_stands(each, seen)}
         found = worked_out(wanted, text, stated, seen.texts, seen.outputs)
         missing = [token for token in missing if token.number is None or token.number.text not in found]
     return tuple(sorted(missing, key=lambda token: token.start))
@@ -172,19 +180,39 @@ def _number_stands(number: Number, seen: Seen) -> bool:
 
 
 def _is_counted(token: Token, answer: str, seen: Seen) -> bool:
-    """True if a number is that of a line of an output of which its own line has a word, or how many things stand
-    between commas beside it.
+    """True if a number is that of a line of an output of which its own line has a word, or of all lines that have
+    such a word, or how many things that were seen its line lists.
     """
     if token.number is None or not token.text.isdecimal() or len(token.text) > _ROWS:
         return False
     start = answer.rfind("\n", 0, token.start) + 1
     line, number = answer[start:].partition("\n")[0], int(token.text)
-    items = [folded(part) for part in _COMMAS.split(line.rpartition(":")[2])]
-    if len(items) == number > 1 and all(each and each in seen.folded for each in items):
+    if number > 1 and number in _listed(line, seen):
         return True
     said = {word for word in words_of(line) if len(word) > 2}
+    forms = {word[: len(word) - cut] for word in said for cut in range(_ENDING if len(word) > _STEM else 1)}
+    if number > 1 and any(seen.lines_with[word] == number for word in forms):
+        return True
     rows = (lines[at] for lines in seen.lines for at in (number - 1, number) if 0 <= at < len(lines))
     return any(not said.isdisjoint(words_of(row)) for row in rows)
+
+
+def _listed(line: str, seen: Seen) -> Iterator[int]:
+    """How many things stand between commas behind the line's colon, if all of them were seen. The last two may have
+    a word between them (a, b and c)."""
+    before, _, listed = line.rpartition(":")
+    *first, last = (words_of(part) for part in _COMMAS.split(listed))
+    whole = f" {seen.folded} "
+
+    def stands(words: Sequence[str]) -> bool:
+        return bool(words) and f" {' '.join(words)} " in whole
+
+    if not (before or first) or not all(map(stands, first)):
+        return
+    if stands(last):
+        yield len(first) + 1
+    if any(stands(last[:at]) and stands(last[at + 1 :]) for at in range(1, len(last) - 1)):
+        yield len(first) + 2
 
 
 def takes_up(answer: str, calls: Sequence[ToolCall], request: Iterable[str]) -> bool:

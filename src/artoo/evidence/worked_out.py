@@ -16,11 +16,12 @@ from artoo.evidence.numerals import DATE, PERCENT, TIME, Number, days_in, number
 from artoo.evidence.tokens import blanked
 
 _NEAR = 8  # numbers that are near a figure: from more of them nearly every figure follows
+_FEW_DATES = 4  # dates that were put out or told, so few that any two of them may be meant
 _FEW = 2  # numbers that were put out in all, so few that each is near every figure
 _MOST = 300  # numbers of an answer that are looked at
 _PRECISE = 100  # a whole number from here on may be a rounded one: nearly every ratio or mean is near a smaller one
 _SHORT = 6  # numbers that were put out together, so few that two of them may be compared
-_ONE, _TWO, _WEEK, _MINUTE, _HOUR, _DAY = map(Decimal, (1, 2, 7, 60, 3_600, 86_400))
+_ONE, _TWO, _WEEK, _MINUTE, _HOUR, _DAY, _HUNDRED = map(Decimal, (1, 2, 7, 60, 3_600, 86_400, 100))
 _YEAR = re.compile(r"(?<![\w.,])(?:1[5-9]|2[01])\d\d(?![\w.,]\d)(?!\w)")
 _BYTE = (_ONE,)  # said or not: a bare number may be of bytes
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -33,6 +34,16 @@ _READINGS = 64  # of the numbers of one formula together
 _CONSTANTS = frozenset(map(Decimal, (7, 12, 24, 52, 60, 100, 365, 1_000, 1_024, 3_600)))
 """What units of time, shares and prefixes multiply by: no call has to show it where a formula does so."""
 _FACTORS = frozenset(map(Decimal, range(2, 11)))  # what words say: twice, a quarter
+_STEPS_UP = tuple(map(Decimal, (60, 1_000, 1_440, 3_600, 60_000, 86_400)))
+_STEPS_DOWN = (*_STEPS_UP, Decimal(3_600_000))
+"""From one unit of time to another, from milliseconds to days."""
+_SMALL_STEPS = tuple(map(Decimal, (7, 12, 24)))
+"""Days to weeks, months to years, hours to days: only without a remainder, or with a half."""
+_PERIODS = tuple(map(Decimal, (1_440, 3_600, 86_400)))
+"""What an interval divides: every 15 minutes is 96 times a day. What comes to less than `_OFTEN` may be chance."""
+_OFTEN = 90
+_LONG = 900  # of a smaller unit: from here on an amount may be told in two units
+_MONTHS = Decimal(12)
 _CLOCK, _DATED = (_DAY,), (Decimal(0),)
 """Instead of a unit: a time of day or a duration, in seconds; a date, in days, which only a formula takes."""
 _Amounts = Mapping[str, tuple[Decimal, ...]]
@@ -60,9 +71,9 @@ def worked_out(
     short = [*chain(*shown)] if sum(map(len, shown)) <= _SHORT else []
     totals = [total for each, output in zip(shown, texts, strict=False) for total in _totals(each, output)]
     runs = list(islice(_runs_of(shown), _MOST))
-    weeks = (amount / _WEEK for cell in short if not cell.unit for amount in cell.amounts)
-    spans = [*_years(texts), *_in_other_units(short), *weeks]
+    spans = [*_years(texts), *_in_other_units(short), *_since(texts, outputs)]
     rates = (rate for text in texts for each in numbers_in(text) if each.units == PERCENT for rate in each.amounts)
+    stated = {**_arithmetic(cells, answer, stated), **stated}
     constants, factors = _unseen(cells, answer, _FACTORS.union(*((1 + rate, 1 - rate) for rate in rates)))
     known = {**constants, **stated}
     asked = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in known]
@@ -75,7 +86,10 @@ def worked_out(
         told = [replace(cell, amounts=known[cell.number.text]) for cell in numbers]
         left = [cell for cell in cells if cell.number.text in wanted and cell.number.text not in usable]
         near = ((cell, _from_cells(cell, told, few), _of_runs(cell, runs)) for cell in left)
-        ways = ((cell, _from_formula(cell, cells, usable, answer), spans, *way) for cell, *way in near)
+        ways = (
+            (cell, _from_formula(cell, cells, usable, answer), () if cell.unit else spans, *way)
+            for cell, *way in near
+        )
         found = {cell.number.text: cell.amounts for cell, *way in ways if _covers(cell, chain(totals, *way))}
         if not found:
             return usable.keys() & set(wanted)
@@ -128,6 +142,24 @@ def _from_formula(cell: _Cell, cells: Sequence[_Cell], known: _Amounts, text: st
             yield _value(ast.parse(formula, mode="eval").body, values)
 
 
+def _arithmetic(cells: Sequence[_Cell], text: str, stated: _Amounts) -> _Amounts:
+    """The numbers of formulas that come to what they say and have no number that was seen: they state nothing of
+    this machine."""
+    every, found = {cell.number.text: cell.amounts for cell in cells}, dict[str, tuple[Decimal, ...]]()
+    for place, cell in enumerate(cells):
+        begins = place
+        while begins and _joint(cells[begins - 1], cells[begins], text):
+            begins -= 1
+        used = {each.number.text: each.amounts for each in cells[begins : place + 1]}
+        if (
+            len(used) > 2
+            and used.keys().isdisjoint(stated)
+            and _covers(cell, _from_formula(cell, cells, every, text))
+        ):
+            found |= used
+    return found
+
+
 def _value(of: ast.expr, values: Sequence[Decimal]) -> Decimal:
     """What a formula comes to, whose numbers are named by their places."""
     if isinstance(of, ast.BinOp):
@@ -157,7 +189,8 @@ def _runs_of(shown: Iterable[Sequence[_Cell]]) -> Iterator[list[_Cell]]:
     for cells in shown:
         runs = defaultdict[tuple[object, ...], list[_Cell]](list)
         for cell in cells:
-            for place in (("column", cell.column, cell.unit), ("line", cell.line, cell.unit), (cell.unit,)):
+            unit = cell.unit if cell.unit in ((), PERCENT, _CLOCK) else _BYTE  # sizes with any prefix
+            for place in (("column", cell.column, unit), ("line", cell.line, unit), (unit,)):
                 runs[place].append(cell)
         yield from (run for run in runs.values() if 1 < len(run) <= _SHORT and run[0].unit != _CLOCK)
 
@@ -166,14 +199,15 @@ def _of_runs(cell: _Cell, runs: Iterable[Sequence[_Cell]]) -> Iterator[Decimal]:
     """What follows from two numbers that were put out together: their difference and ratio; in per cent a change,
     and a share of all, which may be one of them.
     """
-    for run in runs:
-        amounts = [each.amounts[0] for each in run]
+    for run, reading in product(runs, (0, -1)):
+        amounts = [each.amounts[reading] for each in run]
         if cell.unit == PERCENT:
             total = max(amounts) if 2 * max(amounts) == sum(amounts) else sum(amounts)
             yield from (amount / total for amount in amounts)
             yield from (abs(a / b - 1) for a, b in permutations(amounts, 2))
         else:
-            yield from (value for a, b in permutations(amounts, 2) if a != b for value in (a - b, a / b))
+            points = _HUNDRED if run[0].unit == PERCENT else _ONE
+            yield from (value for a, b in permutations(amounts, 2) if a != b for value in ((a - b) * points, a / b))
 
 
 def _years(texts: Iterable[str]) -> list[Decimal]:
@@ -185,9 +219,30 @@ def _years(texts: Iterable[str]) -> list[Decimal]:
 
 
 def _in_other_units(cells: Iterable[_Cell]) -> Iterator[Decimal]:
-    """Bare numbers in other units of time."""
+    """Bare numbers in other units of time, as hours, minutes and seconds, and how often such an interval passes."""
     for amount in (amount for each in cells if not each.unit for amount in each.amounts):
-        yield from (amount * _MINUTE, amount / _MINUTE, amount * _HOUR, amount / _HOUR)
+        yield from (amount * step for step in _STEPS_UP)
+        yield from (amount / step for step in _STEPS_DOWN)
+        yield from (amount / step for step in _SMALL_STEPS if not amount * 2 % step)
+        yield from (often for period in _PERIODS if (often := period / amount) >= _OFTEN)
+        if amount >= _LONG:
+            minutes, seconds = divmod(amount, _MINUTE)
+            yield from (minutes, seconds, *divmod(minutes, _MINUTE))
+
+
+def _since(texts: Sequence[str], outputs: int) -> Iterator[Decimal]:
+    """Days, weeks, months and years from dates that were put out, where they are few, to one that was told."""
+    put_out = {day.text: day for text in texts[:outputs] for day in days_in(text)}
+    told = {day.text: day for text in texts[outputs:] for day in days_in(text)}
+    for one, other in product(put_out.values(), told.values()) if len(put_out) + len(told) <= _FEW_DATES else ():
+        days = abs(one.amounts[0] - other.amounts[0])
+        months = abs(_month(one) - _month(other))
+        yield from (days, days / _WEEK, months, months - 1, months / _MONTHS)
+
+
+def _month(day: Number) -> Decimal:
+    year, month, *_ = map(Decimal, day.parts)
+    return year * _MONTHS + month
 
 
 def _between(cell: _Cell, dates: Sequence[_Cell], days: Sequence[Number]) -> Iterator[Decimal]:
