@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.bus.inprocess import InProcessBus
-from artoo.contracts.memory import DreamReport, Megram, MemoryChange, SOPDraft
+from artoo.contracts.memory import DreamReport, KnownRequest, Megram, MemoryChange, SOPDraft
 from artoo.contracts.roles import Role
-from artoo.contracts.tags import Pair, is_wide, kind_pair, tool_of
+from artoo.contracts.tags import Pair, is_wide, kind_pair, slug, tool_of
 from artoo.control import potentials
 from artoo.control.potentials import Advice, Sums
+from artoo.loops.medium import counsel
+from artoo.loops.medium.kinds import Kinds, kinds_of
 from artoo.loops.slow import consolidate
 from artoo.loops.slow.dreamer import Dreamer
 from artoo.memory import maintenance, reading
@@ -38,6 +40,18 @@ INTENTS = (
     *("sort ledger pages", "fetch river levels", "merge parish lists"),
     *("scan harbour logs", "trim radio notes", "index plant sheets"),
 )
+AS_BEFORE, TWO_ALIKE, WHAT_IS_THE, NONE_ALIKE = "as before", "two alike", "what is the", "none alike"
+WORDINGS: Mapping[str, tuple[str, ...]] = {
+    AS_BEFORE: INTENTS,
+    TWO_ALIKE: ("sort ledger pages by date", "sort ledger pages by name", *INTENTS[2:]),
+    WHAT_IS_THE: (
+        *("what is the total of the ledger", "what is the level of the river"),
+        *("what is the name in the parish list", "what is the date of the harbour log"),
+        *("what is the length of the radio note", "what is the place of the plant sheet"),
+    ),
+    NONE_ALIKE: (),
+}
+"""How requests of the six kinds are worded. None alike: five words that occur in no other request."""
 LIFE = World(parts=1, chained=0.0, big=0.0, hopeless=0.0, broken=0.2, outage=0.05, noise=0.05)
 
 Classify = Callable[[Sums], Advice]
@@ -46,13 +60,15 @@ Classify = Callable[[Sums], Advice]
 @dataclass(frozen=True, slots=True)
 class Memory:
     """How memory is in an arm. `classify` replaces the product's; `decays` False: nothing fades; `hasty`: a tool
-    may become a rule for all kinds of request by what it did for any.
+    may become a rule for all kinds of request by what it did for any. `by_words`: the kind of a request is its
+    first three words, as it was before there were labels.
     """
 
     dreams: bool = True
     decays: bool = True
     classify: Classify | None = None
     hasty: bool = False
+    by_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +109,15 @@ class Truth:
         """Half of the intents do."""
         return (intent + self.life) % 2 == 0
 
-    def false(self, change: MemoryChange, at: int) -> bool:
+    def false(self, change: MemoryChange, at: int, labels: Mapping[str, Collection[int]]) -> bool:
         """Whether a new rule about a tool says what is not so, where it is told (one kind of request, or all):
-        forbids one that is right for something, or recommends one that is right for nothing.
+        forbids one that is right for something, or recommends one that is right for nothing. `labels`: the intents
+        whose requests had each label.
         """
         pair = Pair(change.space, change.entity)
         tool = tool_of(pair) or ""
-        told = [each for each, text in enumerate(INTENTS) if is_wide(pair) or pair == kind_pair(tool, text)]
+        of_kind = {each for label, of in labels.items() if pair == kind_pair(tool, label) for each in of}
+        told = range(len(INTENTS)) if is_wide(pair) else of_kind
         if not told:
             return False
         useful = tool in {self.right(each, at) for each in told}
@@ -112,6 +130,7 @@ class Lives:
 
     memory: Memory | None
     knows: bool = False
+    wording: str = AS_BEFORE
 
     async def run(self, seed: int, numbers: range) -> list[object]:
         """A Lived for each job of each life."""
@@ -127,13 +146,15 @@ class Lives:
         store = SharedMemory.open(place, clock, ids) if self.memory is not None else None
         arm = Arm("oracle", Oracle) if self.knows else Arm("the law", Law)
         lived: list[Lived] = []
+        labels: dict[str, set[int]] = {}
         try:
             for at in range(LENGTH):
                 intent = int(draw(seed, life, at, "intent") * len(INTENTS))
-                job = _job(truth, intent, at)
+                job = _job(truth, intent, at, WORDINGS[self.wording])
                 trace = await run_job(LIFE, job, arm, seed, ids=ids, memory=self._sides(store))
+                labels.setdefault(trace.label, set()).add(intent)
                 dreamt = await self._after(store, clock, ids, at)
-                lived.append(_lived(truth, job, trace, intent, at, dreamt))
+                lived.append(_lived(truth, job, trace, intent, at, dreamt, labels))
                 await clock.sleep(BETWEEN)
         finally:
             if store is not None:
@@ -214,21 +235,32 @@ def _classified(memory: Memory | None) -> Generator[None]:
     """The product's pure rules replaced, where an arm has its own. Cells of a process run one after the other."""
     classify = memory.classify if memory is not None and memory.classify is not None else potentials.classify
     general = _always if memory is not None and memory.hasty else potentials.holds_as_such
-    seams = ((reading, "classify"), (maintenance, "classify"), (consolidate, "holds_as_such"))
+    kinds = _first_words if memory is not None and memory.by_words else kinds_of
+    seams = (
+        (reading, "classify"),
+        (maintenance, "classify"),
+        (consolidate, "holds_as_such"),
+        (counsel, "kinds_of"),
+    )
+    before = [getattr(room, name) for room, name in seams]
     try:
-        for (room, name), own in zip(seams, (classify, classify, general), strict=True):
+        for (room, name), own in zip(seams, (classify, classify, general, kinds), strict=True):
             setattr(room, name, own)  # the product has no seam for it
         yield
     finally:
-        for room, name in seams:
-            setattr(room, name, getattr(potentials, name))
+        for (room, name), own in zip(seams, before, strict=True):
+            setattr(room, name, own)
+
+
+def _first_words(text: str, known: Sequence[KnownRequest]) -> Kinds:
+    return Kinds(slug(text))
 
 
 def _always(kinds: int, exceptions: int) -> bool:
     return True
 
 
-def _job(truth: Truth, intent: int, at: int) -> Job:
+def _job(truth: Truth, intent: int, at: int, wording: tuple[str, ...]) -> Job:
     """A job of one part. R2's own guesses about an intent are the same every time: it is the same model."""
     key, right, first = (truth.seed, truth.life, intent), truth.right(intent, at), truth.right(intent, 0)
     others = sorted((name for name in truth.names if name != first), key=lambda name: draw(*key, "order", name))
@@ -238,10 +270,28 @@ def _job(truth: Truth, intent: int, at: int) -> Job:
         sound[0] = True
     part = Part("p1", right, (*others[:rank], first, *others[rank:]), tuple(sound), big=False)
     name = f"l{truth.life}n{at}"
-    return Job(at, name, f"{INTENTS[intent]}, {name}", (part,), chained=False)
+    means = wording[intent] if wording else ""
+    return Job(at, name, f"{means or _unlike(truth, at)}, {name}", (part,), chained=False, means=means)
 
 
-def _lived(truth: Truth, job: Job, trace: Trace, intent: int, at: int, dreamt: DreamReport | None) -> Lived:
+def _unlike(truth: Truth, at: int) -> str:
+    """Five words that occur in no other request."""
+    key = (truth.seed, truth.life, at, "word")
+    return " ".join(f"{int(draw(*key, number) * 2**40):x}".translate(_LETTERS) for number in range(5))
+
+
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+
+
+def _lived(
+    truth: Truth,
+    job: Job,
+    trace: Trace,
+    intent: int,
+    at: int,
+    dreamt: DreamReport | None,
+    labels: Mapping[str, Collection[int]],
+) -> Lived:
     first = trace.first_tools[0] if trace.first_tools else ""
     promoted = dreamt.promoted if dreamt is not None else ()
     drifted = truth.drifts(intent) and at >= LENGTH // 2
@@ -255,7 +305,7 @@ def _lived(truth: Truth, job: Job, trace: Trace, intent: int, at: int, dreamt: D
         calls=trace.calls,
         solved=trace.solved,
         promoted=len(promoted),
-        false=sum(truth.false(change, at) for change in promoted),
+        false=sum(truth.false(change, at, labels) for change in promoted),
     )
 
 

@@ -18,7 +18,7 @@ from artoo.contracts.conversation import ModelTurn, ToolRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import Usage
 from artoo.contracts.execution import SubTaskOutcome, ToolCalled
-from artoo.contracts.plan import SubTask
+from artoo.contracts.plan import Plan, SubTask
 from artoo.contracts.solution import Directive, OutcomeSummary, PlanDirective, ReplanRequest
 from artoo.ports.clock import Clock
 from artoo.ports.model import Answer, Conversation, OnText, Question, Spoken
@@ -28,6 +28,7 @@ from lab.world import PLACES, Job, Part, World, draw, kind_of
 T = TypeVar("T", bound=BaseModel)
 
 _TOKEN = re.compile(r"p\d+c\d+")
+_KIND = re.compile(r'^- ([\w ]+): "(.*)"$', re.MULTILINE)
 _PREFERRED = re.compile(r"^Should prefer:\n((?:- .*\n?)+)", re.MULTILINE)
 _ANYTHING = {"text": "something of it is there", "check": {"check": "output_matches", "regex": r"p\d+c\d+"}}
 
@@ -78,6 +79,7 @@ class Minds:
         self.redundant = 0
         self.tool_calls = 0
         self.first_tools: tuple[str, ...] = ()
+        self.label = self.kept_as = ""
         self.rounds: list[Progress] = []
         self._directive: PlanDirective | None = None
         self._subtasks: dict[str, SubTask] = {}
@@ -92,6 +94,8 @@ class Minds:
         """Everything that is said."""
         self.messages += 1
         match envelope.payload:
+            case Plan() as plan:
+                self.kept_as = plan.label
             case PlanDirective() as directive:
                 self._directive, self._asked = directive, 0
             case SubTask() as subtask:
@@ -131,10 +135,23 @@ class Minds:
                 subtasks += [self._subtask(part, choice, piece) for piece in pieces]
         if self._directive is None and not self._asked:
             self.first_tools = tuple(self._known[part.name].tried[0].tool for part in self.job.parts)
+            self.label = self._label(question.user)
         self._asked += 1
         self._plans += 1
         whole_criteria = [_ANYTHING] if len(self.job.parts) > 1 else []
-        return {"subtasks": subtasks, "task_criteria": whole_criteria}
+        return {"kind": self.label, "subtasks": subtasks, "task_criteria": whole_criteria}
+
+    def _label(self, user: str) -> str:
+        """A known label if one is shown with a request that means the same; now and then a wrong one, or none.
+
+        Nothing: artoo coins one from the request. Without `meaning`, no two requests mean the same.
+        """
+        key, shown = (self.seed, self.job.name, "label"), _KIND.findall(user)
+        careless = draw(*key, "careless") >= self.world.heed
+        fitting = [label for label, text in shown if self.job.means and _meaning(text) == self.job.means]
+        if fitting:
+            return "" if careless else fitting[0]
+        return shown[0][0] if shown and careless else ""
 
     def _subtask(self, part: Part, choice: Choice, piece: list[str]) -> dict[str, object]:
         place = self.job.place(part, choice.place)
@@ -319,6 +336,11 @@ def _offered(world: World, system: str) -> tuple[str, ...]:
     """The tools that a prompt lists, each on a line of its own."""
     text = f"\n{system}"
     return tuple(name for name in world.names if f"\n- {name}: " in text)
+
+
+def _meaning(text: str) -> str:
+    """What a request asks for, without the name of its job."""
+    return text.rpartition(", ")[0]
 
 
 def _any_place(*key: object) -> int:

@@ -45,7 +45,7 @@ class Trace:
 
     `met` of `criteria` were met, of which `can` can be. `rounds`: progress after each round; `steps`: tool calls,
     `redundant` of them made before for the same part in the same place. `seconds` are virtual. `first_tools`: R2's
-    first choice for each part.
+    first choice for each part, `label` the kind under which memory kept the job.
     """
 
     number: int
@@ -61,6 +61,7 @@ class Trace:
     rounds: tuple[Progress, ...]
     decided: tuple[Round, ...]
     first_tools: tuple[str, ...]
+    label: str = ""
 
     @property
     def solved(self) -> bool:
@@ -162,6 +163,7 @@ def _trace(
         rounds=rounds,
         decided=tuple(map(_round, decided)),
         first_tools=minds.first_tools,
+        label=minds.kept_as,
     )
 
 

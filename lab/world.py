@@ -101,13 +101,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request and what is hidden behind it."""
+    """A request and what is hidden behind it. `means`: what requests of its kind have in common, in words."""
 
     number: int
     name: str
     request: str
     parts: tuple[Part, ...]
     chained: bool
+    means: str = ""
 
     @property
     def solvable(self) -> bool:

@@ -57,6 +57,11 @@ def test_the_future_counts_as_now(k: float, days: float) -> None:
     assert retention(k, days) == 1.0
 
 
+def test_neutral_entries_do_not_widen_the_band() -> None:
+    """Twenty neutral entries and one abandon are Avoid: what has no valence says nothing about how mixed it is."""
+    assert classify(Sums(20 * 0.3 + 0.95, -0.95, 0.95)) == "avoid"
+
+
 @pytest.mark.parametrize(
     ("attention", "decision", "advice"),
     [

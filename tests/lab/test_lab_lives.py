@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artoo.contracts.memory import MemoryChange
-from artoo.contracts.tags import Pair, kind_pair, macro_pair, tool_pair
+from artoo.contracts.tags import Pair, kind_pair, label, macro_pair, tool_pair
 from lab.lives import INTENTS, LIFE, Truth
 
 TRUTH = Truth(5, 0, LIFE.names)
@@ -24,7 +24,7 @@ def test_a_rule_is_false_where_it_speaks() -> None:
         for kind in ("constraint", "best practice")
         for tool in (here, elsewhere, nowhere)
         for pair in (kind_pair(tool, INTENTS[0]), tool_pair(tool))
-        if TRUTH.false(rule(pair, kind), 0)
+        if TRUTH.false(rule(pair, kind), 0, {label(INTENTS[0]): {0}})
     }
     assert false == {
         ("constraint", kind_pair(here, INTENTS[0])),
@@ -38,4 +38,4 @@ def test_a_rule_is_false_where_it_speaks() -> None:
 
 def test_rules_about_no_tool_are_not_judged() -> None:
     """What an intent is like has no truth in this world."""
-    assert not TRUTH.false(rule(macro_pair(INTENTS[0]), "constraint"), 0)
+    assert not TRUTH.false(rule(macro_pair(INTENTS[0]), "constraint"), 0, {label(INTENTS[0]): {0}})

@@ -160,7 +160,8 @@ async def test_every_write_is_on_the_stream(world: World) -> None:
         assert taught["break_symmetry", "tool:new_index", entity] == (0.75, 1.0, 0.05)
         assert taught["accept", "tool:new_index", entity] == (0.90, 1.0, 0.05)
     assert taught["accept", "intent:look_up_alpha", "env:local"] == (0.90, 1.0, 0.05)
-    assert len(taught) == 13
+    assert taught["request", "request:look_up_alpha", "env:local"] == (0.5, 0.0, 0.01)
+    assert len(taught) == 14
 
 
 async def test_what_worked_is_suggested(world: World) -> None:

@@ -227,7 +227,7 @@ async def test_where_a_thing_was_found_is_known_when_it_is_missing(world: World)
     request = "How many lines has data.csv?"
     script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": shell("wc -l < archive/data.csv")}
     first = await world.play(request, script)
-    (found,) = [each for each in first.all(MemoryWritten) if each.level is Level.KNOWLEDGE]
+    (found,) = [each for each in first.all(MemoryWritten) if each.state is MegramState.FOUND]
     assert (found.space, found.entity) == thing_pair("data.csv", str(world.project)) and found.k == 0.2
     (world.project / "archive" / "data.csv").rename(world.project.parent / "data.csv")
     missing: Script = {

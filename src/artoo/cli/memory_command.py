@@ -15,7 +15,7 @@ from artoo.cli.home import current_config
 from artoo.cli.options import HELP, as_json_option
 from artoo.cli.printable import print_json
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.tags import Pair, pair_named, placed
+from artoo.contracts.tags import Pair, label, pair_named, placed
 
 if TYPE_CHECKING:
     from artoo.contracts.memory import DreamReport
@@ -63,11 +63,39 @@ def memory(context: click.Context, as_json: bool) -> None:
         memory_view.show_overview(found)
 
 
+@memory.command("kinds")
+@as_json_option
+def kinds(as_json: bool) -> None:
+    """The kinds of request that memory tells apart, by label, with the newest request of each."""
+    from dataclasses import asdict
+
+    from artoo.cli import memory_view
+
+    found = with_books(current_config(), lambda books: books.kinds())
+    if as_json:
+        print_json([asdict(each) for each in found])
+    else:
+        memory_view.show_kinds(found)
+
+
+@memory.command("rename")
+@click.argument("old")
+@click.argument("new")
+def rename(old: str, new: str) -> None:
+    """Give the kind of request OLD the label NEW. If NEW is known, the two are merged."""
+    if label(old) == label(new):
+        raise click.UsageError(f"Both are the label {label(new)}.")
+    count = with_books(current_config(), lambda books: books.rename_kind(label(old), label(new)))
+    if not count:
+        raise MemoryStoreError(f"Memory knows no kind {label(old)}. `artoo memory kinds` lists them.")
+    click.echo(f"{count} {'entry is' if count == 1 else 'entries are'} now of the kind {label(new)}.")
+
+
 @memory.command("query")
 @click.argument("pair", nargs=-1, required=True)
 @as_json_option
 def query(pair: tuple[str, ...], as_json: bool) -> None:
-    """What memory advises about PAIR: `SPACE ENTITY`, `tool:NAME`, or the words of a request."""
+    """What memory advises about PAIR: `SPACE ENTITY`, `tool:NAME`, or the label of a kind."""
     from artoo.cli import memory_view
     from artoo.runtime.recalling import advice_about
 

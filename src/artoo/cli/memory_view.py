@@ -13,7 +13,7 @@ from artoo.cli.team_view import show_table
 from artoo.cli.text import count
 from artoo.contracts.memory import DreamReport, MemoryAction, MemoryChange, Potentials, SOPRecord
 from artoo.contracts.shortened import shortened
-from artoo.ports.memory_books import Explanation, Findings, Overview
+from artoo.ports.memory_books import Explanation, Findings, Kind, Overview
 
 LEVEL_NAMES = {"C": "common sense", "K": "knowledge", "M": "megrams"}
 COLOURS = {
@@ -53,6 +53,14 @@ def show_overview(found: Overview) -> None:
     for proposal in found.proposals:
         console.print(Text(f"\nProposal {proposal.id}: {one_line(proposal.text)}"))
         console.print("  artoo memory accept|refuse ID", style="dim")
+
+
+def show_kinds(found: Sequence[Kind]) -> None:
+    """The kinds of request, each with its newest one."""
+    rows = [(each.label, str(each.requests), shortened(one_line(each.example), CONTENT_WIDTH)) for each in found]
+    show_table(("kind", "requests", "newest"), rows, "Memory knows no kind of request yet.")
+    if found:
+        Console().print("\nartoo memory rename OLD NEW renames a kind, or merges it with another.", style="dim")
 
 
 def show_advice(live: Potentials, rules: Sequence[SOPRecord]) -> None:

@@ -237,6 +237,9 @@ async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, Ta
             async with running.open_runtime(config, aside, asking) as runtime:
                 result, view = await play(Terminal(runtime, interrupts, aside, asking, on_message))
                 print_result(result, view, config.home, output)
+                if isinstance(runtime, running.DreamingRuntime):  # no Dreamer runs beside one request
+                    sys.stdout.flush()
+                    await runtime.dream_briefly()
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BrokenPipeError:

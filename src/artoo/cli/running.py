@@ -47,6 +47,15 @@ class AuditedRuntime(Protocol):
         ...
 
 
+@runtime_checkable
+class DreamingRuntime(Protocol):
+    """A runtime with memory."""
+
+    async def dream_briefly(self) -> None:
+        """Lets memory tidy up, 200 ms at most."""
+        ...
+
+
 class ResumingRuntime(Runtime, Protocol):
     """A runtime that takes up tasks of other processes."""
 

@@ -57,10 +57,12 @@ class MegramState(StrEnum):
     SUSPICION = "suspicion"
     CONSOLIDATED = "consolidated"
     HYPOTHESIS = "hypothesis"
+    REQUEST = "request"
 
 
 class Origin(Contract):
-    """Where a megram comes from. `intent` is the task's slug; `sources` are the ids it was distilled from.
+    """Where a megram comes from. `intent` is the label of the task's kind; `sources` are the ids that it was
+    distilled from.
 
     `hypothesis`: a guess, not an experience.
     """
@@ -180,7 +182,8 @@ class RuleContradicted(Contract):
 class Calibration(Contract):
     """Memory's advice for one plan: at most ten entries in the three lists together, strongest first in each.
 
-    `known`: where named things were found, to be verified. `hypotheses`: untested guesses of the Dreamer's.
+    `known`: where named things were found, to be verified. `hypotheses`: untested guesses of the Dreamer's, each
+    with its tool; none of a tool that failed for this kind of request.
     """
 
     should_prefer: tuple[CalibrationEntry, ...] = ()
@@ -188,7 +191,14 @@ class Calibration(Contract):
     caution: tuple[CalibrationEntry, ...] = ()
     contradicted: tuple[RuleContradicted, ...] = ()
     known: tuple[str, ...] = ()
-    hypotheses: tuple[str, ...] = ()
+    hypotheses: tuple[CalibrationEntry, ...] = ()
+
+
+class KnownRequest(Contract):
+    """The words of an earlier request, and the label of its kind."""
+
+    text: str
+    label: str
 
 
 class MemoryRead(Contract):

@@ -62,15 +62,17 @@ class Plan(Contract):
     """A validated plan for one round: subtasks, or a `reply`, which is the answer, or a `question` to the person,
     which ends the task. R2 → dispatcher, R7.
 
-    `task_criteria` speak about the combined result of all subtasks. `deadline` and `scope` are limits that the
-    request itself states, `effort` is how large the task is
-    (None: a log of version 0.1). `surroundings` is what is on disk as R2 saw it, `heads` what that shows of files,
-    `named_files` the part about the files that the request names, if it says enough by itself, `guide` the standing
-    instructions there; `images` those of the request. `heard` are the ids of the user's messages that R2 has read.
+    `task_criteria` speak about the combined result of all subtasks. `label` is the kind of request, under which
+    memory keeps what the task teaches. `deadline` and `scope` are limits that the request itself states, `effort`
+    is how large the task is (None: a log of version 0.1). `surroundings` is what is on disk as R2 saw it, `heads`
+    what that shows of files, `named_files` the part about the files that the request names, if it says enough by
+    itself, `guide` the standing instructions there; `images` those of the request. `heard` are the ids of the
+    user's messages that R2 has read.
     """
 
     task_criteria: tuple[CriterionLike, ...] = ()
     subtasks: tuple[PlannedSubTask, ...] = ()
+    label: str = ""
     reply: str = ""
     question: str = ""
     deadline: datetime | None = None
@@ -89,9 +91,10 @@ class Plan(Contract):
 
 
 class PlanRefused(Contract):
-    """The planner's draft was refused twice. Counts as D = 1, P = 1 for the round. R2 → R7."""
+    """The planner's draft was refused twice. Counts as D = 1, P = 1 for the round. `label` as in Plan. R2 → R7."""
 
     reasons: tuple[str, ...]
+    label: str = ""
     round: int = Field(ge=1)
 
 

@@ -107,6 +107,7 @@ class Source(StrEnum):
     CALIBRATION = "calibration"
     POTENTIALS = "potentials"
     TAUGHT = "taught"
+    REQUESTS = "requests"
 
 
 class Observed(Contract):

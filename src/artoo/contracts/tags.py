@@ -1,10 +1,11 @@
 """Tags: the one vocabulary under which experience is written and found again (paper, section 6.2).
 
-    macro   intent:<slug>    / env:local        one per terminal state
-    micro   tool:<identity>  / path:<target>    one per blocked or matched pair, where it was (see `placed`)
-    wide    tool:<identity>  / env:local        the same lesson beyond one target
-    kind    tool:<identity>  / intent:<slug>    the same lesson for one kind of request
-    thing   thing:<slug>     / env:local        where a named thing was found (level K; see there)
+    macro    intent:<kind>    / env:local        one per terminal state
+    micro    tool:<identity>  / path:<target>    one per blocked or matched pair, where it was (see `placed`)
+    wide     tool:<identity>  / env:local        the same lesson beyond one target
+    kind     tool:<identity>  / intent:<kind>    the same lesson for one kind of request
+    request  request:<kind>   / env:local        the words of a request of this kind (level K)
+    thing    thing:<slug>     / env:local        where a named thing was found (level K; see there)
 
 Writer and reader both call these functions; nothing else builds a tag.
 """
@@ -14,11 +15,15 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from artoo.contracts.well_formed import well_formed
 
 SLUG_WORDS = 3
+LABEL_WORDS = 4
+"""Words that the label of a kind of request has at most."""
+_LABEL_LENGTH = 96
 WORD_LENGTH = 32
 READ_LENGTH = 4_096
 """Only this much of a text is looked at; a slug says what a request is about, which its beginning does."""
@@ -52,21 +57,51 @@ def slug(text: str) -> str:
     Never empty, never longer than 98 characters, only letters, marks, digits and underscores: safe in a tag,
     a key and a file name. Text without a single word becomes `none` (nothing at all) or a short digest.
     """
+    return _joined(text, SLUG_WORDS)
+
+
+def label(text: str) -> str:
+    """Return a kind of request as tags name it: as `slug`, with up to four words. A label of a label is itself."""
+    return _joined(text, LABEL_WORDS)[:_LABEL_LENGTH].rstrip("_")
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a text as slugs and labels have them, each once, in order."""
+    return tuple(dict.fromkeys(_words(_fold(text[:READ_LENGTH]))))
+
+
+def _joined(text: str, most: int) -> str:
     folded = _fold(text[:READ_LENGTH])
-    words: list[str] = []
-    for word in _words(folded):
-        words.append(word)
-        if len(words) == SLUG_WORDS:
-            break
+    words = list(islice(_words(folded), most))
     if words:
         return "_".join(words)
     rest = "".join(folded.split())
     return "x" + hashlib.sha256(rest.encode("utf-8", "surrogatepass")).hexdigest()[:12] if rest else "none"
 
 
-def macro_pair(intent: str) -> Pair:
-    """The pair of a whole task: its intent, here."""
-    return Pair(f"intent:{slug(intent)}", LOCAL)
+def macro_pair(kind: str) -> Pair:
+    """The pair of a kind of request, here."""
+    return Pair(f"intent:{label(kind)}", LOCAL)
+
+
+def request_pair(kind: str) -> Pair:
+    """The pair under which the words of requests of one kind are kept."""
+    return Pair(f"request:{label(kind)}", LOCAL)
+
+
+def label_of(pair: Pair) -> str | None:
+    """The kind of request that a pair is about, or None."""
+    for tag in (pair.space, pair.entity):
+        family, _, name = tag.partition(":")
+        if family in ("intent", "request"):
+            return name
+    return None
+
+
+def relabelled(pair: Pair, old: str, new: str) -> Pair:
+    """A pair with the kind `new` where it names the kind `old`."""
+    tags = {f"{family}:{old}": f"{family}:{new}" for family in ("intent", "request")}
+    return Pair(tags.get(pair.space, pair.space), tags.get(pair.entity, pair.entity))
 
 
 def micro_pair(identity: str, target: str) -> Pair:
@@ -99,9 +134,9 @@ def tool_pair(identity: str) -> Pair:
     return Pair(_bounded(f"tool:{identity}"), LOCAL)
 
 
-def kind_pair(identity: str, intent: str) -> Pair:
+def kind_pair(identity: str, kind: str) -> Pair:
     """The pair of a tool for one kind of request, whatever its target."""
-    return kind_of(tool_pair(identity), macro_pair(intent))
+    return kind_of(tool_pair(identity), macro_pair(kind))
 
 
 def kind_of(wide: Pair, macro: Pair) -> Pair:
@@ -110,7 +145,7 @@ def kind_of(wide: Pair, macro: Pair) -> Pair:
 
 
 def pair_named(text: str) -> Pair:
-    """A pair as people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the words of a request."""
+    """A pair as people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the label of a kind of request."""
     space, _, entity = text.partition(" ")
     if ":" in space and ":" in entity:
         return Pair(space, entity)
@@ -126,9 +161,9 @@ def thing_pair(name: str, project: str = "") -> Pair:
     return Pair(_bounded(f"thing:{slug(name)}{'@' if project else ''}{project}"), LOCAL)
 
 
-def doubt_pair(intent: str) -> Pair:
-    """The pair under which rounds of the paper's cell 6 are kept, by intent."""
-    return Pair(CELL_6, f"intent:{slug(intent)}")
+def doubt_pair(kind: str) -> Pair:
+    """The pair under which rounds of the paper's cell 6 are kept, by kind of request."""
+    return Pair(CELL_6, macro_pair(kind).space)
 
 
 def tool_of(pair: Pair) -> str | None:

@@ -79,6 +79,8 @@ SUSPICION = Stimulus(0.3, 0.0, 0.05)
 """A round of the paper's cell 6 (nearer, by a wrong approach): no verdict on a tool, remembered for three weeks."""
 BIAS = Stimulus(0.5, 0.0, 0.05)
 """What the Dreamer makes of many of them: context for whoever plans the same intent."""
+MET = Stimulus(0.5, 0.0, 0.01)
+"""The words of a request of one kind: no verdict, remembered for five months."""
 RULE = 1.0
 """Magnitude of C-level entries; they do not decay (k = 0) and never enter the sums."""
 
@@ -108,13 +110,14 @@ def retention(k: float, days: float) -> float:
 
 
 def classify(sums: Sums) -> Advice:
-    """What to do about a pair. Caution is |decision| ≤ max(.2, .2·attention), bounds included.
+    """What to do about a pair. Caution is |decision| ≤ max(.2, .2·judged attention), bounds included.
 
-    Below .5 of judged attention there is too little experience to say anything, however often it was met.
+    Below .5 of judged attention there is too little experience to say anything, however often it was met. Entries
+    without a valence say nothing about how mixed the others are, so they do not widen the band.
     """
     if sums.judged < IGNORE_BELOW:
         return "ignore"
-    band = max(DECISION_BAND, DECISION_BAND * sums.attention)
+    band = max(DECISION_BAND, DECISION_BAND * sums.judged)
     if sums.decision > band:
         return "exploit"
     if sums.decision < -band:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import Calibration, Megram, MemoryAction, Potentials
+from artoo.contracts.memory import Calibration, KnownRequest, Megram, MemoryAction, Potentials
 from artoo.contracts.tags import Pair
+from artoo.ports.recall import KNOWN_REQUESTS
 
 
 class NoMemory:
@@ -23,11 +24,15 @@ class NoMemory:
             for each in pairs
         )
 
-    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
+    async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
         """No advice."""
         return Calibration()
 
-    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
+    async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
+        """None."""
+        return ()
+
+    async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
         """None."""
         return ()
 
@@ -60,11 +65,15 @@ class UnusableMemory(NoMemory):
         """Raises MemoryStoreError."""
         raise MemoryStoreError(self.reason)
 
-    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
+    async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
         """Raises MemoryStoreError."""
         raise MemoryStoreError(self.reason)
 
-    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
+    async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
+        """Raises MemoryStoreError."""
+        raise MemoryStoreError(self.reason)
+
+    async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
         """Raises MemoryStoreError."""
         raise MemoryStoreError(self.reason)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from artoo.contracts.memory import Megram, TLayerProposal
 from artoo.contracts.tags import Pair
-from artoo.memory import exchange, insight, verify
+from artoo.memory import exchange, insight, reading, verify
 from artoo.memory.environment import Environment, open_environment
 from artoo.memory.maintenance import Maintenance
 from artoo.ports.clock import Clock
-from artoo.ports.memory_books import Explanation, Findings, Overview
+from artoo.ports.memory_books import Explanation, Findings, Kind, Overview
 
 
 class EmbeddedBooks:
@@ -35,6 +35,17 @@ class EmbeddedBooks:
     async def explain(self, pair: Pair, now: datetime, *, shown: int = insight.SHOWN) -> Explanation:
         """See the port."""
         return await asyncio.to_thread(insight.explain, self.environment, pair, now, shown=shown)
+
+    async def kinds(self) -> tuple[Kind, ...]:
+        """See the port."""
+        known = await asyncio.to_thread(
+            self.environment.read, lambda transaction: reading.requests(transaction, insight.REQUESTS)
+        )
+        return insight.kinds_in(known)
+
+    async def rename_kind(self, old: str, new: str) -> int:
+        """See the port."""
+        return await asyncio.to_thread(insight.rename_kind, self.environment, old, new)
 
     async def forget_pair(self, pair: Pair) -> int:
         """See the port."""

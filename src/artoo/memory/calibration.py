@@ -30,7 +30,7 @@ def calibration(
     contents: Mapping[Pair, str] | None = None,
     noted: frozenset[str] = frozenset(),
     known: Sequence[str] = (),
-    hypotheses: Sequence[str] = (),
+    hypotheses: Sequence[CalibrationEntry] = (),
     limit: int = ENTRIES,
 ) -> Calibration:
     """Maps potentials and rules to SHOULD PREFER, MUST NOT and CAUTION.

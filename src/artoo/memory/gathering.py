@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from artoo.contracts.memory import Megram, MemoryAction, Potentials
+from artoo.contracts.memory import CalibrationEntry, Megram, MemoryAction, Potentials
 from artoo.contracts.tags import Pair
 from artoo.memory import keys, reading
 from artoo.memory.environment import Transaction
@@ -29,7 +29,7 @@ class Facts:
     noted: frozenset[str]
     contents: dict[Pair, str]
     known: tuple[str, ...]
-    hypotheses: tuple[str, ...]
+    hypotheses: tuple[CalibrationEntry, ...]
 
 
 def gather(transaction: Transaction, macro: Pair, asked: Sequence[Pair], now_us: int) -> Facts:
@@ -48,8 +48,22 @@ def gather(transaction: Transaction, macro: Pair, asked: Sequence[Pair], now_us:
             if found.action is not MemoryAction.IGNORE
         },
         known=(*_notes(transaction, macro), *_places(transaction, things, now_us))[:KNOWN],
-        hypotheses=tuple(reading.hypotheses(transaction, macro, HYPOTHESES)),
+        hypotheses=tuple(
+            guessed(each)
+            for each in reading.hypotheses(transaction, macro, HYPOTHESES)
+            if reading.potentials(transaction, guess_about(each.pair), now_us).decision >= 0
+        ),
     )
+
+
+def guess_about(pair: Pair) -> Pair:
+    """The pair under which it is kept how a guessed tool did for this kind of request."""
+    return Pair(pair.entity, pair.space)
+
+
+def guessed(megram: Megram) -> CalibrationEntry:
+    """A hypothesis as advice."""
+    return CalibrationEntry(space=megram.space, entity=megram.entity, content=megram.content)
 
 
 def telling(found: Potentials, newest: Sequence[Megram]) -> str:

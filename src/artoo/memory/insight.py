@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from heapq import nlargest
@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import DreamReport, Megram, MemoryAction, Potentials, TLayerProposal
-from artoo.contracts.tags import Pair
+from artoo.contracts.memory import DreamReport, KnownRequest, Megram, MemoryAction, Potentials, TLayerProposal
+from artoo.contracts.tags import Pair, relabelled
 from artoo.control.potentials import Sums, classify, retention
 from artoo.memory import keys, reading
 from artoo.memory.accumulators import recomputed
@@ -22,7 +22,7 @@ from artoo.memory.commands import opposing
 from artoo.memory.environment import Environment, Transaction
 from artoo.memory.ledger import Ledger
 from artoo.memory.signal import DAY_US, Signal, microseconds, moment
-from artoo.ports.memory_books import Explanation, Overview, Share
+from artoo.ports.memory_books import Explanation, Kind, Overview, Share
 
 _C = TypeVar("_C", bound=Contract)
 
@@ -30,6 +30,7 @@ SHOWN = 50
 STRONGEST = 5
 EXPLAINED = 5_000
 POINTS = 60
+REQUESTS = 10_000
 LONGEST_CURVE = timedelta(days=90)
 
 
@@ -205,3 +206,49 @@ def curve(entries: list[Signal], now_us: int) -> tuple[tuple[datetime, float, fl
     points = [now_us - step * back for back in reversed(range(POINTS))]
     then = [(at, recomputed((signal for signal in entries if signal.born_us <= at), at)) for at in points]
     return tuple((moment(at), sums.attention, sums.decision) for at, sums in then)
+
+
+def kinds_in(known: Sequence[KnownRequest]) -> tuple[Kind, ...]:
+    """The kinds of known requests, in their order."""
+    texts: dict[str, list[str]] = {}
+    for each in known:
+        texts.setdefault(each.label, []).append(each.text)
+    return tuple(
+        Kind(kind, sum(text != kind.replace("_", " ") for text in found), found[0]) for kind, found in texts.items()
+    )
+
+
+def moved(megram: Megram, old: str, new: str) -> Megram | None:
+    """A megram of the kind `old` as one of the kind `new`; None when it is of another."""
+    pair, origin = relabelled(megram.pair, old, new), megram.origin
+    if pair == megram.pair:
+        return None
+    intent = new if origin.intent == old else origin.intent
+    changed = {"space": pair.space, "entity": pair.entity, "origin": origin.model_copy(update={"intent": intent})}
+    return megram.model_copy(update=changed)
+
+
+def rename_kind(environment: Environment, old: str, new: str) -> int:
+    """See the port. One transaction for each slice; repeating it goes on where it stopped."""
+    wanted = [f"{family}:{old}".encode() for family in ("intent", "request")]
+
+    def work(transaction: Transaction) -> int:
+        listed = (
+            keys.split_last(key)[1]
+            for key in reading.keys_under(transaction, b"x|")
+            if not set(wanted).isdisjoint(key[2:].split(b"|")[:2])
+        )
+        ledger, count = Ledger(transaction), 0
+        for megram_id in list(islice(listed, 512)):
+            megram = ledger.get(megram_id)
+            changed = None if megram is None else moved(megram, old, new)
+            if changed is not None:
+                ledger.remove(megram_id)
+                count += ledger.add(changed)
+        ledger.finish()
+        return count
+
+    total = 0
+    while gone := environment.write(work):
+        total += gone
+    return total

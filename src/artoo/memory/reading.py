@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from heapq import nlargest
 from itertools import islice
 
-from artoo.contracts.memory import Megram, MegramState, MemoryAction, Potentials
-from artoo.contracts.tags import LOCAL, Pair, is_wide, kind_of, tool_of
+from artoo.contracts.memory import KnownRequest, Megram, MegramState, MemoryAction, Potentials
+from artoo.contracts.tags import LOCAL, Pair, is_wide, kind_of, label_of, tool_of
 from artoo.control.potentials import Sums, classify
 from artoo.memory import codec, keys
 from artoo.memory.accumulators import decode as decode_row
@@ -212,10 +212,28 @@ def _signals_backwards(transaction: Transaction, part: bytes) -> Iterator[tuple[
             found = cursor.prev()
 
 
-def hypotheses(transaction: Transaction, intent_pair: Pair, limit: int) -> list[str]:
-    """What the Dreamer guesses for an intent, in words."""
+def hypotheses(transaction: Transaction, intent_pair: Pair, limit: int) -> list[Megram]:
+    """What the Dreamer guesses for a kind of request."""
     prefix = b"x|" + keys.escape(intent_pair.space) + b"|tool:"
     listed = islice(items_under(transaction, prefix), SCANNED)
     guesses = [keys.split_last(key)[1] for key, value in listed if unpack(value).derived]
     found = (get(transaction, megram_id) for megram_id in guesses[-limit:])
-    return [megram.content for megram in found if megram is not None and megram.origin.hypothesis]
+    return [megram for megram in found if megram is not None and megram.origin.hypothesis]
+
+
+def requests(transaction: Transaction, limit: int) -> tuple[KnownRequest, ...]:
+    """The newest requests whose kind is known, and after them the kinds of which only the label is left."""
+    listed = islice(items_under(transaction, b"x|request:"), SCANNED)
+    latest = nlargest(limit, ((unpack(value).born_us, keys.split_last(key)[1]) for key, value in listed))
+    found = [megram for _, megram_id in latest if (megram := get(transaction, megram_id)) is not None]
+    pairs = (pair_of(transaction, key[2:]) for key in islice(keys_under(transaction, b"a|intent:"), SCANNED))
+    return known_requests(found, pairs, limit)
+
+
+def known_requests(found: Iterable[Megram], pairs: Iterable[Pair | None], limit: int) -> tuple[KnownRequest, ...]:
+    """Each request once, newest first; then each kind without one, which its label describes."""
+    known = dict.fromkeys(KnownRequest(text=each.content, label=label_of(each.pair) or "") for each in found)
+    kinds = {each.label for each in known}
+    labels = (label_of(pair) for pair in pairs if pair is not None and pair.entity == LOCAL)
+    rest = [KnownRequest(text=kind.replace("_", " "), label=kind) for kind in labels if kind and kind not in kinds]
+    return (*known, *rest[:limit])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import Calibration, Megram, Potentials, SOPRecord
+from artoo.contracts.memory import Calibration, KnownRequest, Megram, Potentials, SOPRecord
 from artoo.contracts.tags import Pair, macro_pair
 from artoo.memory import keys, reading
 from artoo.memory.books import EmbeddedBooks
@@ -22,6 +22,7 @@ from artoo.memory.verify import upgrade
 from artoo.memory.writing_side import WritingSide
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
+from artoo.ports.recall import KNOWN_REQUESTS
 
 PAIRS_OF_INTENT = 1_000
 TAUGHT = 1_000
@@ -81,9 +82,9 @@ class SharedMemory(WritingSide):
 
         return await self._read(work)
 
-    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
+    async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
         """See `ports.recall`."""
-        macro = macro_pair(intent)
+        macro = macro_pair(kind)
         asked = tuple(dict.fromkeys((macro, *pairs)))
 
         def work(transaction: Transaction) -> Facts:
@@ -99,9 +100,9 @@ class SharedMemory(WritingSide):
             hypotheses=facts.hypotheses,
         )
 
-    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
+    async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
         """See `ports.recall`."""
-        macro = macro_pair(intent)
+        macro = macro_pair(kind)
 
         def work(transaction: Transaction) -> list[Potentials]:
             now_us = microseconds(self._clock.now())
@@ -109,6 +110,10 @@ class SharedMemory(WritingSide):
 
         found = await self._read(work)
         return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])
+
+    async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
+        """See `ports.recall`."""
+        return await self._read(lambda transaction: reading.requests(transaction, limit))
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
         """See `ports.recall`."""

@@ -52,6 +52,15 @@ class Explanation:
     left_out: int
 
 
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of request: its label, how many of its requests are known, and the newest of them."""
+
+    label: str
+    requests: int
+    example: str
+
+
 @dataclass(slots=True)
 class Findings:
     """What `examine` found. `examples` names the first few problems."""
@@ -84,6 +93,17 @@ class MemoryBooks(Protocol):
 
     async def explain(self, pair: Pair, now: datetime, *, shown: int = 50) -> Explanation:
         """Takes a pair's potentials apart, with the `shown` largest shares."""
+        ...
+
+    async def kinds(self) -> tuple[Kind, ...]:
+        """The known kinds of request, those with the newest requests first."""
+        ...
+
+    async def rename_kind(self, old: str, new: str) -> int:
+        """Moves everything that is known of one kind of request to another label, where it joins what is there.
+
+        Returns how many entries that were.
+        """
         ...
 
     async def forget_pair(self, pair: Pair) -> int:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from artoo.contracts.memory import Calibration, Megram, Potentials
+from artoo.contracts.memory import Calibration, KnownRequest, Megram, Potentials
 from artoo.contracts.tags import Pair
+
+KNOWN_REQUESTS = 200
+"""Requests that a new one is compared with, which takes up to ten milliseconds."""
 
 
 class Recall(Protocol):
@@ -16,15 +19,22 @@ class Recall(Protocol):
         """The live potentials of many pairs in one snapshot, in the order asked for."""
         ...
 
-    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
-        """Advice for planning `intent`: its macro pair, and `pairs` (tools on offer, pairs that a draft names).
+    async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
+        """The newest requests whose kind is known, newest first; after them each kind of which only the label is
+        left, with its words.
+        """
+        ...
+
+    async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
+        """Advice for planning a request of `kind`: its macro pair, and `pairs` (tools on offer, pairs that a draft
+        names).
 
         At most 10 entries, no LLM call.
         """
         ...
 
-    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
-        """Exploit pairs that worked for tasks of the same intent, strongest first."""
+    async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
+        """Exploit pairs that worked for tasks of the same kind, strongest first."""
         ...
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:

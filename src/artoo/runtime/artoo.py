@@ -331,6 +331,10 @@ class Artoo:
         await asyncio.to_thread(settle_cut_applies, self._config)
         return await asyncio.to_thread(pendings, self._config)
 
+    async def dream_briefly(self) -> None:
+        """Let memory tidy up after the last task, 200 ms at most: for a process that ends with it."""
+        await self._open_shop().dream_briefly()
+
     def interrupt(self, task_id: str | None = None) -> None:
         """Asks a running task (None: every one) to end now; each ends with an honest FinalResult."""
         for task in tuple(self._running.values()):

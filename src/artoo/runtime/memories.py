@@ -6,12 +6,14 @@ import asyncio
 import logging
 import traceback
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.base import Contract
+from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import DreamReport
 from artoo.contracts.roles import Role
 from artoo.memory.absent import NoMemory
@@ -67,7 +69,8 @@ async def wording(
 class Memories:
     """One store for all tasks of an Artoo.
 
-    `busy` tells the Dreamer to wait; `model` words its rules (None: nobody does, and none are made).
+    `busy` tells the Dreamer to wait; `model` words its rules (None: nobody does, and none are made). `home` has the
+    record of what was discarded (None: nobody looks).
     A store that cannot be opened is tried again by the next task.
     """
 
@@ -81,6 +84,7 @@ class Memories:
         *,
         busy: Callable[[], bool],
         model: Model | None,
+        home: Path | None = None,
     ) -> None:
         self._place = place
         self._spool = spool
@@ -89,6 +93,7 @@ class Memories:
         self._ids = ids
         self._busy = busy
         self._model = model
+        self._home = home
         self._opening = asyncio.Lock()
         self._store: MemoryStore | None = None
         self._dreamer: Dreamer | None = None
@@ -103,8 +108,17 @@ class Memories:
                 if isinstance(opened, NoMemory):
                     return TaskMemory(opened, opened)
                 self._store = opened
+                await self._unlearn(opened)
                 self._dream_beside(opened)
             return TaskMemory(self._store, self._store)
+
+    async def _unlearn(self, store: MemoryStore) -> None:
+        if self._home is None:
+            return
+        from artoo.runtime.unlearning import unlearn_discarded
+
+        with suppress(MemoryStoreError):  # whoever reads memory next is told what is wrong with it
+            await unlearn_discarded(store, self._home, self._clock.now())
 
     def nudge(self) -> None:
         """A task has ended: the Dreamer may look soon."""
@@ -112,6 +126,22 @@ class Memories:
             self._dreamer.nudge()
         else:
             self._nudged = True
+
+    async def dream_briefly(self) -> DreamReport | None:
+        """Dream before a one-shot command ends, if a pass is due: the steps that ask nobody, 200 ms at most.
+
+        Only over this home's own store: who shares one has a machine that serves, and dreams.
+        """
+        store = self._store
+        if store is None or isinstance(self._place, StoreAddress):
+            return None
+        from artoo.loops.slow.dreamer import WITHOUT_MODEL
+        from artoo.loops.slow.passing import BRIEF
+
+        with suppress(MemoryStoreError):
+            await store.flush()
+        dreamer = self._made(store, self._bus.port(Role.DREAMER, NO_TASK))
+        return await replace(dreamer, draft=None, limits=BRIEF, steps=WITHOUT_MODEL).dream_if_due()
 
     async def close(self) -> None:
         """Ends the Dreamer, stores what is queued, closes the store. Idempotent."""

@@ -13,13 +13,13 @@ from typing import Protocol, TypeVar, cast
 from pydantic import BaseModel, JsonValue
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import Calibration, Megram, Potentials
+from artoo.contracts.memory import Calibration, KnownRequest, Megram, Potentials
 from artoo.contracts.recording import Observed, Source
 from artoo.contracts.steering import Heard
 from artoo.contracts.tags import Pair
 from artoo.ports.bus import Port
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, EvidenceSource, FileView, Language, Trial
-from artoo.ports.recall import Recall
+from artoo.ports.recall import KNOWN_REQUESTS, Recall
 from artoo.ports.surroundings import Surroundings, SurroundingsSource, TurnSource
 
 T = TypeVar("T")
@@ -141,18 +141,21 @@ class WatchedRecall:
         kind = tuple[Potentials, ...]
         return await self.eyes.look(Source.POTENTIALS, asked, kind, lambda: self.inner.potentials_of(pairs))
 
-    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
+    async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
         """See Recall."""
         return await self.eyes.look(
-            Source.CALIBRATION, intent, Calibration, lambda: self.inner.calibrate(intent, pairs)
+            Source.CALIBRATION, kind, Calibration, lambda: self.inner.calibrate(kind, pairs)
         )
 
-    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
+    async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
         """See Recall."""
-        kind = tuple[Potentials, ...]
-        return await self.eyes.look(
-            Source.ALTERNATIVES, intent, kind, lambda: self.inner.alternatives(intent, limit)
-        )
+        found = tuple[Potentials, ...]
+        return await self.eyes.look(Source.ALTERNATIVES, kind, found, lambda: self.inner.alternatives(kind, limit))
+
+    async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
+        """See Recall."""
+        kind = tuple[KnownRequest, ...]
+        return await self.eyes.look(Source.REQUESTS, "", kind, lambda: self.inner.requests(limit))
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
         """See Recall."""

@@ -205,6 +205,7 @@ class Workshop:
                 self.ids,
                 busy=self.busy,
                 model=self.upkeep(),
+                home=self.config.home,
             )
             self.resources.push_async_callback(self._memories.close)
         from artoo.runtime.remembering import WithoutSecrets
@@ -289,6 +290,11 @@ class Workshop:
         """A task has ended: memory's Dreamer may look soon."""
         if self._memories is not None:
             self._memories.nudge()
+
+    async def dream_briefly(self) -> None:
+        """Give memory's Dreamer a short pass, if one is due."""
+        if self._memories is not None:
+            await self._memories.dream_briefly()
 
 
 @lru_cache(maxsize=4)

@@ -46,9 +46,11 @@ def test_what_is_asked_before_planning() -> None:
     tools on named files, missing things.
     """
     met = [tool_pair("shell:find"), tool_pair("gone_tool"), tool_pair("glob")]
-    asked = pairs_of((GLOB, SHELL), met, [micro_pair("glob", "*.x")], "count a.txt", [thing_pair("lost.csv")])
+    asked = pairs_of(
+        (GLOB, SHELL), met, [micro_pair("glob", "*.x")], "count words", "count a.txt", [thing_pair("lost.csv")]
+    )
     assert asked == (
-        *(of(name, "count a.txt") for name in ("glob", "shell", "shell:find") for of in (kind_pair, _as_such)),
+        *(of(name, "count words") for name in ("glob", "shell", "shell:find") for of in (kind_pair, _as_such)),
         micro_pair("glob", "*.x"),
         micro_pair("glob", "a.txt"),
         micro_pair("shell", "a.txt"),
@@ -177,3 +179,21 @@ def test_long_targets_are_not_spelled_out() -> None:
     """A script as a target is not put into the next prompt."""
     assert in_words(micro_pair("python", "print(1)\nprint(2)")) == "python"
     assert in_words(micro_pair("glob", "*.py")) == "glob on *.py"
+
+
+def test_memory_speaks_with_one_voice() -> None:
+    """A tool that must not be used, or failed for this kind of request, is neither recommended nor guessed."""
+    found = Calibration(
+        should_prefer=(entry(tool_pair("shell:awk"), "it summed", bad=0, good=2),),
+        must_not=(
+            entry(kind_pair("shell:awk", "sum"), "wrong sum", bad=4),
+            entry(kind_pair("glob", "sum"), "no match"),
+        ),
+        hypotheses=tuple(
+            CalibrationEntry(space="intent:sum", entity=f"tool:{name}", content=f"{name} may serve")
+            for name in ("shell:awk", "glob", "read_file")
+        ),
+    )
+    advice = advice_from(found, SPECS, worked=[tool_pair("shell:awk")])
+    assert advice.must_not.tools == ("shell:awk",)
+    assert advice.prefer == ("read_file may serve",)

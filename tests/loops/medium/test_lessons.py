@@ -40,6 +40,14 @@ def outcome(status: str, *calls: ToolCall, key: str = "s1", infrastructure: str 
     )
 
 
+PASSED = CriterionVerdict(criterion="it is there", verdict="pass", decided_by=DecidedBy.CHECK)
+
+
+def confirmed(*calls: ToolCall) -> SubTaskOutcome:
+    """A matched subtask of which a criterion has passed."""
+    return outcome("matched", *calls).model_copy(update={"criteria_verdicts": (PASSED,)})
+
+
 def directive(
     name: Directive, *, tools: tuple[str, ...] = (), targets: tuple[tuple[str, str], ...] = ()
 ) -> PlanDirective:
@@ -167,19 +175,32 @@ def test_missing_consent_blames_nobody(by: str) -> None:
 
 @pytest.mark.parametrize("state", [MegramState.ACCEPT, MegramState.SUCCESS])
 def test_an_ending_credits_what_worked(state: MegramState) -> None:
-    """Every pair that a matched subtask used and that worked, its tool and the intent; nothing of failed ones."""
-    good = outcome("matched", call("shell:wc", "wc -l a"), call("glob", "x", CallStatus.ERROR))
+    """Every pair that a confirmed subtask used and that worked, its tool and the kind; nothing of failed ones."""
+    good = confirmed(call("shell:wc", "wc -l a"), call("glob", "x", CallStatus.ERROR))
     bad = outcome("failed", call("python", "1/0"), key="s2")
-    found = Lessons().delivered(state, INTENT, [good, bad])
+    found = Lessons().delivered(state, INTENT, "Count!", [good, bad])
     assert pairs(found) == [micro_pair("shell:wc", "wc -l a"), *of_tool("shell:wc"), macro_pair(INTENT)]
     assert {lesson.stimulus for lesson in found} == {QUANTISATION[state.value]}
     assert found[-1].content == "was done with shell:wc"
 
 
+def test_what_nothing_confirmed_teaches_nothing() -> None:
+    """A matched subtask whose criteria nobody decided, and a confirmed answer without a call, are no success."""
+    unverified, words = outcome("matched", call("shell:wc", "wc -l a")), confirmed()
+    assert Lessons().delivered(MegramState.SUCCESS, INTENT, "Count!", [unverified, words]) == []
+
+
+def test_a_verdict_on_the_whole_confirms_its_parts() -> None:
+    """Parts without criteria of their own are credited when the combined result has passed."""
+    part = outcome("matched", call("shell:wc", "wc -l a"))
+    found = Lessons().delivered(MegramState.ACCEPT, INTENT, "Count!", [part], [PASSED])
+    assert macro_pair(INTENT) in pairs(found)
+
+
 def test_a_task_of_many_calls_teaches_a_bounded_number_of_pairs() -> None:
     """Hundreds of calls leave at most 32 pairs, two of the tool, and the intent."""
-    busy = outcome("matched", *(call("read_file", f"f{number}") for number in range(200)))
-    assert len(Lessons().delivered(MegramState.ACCEPT, "read all", [busy])) == MOST_PAIRS + 3
+    busy = confirmed(*(call("read_file", f"f{number}") for number in range(200)))
+    assert len(Lessons().delivered(MegramState.ACCEPT, "read all", "Read all!", [busy])) == MOST_PAIRS + 3
 
 
 def test_breaking_symmetry_credits_the_next_round_once_it_matched() -> None:
@@ -254,7 +275,7 @@ def test_a_megram_carries_its_origin_and_the_stream_hears_it() -> None:
     megram = lesson.megram("m1", datetime(2026, 1, 1, tzinfo=UTC), Origin(task_id="task"))
     assert megram.origin.task_id == "task"
     heard = MemoryWritten.of(megram)
-    assert (heard.megram_id, heard.space, heard.entity) == ("m1", "intent:find_x_now", LOCAL)
+    assert (heard.megram_id, heard.space, heard.entity) == ("m1", "intent:find_x_now_please", LOCAL)
     assert (heard.level, heard.state, heard.f, heard.sigma, heard.k) == ("M", "abandon", 0.95, -1.0, 0.05)
 
 

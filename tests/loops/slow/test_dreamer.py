@@ -351,8 +351,44 @@ async def test_tools_are_guessed_from_similar_intents(world: World) -> None:
     live = await world.memory.query_mk("intent:find_all_notes", "tool:grep")
     assert live.action is MemoryAction.IGNORE
     advice = await world.memory.calibrate("find all notes")
-    assert "untested" in advice.hypotheses[0] and not advice.should_prefer
+    assert "untested" in advice.hypotheses[0].content and not advice.should_prefer
     assert not (await world.dream()).hypotheses
+
+
+async def test_what_failed_for_an_intent_is_not_guessed_for_it(world: World) -> None:
+    """A tool that was tried for the kind of request and failed is no hypothesis."""
+    for tool in ("glob", "read_file", "grep"):
+        await world.write(tool_pair(tool), "accept", origin=Origin(intent="find_all_pdf"))
+    for tool in ("glob", "read_file"):
+        await world.write(tool_pair(tool), "accept", origin=Origin(intent="find_all_notes"))
+    await world.write(kind_pair("grep", "find_all_notes"), "change_approach")
+    assert (await world.dream()).hypotheses == ()
+
+
+async def test_a_guess_that_failed_since_is_not_told(world: World) -> None:
+    """What the Dreamer guessed is tried, and fails: it stays in the store and out of the advice."""
+    for tool in ("glob", "read_file", "grep"):
+        await world.write(tool_pair(tool), "accept", origin=Origin(intent="find_all_pdf"))
+    for tool in ("glob", "read_file"):
+        await world.write(tool_pair(tool), "accept", origin=Origin(intent="find_all_notes"))
+    await world.dream()
+    await world.write(kind_pair("grep", "find_all_notes"), "change_approach")
+    assert (await world.memory.calibrate("find all notes")).hypotheses == ()
+
+
+async def test_kinds_are_renamed_and_merged(world: World) -> None:
+    """Everything that names a kind moves to the other label, where both have one balance; verify finds it sound."""
+    await world.write(kind_pair("glob", "find pdf"), "accept", origin=Origin(intent="find_pdf"))
+    await world.write(macro_pair("find pdf"), "accept")
+    await world.write(kind_pair("glob", "search papers"), "accept")
+    books = world.memory.books
+    assert await books.rename_kind("find_pdf", "search_papers") == 2
+    assert [each.label for each in await books.kinds()] == ["search_papers"]
+    live = await world.memory.query_mk("tool:glob", "intent:search_papers")
+    assert live.attention == pytest.approx(1.8, rel=1e-3)
+    assert (await world.memory.query_mk("tool:glob", "intent:find_pdf")).attention == 0
+    assert await books.rename_kind("find_pdf", "search_papers") == 0
+    assert (await books.examine()).sound
 
 
 async def test_what_failed_more_than_it_helped_is_praised_to_nobody(world: World) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from artoo.contracts.memory import Calibration, CalibrationEntry
 from artoo.contracts.plan import Caution, MustNot
@@ -45,6 +45,13 @@ class Advice:
     care: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
 
+    def with_kinds(self, told: Sequence[str]) -> Advice:
+        """Return the advice with the labels of known kinds of request, to choose one from."""
+        if not told:
+            return self
+        lines = ("Kinds of request that are known (reuse one as `kind` if the request is of it):", *told)
+        return replace(self, known=(*self.known, *lines))
+
     def segments(self, prohibited: str) -> dict[Segment, str]:
         """The memory segments; `prohibited` is what is enforced, from whatever source, as text."""
         return {
@@ -56,16 +63,21 @@ class Advice:
 
 
 def pairs_of(
-    specs: Sequence[ToolSpec], met: Iterable[Pair], worked: Iterable[Pair], text: str, things: Iterable[Pair]
+    specs: Sequence[ToolSpec],
+    met: Iterable[Pair],
+    worked: Iterable[Pair],
+    kind: str,
+    text: str,
+    things: Iterable[Pair],
 ) -> tuple[Pair, ...]:
-    """What to ask memory before planning `text`: every tool on offer and each program of it that was `met` before,
-    for this kind of request and as such; each tool on each thing that the text names, what `worked` for such a
-    request, and where missing `things` were.
+    """What to ask memory before planning `text`, a request of `kind`: every tool on offer and each program of it
+    that was `met` before, for this kind of request and as such; each tool on each thing that the text names, what
+    `worked` for such a request, and where missing `things` were.
     """
     offered = {spec.name for spec in specs}
     programs = [name for pair in met if (name := tool_of(pair) or "").partition(":")[0] in offered]
     tools = dict.fromkeys((*(spec.name for spec in specs), *programs))
-    about = (pair for name in tools for pair in (kind_pair(name, text), tool_pair(name)))
+    about = (pair for name in tools for pair in (kind_pair(name, kind), tool_pair(name)))
     micro = (micro_pair(spec.name, name) for spec in specs for name in mentions(text))
     return tuple(dict.fromkeys((*about, *worked, *micro, *things)))
 
@@ -84,6 +96,8 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
     of a tool as such counts for the person's own tools, which do one thing. One bad experience with what runs or
     reads anything says nothing about the next use; for the same kind of request it is a warning, and several bind.
     Something that reads and something that writes always stays. What a rule was made of is not told beside it.
+    Memory speaks with one voice: a tool that must not be used, or that is warned of for this kind of request, is
+    neither recommended nor guessed.
     """
     own = frozenset(spec.name for spec in specs if spec.special)
     bad = [(entry, tool_of(entry.pair) or "", target_of(entry.pair)) for entry in found.must_not]
@@ -100,13 +114,21 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
     loose = [entry for entry in found.must_not if entry not in bound]
     ruled = {entry.pair for entry in (*found.should_prefer, *found.must_not) if entry.rule_id is not None}
 
+    refused = {*blocked, *(tool for _, tool, target in bad if tool and target is None)}
+
     def told(entries: Sequence[CalibrationEntry]) -> list[CalibrationEntry]:
         return [entry for entry in entries if entry.rule_id is not None or entry.pair not in ruled]
+
+    def allowed(entries: Iterable[CalibrationEntry]) -> list[CalibrationEntry]:
+        return [entry for entry in entries if not _is_among(refused, entry.pair)]
 
     return Advice(
         must_not=MustNot(tools=blocked, targets=targets),
         cautions=tuple(caution for entry in found.caution if (caution := caution_of(entry.pair)) is not None),
-        prefer=_lines(_said(told(found.should_prefer), own, worked, good=True), found.hypotheses),
+        prefer=_lines(
+            _said(allowed(told(found.should_prefer)), own, worked, good=True),
+            (guess.content for guess in allowed(found.hypotheses)),
+        ),
         forbid=_lines(entry.content for entry in bound if entry.rule_id is not None),
         care=_lines(_said(told([*loose, *found.caution]), own, worked)),
         known=_lines(f"{place} (remembered; check it first)" for place in found.known),
@@ -127,6 +149,12 @@ def in_words(pair: Pair) -> str:
     if identity is None:
         return "this kind of request"
     return f"{identity} on {target}" if target and is_short(target) else identity
+
+
+def _is_among(tools: Collection[str], pair: Pair) -> bool:
+    """Whether a pair is about one of the tools, about a program of one, or guesses one."""
+    identity = tool_of(pair) or pair.entity.removeprefix("tool:")
+    return identity in tools or identity.partition(":")[0] in tools
 
 
 def _binds(entry: CalibrationEntry, own: Collection[str]) -> bool:

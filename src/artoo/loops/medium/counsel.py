@@ -12,6 +12,7 @@ from artoo.contracts.memory import Calibration, CalibrationEntry, MemoryAction, 
 from artoo.contracts.plan import Caution, PlannedSubTask
 from artoo.contracts.tags import Pair, macro_pair, micro_pair, placed, target_of, thing_pair
 from artoo.loops.medium.advice import Advice, advice_from, caution_of, in_words, mentions, pairs_of
+from artoo.loops.medium.kinds import Kinds, kinds_of
 from artoo.ports.bus import Port
 from artoo.ports.recall import Recall
 from artoo.ports.tools import ToolSpec
@@ -31,21 +32,31 @@ class Counsel:
     recall: Recall | None
     project: str = ""
 
+    async def kinds(self, text: str, cause: Envelope) -> Kinds:
+        """Return what is known of the kind of a request."""
+        try:
+            return kinds_of(text, () if self.recall is None else await self.recall.requests())
+        except MemoryStoreError as error:
+            self._give_up(macro_pair(text), error, cause)
+            return kinds_of(text, ())
+
     async def before(
-        self, intent: str, specs: Sequence[ToolSpec], missing: Sequence[str], cause: Envelope
+        self, kind: str, text: str, specs: Sequence[ToolSpec], missing: Sequence[str], cause: Envelope
     ) -> Advice:
-        """The advice for planning `intent`. Publishes MemoryRead, and RuleContradicted for overruled rules."""
+        """The advice for planning a request of `kind`. Publishes MemoryRead, and RuleContradicted for overruled
+        rules.
+        """
         if self.recall is None:
             return Advice()
-        macro = macro_pair(intent)
+        macro = macro_pair(kind)
         try:
-            good = [entry.pair for entry in await self.recall.alternatives(intent)]
+            good = [entry.pair for entry in await self.recall.alternatives(kind)]
             worked = [pair for pair in good if target_of(pair) is None]  # files of other requests are no advice
             names = [posixpath.basename(name) for name in missing[:_MOST_MISSING]]
             things = [thing_pair(name, place) for name in names for place in (self.project, "")]
-            pairs = pairs_of(specs, await self.recall.tool_pairs(), worked, intent, things)
+            pairs = pairs_of(specs, await self.recall.tool_pairs(), worked, kind, text, things)
             named = {placed(pair, self.project): pair for pair in pairs}
-            found = await self.recall.calibrate(intent, tuple(named))
+            found = await self.recall.calibrate(kind, tuple(named))
         except MemoryStoreError as error:
             self._give_up(macro, error, cause)
             return Advice()

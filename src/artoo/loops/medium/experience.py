@@ -9,7 +9,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import MegramState, MemoryRead, MemoryWritten, Origin, RuleContradicted
 from artoo.contracts.request import TaskSpec
-from artoo.contracts.tags import Pair, here, macro_pair, placed, slug, target_of
+from artoo.contracts.tags import Pair, here, label, macro_pair, placed, target_of
 from artoo.control.potentials import DEMOTED_DECAY, Stimulus, dissonance
 from artoo.loops.lesson import Lesson
 from artoo.loops.medium.advice import in_words
@@ -32,22 +32,22 @@ class Experience:
     ids: Ids
     project: str = ""
 
-    def teach(self, lessons: Iterable[Lesson], intent: str, cause: Envelope) -> None:
+    def teach(self, lessons: Iterable[Lesson], kind: str, cause: Envelope) -> None:
         """Queues each lesson as a megram and publishes it; never waits."""
         for lesson in lessons:
-            origin = Origin(task_id=self.port.task_id, intent=slug(intent))
+            origin = Origin(task_id=self.port.task_id, intent=label(kind))
             where = replace(lesson, pair=placed(lesson.pair, self.project))
             megram = where.megram(self.ids.new(), self.clock.now(), origin)
             self.remember.write(megram)
             self.port.publish(MemoryWritten.of(megram), cause=cause)
 
-    async def alternatives(self, intent: str, cause: Envelope) -> tuple[str, ...]:
-        """What worked for the same intent, in words; nothing when memory cannot be read."""
+    async def alternatives(self, kind: str, cause: Envelope) -> tuple[str, ...]:
+        """What worked for the same kind of request, in words; nothing when memory cannot be read."""
         try:
-            good = [here(each.pair, self.project) for each in await self.recall.alternatives(intent)]
+            good = [here(each.pair, self.project) for each in await self.recall.alternatives(kind)]
             return tuple(dict.fromkeys(in_words(pair) for pair in good if pair is not None))
         except MemoryStoreError as error:
-            self._report(intent, error, cause)
+            self._report(kind, error, cause)
             return ()
 
     async def retract(self, task_id: str, spec: TaskSpec, cause: Envelope) -> None:
@@ -72,6 +72,6 @@ class Experience:
         pair, worth = Pair(rule.space, rule.entity), dissonance(rule.rule_sigma)
         self.port.publish(opposing(against, MegramState.DISSONANCE, pair, worth), cause=cause)
 
-    def _report(self, intent: str, error: MemoryStoreError, cause: Envelope) -> None:
-        pair = macro_pair(intent)
+    def _report(self, kind: str, error: MemoryStoreError, cause: Envelope) -> None:
+        pair = macro_pair(kind)
         self.port.publish(MemoryRead(space=pair.space, entity=pair.entity, error=str(error)), cause=cause)

@@ -1,11 +1,13 @@
 """What a task teaches: from outcomes and decisions to megrams (SPEC section 5, "What is written").
 
     a directive            each newly blocked pair, its tool for this kind of request and as such: its stimulus
-    accept, success        each pair that a matched subtask used, and its tool likewise; the intent
-    abandon                the intent, unless the ending teaches nothing (no model, no network, interrupted,
-                           something that is not there)
+    accept, success        each pair that a confirmed subtask used, and its tool likewise; the kind of request.
+                           Nothing where nothing was used, or nothing confirmed the result
+    abandon                the kind of request, unless the ending teaches nothing (no model, no network,
+                           interrupted, something that is not there)
     after break_symmetry   its own +.75 for the pairs of the round that then matched
-    a round of cell 6      that it was one, by intent
+    a round of cell 6      that it was one, by kind of request
+    anything               with the first lesson: the words of the request, by which its kind is found again
     a named thing          where it was found (level K)
 
 Pure: R7 stores and publishes what comes out of here.
@@ -17,11 +19,20 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
-from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall, identities_of
+from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, ToolCall, identities_of
 from artoo.contracts.memory import Level, MegramState, MemoryWritten
 from artoo.contracts.solution import Directive, PlanDirective
-from artoo.contracts.tags import Pair, doubt_pair, kind_pair, macro_pair, micro_pair, thing_pair, tool_pair
-from artoo.control.potentials import KNOWLEDGE, QUANTISATION, SUSPICION, Stimulus, failure_stimulus
+from artoo.contracts.tags import (
+    Pair,
+    doubt_pair,
+    kind_pair,
+    macro_pair,
+    micro_pair,
+    request_pair,
+    thing_pair,
+    tool_pair,
+)
+from artoo.control.potentials import KNOWLEDGE, MET, QUANTISATION, SUSPICION, Stimulus, failure_stimulus
 from artoo.loops.lesson import Lesson
 from artoo.loops.medium.trajectory import WRONG_WAYS
 
@@ -42,7 +53,7 @@ class Lessons:
         self._blamed_tools: set[str] = set()
         self._credited: set[str] = set()
 
-    def directed(self, directive: PlanDirective, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
+    def directed(self, directive: PlanDirective, kind: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """A round fell short: its newly blocked pairs, with what the directive is worth.
 
         Where the approach was wrong, what the world refused beside it (a file that is not there) teaches nothing.
@@ -61,10 +72,10 @@ class Lessons:
         # A tool is heard of in other projects too: what was not met is told, and not what their files hold.
         return [
             *_lessons(_places(uses), state, stimulus, f"failed: {reason}"),
-            *_lessons(_of_tools(tools, intent), state, stimulus, f"did not meet: {_unmet(failed)}"),
+            *_lessons(_of_tools(tools, kind), state, stimulus, f"did not meet: {_unmet(failed)}"),
         ]
 
-    def after_break(self, obeyed: Directive, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
+    def after_break(self, obeyed: Directive, kind: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """A round ended that obeyed `obeyed`: the deferred credit for what matched in it and not before."""
         fresh = [each for each in _matched(outcomes) if each.subtask_id not in self._credited]
         self._credited.update(each.subtask_id for each in fresh)
@@ -72,16 +83,31 @@ class Lessons:
             return []
         state = MegramState.BREAK_SYMMETRY
         told = "matched after everything else had failed"
-        return _lessons(_about(_used(fresh), intent), state, QUANTISATION[state.value], told)
+        return _lessons(_about(_used(fresh), kind), state, QUANTISATION[state.value], told)
 
-    def delivered(self, state: MegramState, intent: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """The task ended with accept or success: everything that a matched subtask used, and the intent."""
-        uses, stimulus = _used(_matched(outcomes)), QUANTISATION[state.value]
-        told = f"was done with {_told_of(_tools_of(uses))}" if uses else "was done without a tool"
-        micro = _lessons(_about(uses, intent), state, stimulus, f"worked for: {intent}")
-        return [*micro, Lesson(macro_pair(intent), state, stimulus, told)]
+    def delivered(
+        self,
+        state: MegramState,
+        kind: str,
+        request: str,
+        outcomes: Sequence[SubTaskOutcome],
+        whole: Iterable[CriterionVerdict] = (),
+    ) -> list[Lesson]:
+        """The task ended with accept or success: everything that a confirmed subtask used, and the kind of request.
 
-    def abandoned(self, intent: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
+        `whole` are the verdicts on the combined result. What nothing confirmed, and words without a call behind
+        them, may be wrong or luck: they teach nothing.
+        """
+        confirmed = any(verdict.verdict == "pass" for verdict in whole)
+        uses = _used([each for each in _matched(outcomes) if confirmed or each.confirmed])
+        if not uses:
+            return []
+        stimulus = QUANTISATION[state.value]
+        micro = _lessons(_about(uses, kind), state, stimulus, f"worked for: {request}")
+        told = f"was done with {_told_of(_tools_of(uses))}"
+        return [*micro, Lesson(macro_pair(kind), state, stimulus, told)]
+
+    def abandoned(self, kind: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """The task was given up for a reason that teaches something, which no network and no consent are not."""
         failed = [each for each in outcomes if each.status == "failed"]
         if failed and all(each.infrastructure is not None or _withheld(each) for each in failed):
@@ -90,15 +116,20 @@ class Lessons:
         tried = _told_of(identities_of(ran))
         told = f"was abandoned before ({why})" + (f" after {tried}" if tried else "")
         state = MegramState.ABANDON
-        return [Lesson(macro_pair(intent), state, QUANTISATION[state.value], told)]
+        return [Lesson(macro_pair(kind), state, QUANTISATION[state.value], told)]
 
 
-def doubted(directive: PlanDirective, intent: str) -> list[Lesson]:
+def met(kind: str, request: str) -> Lesson:
+    """The words of a request, by which later ones find its kind."""
+    return Lesson(request_pair(kind), MegramState.REQUEST, MET, _short(request), Level.KNOWLEDGE)
+
+
+def doubted(directive: PlanDirective, kind: str) -> list[Lesson]:
     """The paper's cell 6: nearer by a wrong approach. No verdict on anything; the Dreamer looks for more of it."""
     if not directive.suspicious:
         return []
     told = f"came nearer by a wrong approach: D {directive.loss.D:.2f}, P {directive.loss.P:.2f}"
-    return [Lesson(doubt_pair(intent), MegramState.SUSPICION, SUSPICION, told)]
+    return [Lesson(doubt_pair(kind), MegramState.SUSPICION, SUSPICION, told)]
 
 
 def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], project: str) -> list[Lesson]:
@@ -133,9 +164,9 @@ def _lessons(pairs: Iterable[Pair], state: MegramState, stimulus: Stimulus, told
     return [Lesson(pair, state, stimulus, _short(told)) for pair in pairs]
 
 
-def _about(uses: Sequence[Use], intent: str) -> list[Pair]:
+def _about(uses: Sequence[Use], kind: str) -> list[Pair]:
     """Each use, and each of their tools."""
-    return [*_places(uses), *_of_tools(_tools_of(uses), intent)]
+    return [*_places(uses), *_of_tools(_tools_of(uses), kind)]
 
 
 def _places(uses: Sequence[Use]) -> list[Pair]:
@@ -143,9 +174,9 @@ def _places(uses: Sequence[Use]) -> list[Pair]:
     return [micro_pair(identity, target) for identity, target in uses if target]
 
 
-def _of_tools(tools: Iterable[str], intent: str) -> list[Pair]:
+def _of_tools(tools: Iterable[str], kind: str) -> list[Pair]:
     """Each tool twice: for this kind of request, and as such."""
-    return [pair for tool in tools for pair in (kind_pair(tool, intent), tool_pair(tool))]
+    return [pair for tool in tools for pair in (kind_pair(tool, kind), tool_pair(tool))]
 
 
 def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list[Use]:

@@ -41,6 +41,7 @@ class PlanDraft(Contract):
 
     reply: str = ""
     question: str = ""
+    label: str = Field(default="", alias="kind", max_length=200)
     effort: Effort | None = None
     subtasks: tuple[SubTaskDraft, ...] = ()
     task_criteria: tuple[CriterionLike, ...] = Field(default=(), max_length=_MOST_CRITERIA)

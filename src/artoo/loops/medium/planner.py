@@ -20,6 +20,7 @@ from artoo.loops.medium.advice import Advice
 from artoo.loops.medium.blocking import keeping_hands
 from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.directive_text import directive_text, failed_checks
+from artoo.loops.medium.kinds import Kinds
 from artoo.loops.medium.plan_check import Fingerprint, fingerprint, objections
 from artoo.loops.medium.plan_draft import (
     PlanDraft,
@@ -49,11 +50,14 @@ _MOST_CHANGES = 5
 class _Task:
     """What R2 keeps of its task over the rounds: the contract with the user, and the plans already tried.
 
+    `kind` is the label under which memory advises; the first plan decides it.
     `planned` are the criteria of the last plan's subtasks.
     """
 
     spec: TaskSpec
     asked_at: datetime
+    kinds: Kinds
+    kind: str
     advice: Advice
     criteria: tuple[Criterion, ...] = ()
     planned: tuple[Criterion, ...] = ()
@@ -139,10 +143,12 @@ class Planner:
         match envelope.payload:
             case TaskSpec() as spec:
                 around = await self.surroundings.look(spec.intent)
-                advice = await self.counsel.before(spec.intent, self.offered(), around.missing, envelope)
-                task = self._task = _Task(
-                    spec, envelope.at.astimezone(timezone(timedelta(minutes=spec.east))), advice
+                kinds = await self.counsel.kinds(spec.intent, envelope)
+                advice = await self.counsel.before(
+                    kinds.guess, spec.intent, self.offered(), around.missing, envelope
                 )
+                asked_at = envelope.at.astimezone(timezone(timedelta(minutes=spec.east)))
+                task = self._task = _Task(spec, asked_at, kinds, kinds.guess, advice)
                 this = _Round(1, advice.must_not, around)
                 if self.asker.known.small and self.heuristics.unplanned:  # the request is its own only subtask
                     criteria = of_person(spec.intent, spec.checks)
@@ -195,7 +201,8 @@ class Planner:
             if made is not None:
                 self._offer(task, made, cause)
                 return
-        self.port.publish(PlanRefused(reasons=tuple(reasons), round=this.number), cause=cause)
+        refused = PlanRefused(reasons=tuple(reasons), label=task.kind, round=this.number)
+        self.port.publish(refused, cause=cause)
 
     async def _draft(
         self, task: _Task, this: _Round, objected: list[str], cause: Envelope, variant: int
@@ -216,6 +223,11 @@ class Planner:
             )
         except ModelAnswerInvalid as error:
             return None, [str(error)]
+        if this.directive is None and (kind := task.kinds.chosen(draft.label)) != task.kind:
+            # What was advised was about another kind of request: what it forbids does not bind this one.
+            task.kind = kind
+            task.advice = await self.counsel.before(kind, task.spec.intent, specs, this.around.missing, cause)
+            this = replace(this, must_not=task.advice.must_not)
         criteria, replaced = _criteria(task, this, draft)
         plan, against = _said(task, this, draft, criteria), list[str]()
         if draft.subtasks:
@@ -257,6 +269,8 @@ class Planner:
     ) -> dict[Segment, str]:
         refused = "\n".join(f"- {reason}" for reason in objected)
         spec, advice = task.spec, task.advice if self.heuristics.lessons else Advice()
+        if self.heuristics.lessons and this.directive is None and not self.asker.known.small:
+            advice = advice.with_kinds(task.kinds.told())
         checks = "\n".join(f"- {each.text}" for each in spec.checks)
         standing = "\n".join(f"- {each.text}" for each in task.standing(this.directive))
         standing = f"Criteria that hold in any case:\n{standing}" if standing else ""
@@ -310,6 +324,7 @@ def _plan_of(
     return Plan(
         task_criteria=criteria,
         subtasks=subtasks,
+        label=task.kind,
         deadline=task.deadline,
         scope=scope,
         surroundings=this.around.listing,

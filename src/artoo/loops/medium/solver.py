@@ -38,6 +38,7 @@ from artoo.contracts.steering import (
     SampleMeasured,
     UserMessage,
 )
+from artoo.contracts.tags import slug
 from artoo.control.decision import Decision, Evidence, MacroState
 from artoo.control.effort import BUDGETS
 from artoo.control.hyperparameters import Hyperparameters
@@ -49,7 +50,7 @@ from artoo.loops.medium.endings import Endings, Standing, about_workspace, chang
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure, verdicts_of
 from artoo.loops.medium.in_flight import Flight
-from artoo.loops.medium.lessons import Lessons, doubted, found_things
+from artoo.loops.medium.lessons import Lessons, doubted, found_things, met
 from artoo.loops.medium.shaping import Schema, formed
 from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
 from artoo.loops.role import listen
@@ -80,8 +81,10 @@ _TIME_STEP = 1.0
 class _Task:
     """What R7 keeps of its task beside the trajectory. `earlier`: the task that a correction would be about.
 
-    Blocks are those of all rounds so far. `refusal`: why there is no plan, while there is none. `effort` is the one
-    in force, `flights` the trajectories of attempts under way, `heard` the ids of messages that a model has read.
+    `kind` is the label of the request, from R2's plan on; `learnt` are the lessons of a success, which are taught
+    unless what the task changed is discarded. Blocks are those of all rounds so far. `refusal`: why there is no
+    plan, while there is none. `effort` is the one in force, `flights` the trajectories of attempts under way,
+    `heard` the ids of messages that a model has read.
     """
 
     spec: TaskSpec
@@ -91,6 +94,9 @@ class _Task:
     project: str = ""
     returns: Schema | None = None
     lessons: Lessons = field(default_factory=Lessons)
+    kind: str = ""
+    taught: bool = False
+    learnt: tuple[Lesson, ...] = ()
     blocked_tools: tuple[str, ...] = ()
     blocked_targets: tuple[tuple[str, str], ...] = ()
     amended: tuple[CheckAmended, ...] = ()
@@ -104,6 +110,7 @@ class _Task:
     ended: bool = False
     closing: tuple[FinalResult, Envelope] | None = None
     """What waits for the gate to settle what the task changed, and its cause."""
+    settled: Settled | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -158,6 +165,8 @@ class Solver:
                 self._hear(message, envelope)
             case Settled() as settled if self._task is not None:
                 self._close(self._task, settled)
+            case RoleFailure() if self._task is not None and self._task.settled is not None:
+                self._deliver_result(self._task, self._task.settled)  # a lesson that failed takes no result away
             case Interrupt() if self._task is not None and self._task.closing is not None:
                 self.port.publish(_ending(self._task.closing[0], self._task, may_ask=False), cause=envelope)
             case _ if self._task is not None and not self._task.ended:
@@ -174,7 +183,7 @@ class Solver:
                 if spec.corrects and task.earlier is not None and self.memory is not None:
                     await self.memory.retract(task.earlier, spec, envelope)
             case Plan() as plan:
-                task.refusal = ""
+                task.refusal, task.kind = "", plan.label or task.kind
                 task.heard.update(plan.heard)
                 self._adopt_budgets(task, plan, envelope)
             case Sampled() as sample:
@@ -194,7 +203,7 @@ class Solver:
                 task.failed |= {each.subtask_id: each for each in request.outcomes if each.status == "failed"}
                 await self._decide(task, measure(request), request.recommendation == "replan", envelope)
             case PlanRefused() as refused:
-                task.refusal = "; ".join(refused.reasons)
+                task.refusal, task.kind = "; ".join(refused.reasons), refused.label or task.kind
                 task.last = task.last.model_copy(update={"gap_summary": task.refusal})
                 await self._decide(task, WRONG_APPROACH, True, envelope)
             case Interrupt() as interrupt:
@@ -272,7 +281,7 @@ class Solver:
     async def _direct(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
         outcomes = task.last.outcomes
         stands = [each for each in outcomes if each.done and not is_word_alone(each)]  # that may be what is missing
-        alternatives = () if self.memory is None else await self.memory.alternatives(task.spec.intent, cause)
+        alternatives = () if self.memory is None else await self.memory.alternatives(_kind(task), cause)
         if task.ended:  # the time ran out meanwhile
             return
         if self.trajectory.blocks_tools(directive):
@@ -280,8 +289,8 @@ class Solver:
         if self.trajectory.blocks_targets(directive):
             task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
         previous = self.trajectory.directive
-        intent = task.spec.intent
-        credit = task.lessons.after_break(previous, intent, outcomes)
+        kind = _kind(task)
+        credit = task.lessons.after_break(previous, kind, outcomes)
         self.trajectory.advance(measured, directive)
         message = PlanDirective(
             task_id=self.port.task_id,
@@ -303,7 +312,7 @@ class Solver:
             failed=tuple(outcome for outcome in outcomes if outcome not in stands),
             unmet=tuple(verdict for verdict in task.last.task_verdicts if verdict.verdict == "fail"),
         )
-        lessons = (*credit, *task.lessons.directed(message, intent, outcomes), *doubted(message, intent))
+        lessons = (*credit, *task.lessons.directed(message, kind, outcomes), *doubted(message, kind))
         self._teach(task, lessons, cause)
         self.port.publish(message, cause=cause)
 
@@ -344,22 +353,23 @@ class Solver:
         result = self.endings.delivered(standing, task.last, directive)
         if task.returns is not None:
             result = await formed(self.endings.asker, task.spec.intent, result, task.returns, cause)
-        self._finish(task, result, cause, self._delivered(task, MegramState(directive.value), task.last.outcomes))
+        task.learnt = tuple(self._delivered(task, MegramState(directive.value), task.last.outcomes))
+        self._finish(task, result, cause)
 
     async def _abandon(self, task: _Task, decision: Decision, measured: Measurement, cause: Envelope) -> None:
         why = _why(task, decision)
         detail = task.halted.reason if task.halted is not None else task.refusal
         result = await self.endings.abandon(self._standing(task, measured), task.last, why, detail, cause)
         tried = (*task.failed.values(), *task.last.outcomes)
-        lessons = task.lessons.abandoned(task.spec.intent, why.value, tried) if why.teaches else []
+        lessons = task.lessons.abandoned(_kind(task), why.value, tried) if why.teaches else []
         self._finish(task, result, cause, lessons)
 
     def _delivered(self, task: _Task, state: MegramState, outcomes: tuple[SubTaskOutcome, ...]) -> list[Lesson]:
         if self.memory is None:
             return []
         return [
-            *task.lessons.after_break(self.trajectory.directive, task.spec.intent, outcomes),
-            *task.lessons.delivered(state, task.spec.intent, outcomes),
+            *task.lessons.after_break(self.trajectory.directive, _kind(task), outcomes),
+            *task.lessons.delivered(state, _kind(task), task.spec.intent, outcomes, task.last.task_verdicts),
             *found_things(mentions(task.spec.raw_input), outcomes, task.project),
         ]
 
@@ -395,6 +405,14 @@ class Solver:
             self._teach(task, lessons, cause)  # what goes wrong here takes no result away
 
     def _close(self, task: _Task, settled: Settled) -> None:
+        """Teach what the task's success is worth, and deliver the result."""
+        if task.closing is not None and task.settled is None:
+            task.settled = settled
+            if settled.state != "discarded":  # what the user threw away was no success
+                self._teach(task, task.learnt, task.closing[1])
+            self._deliver_result(task, settled)
+
+    def _deliver_result(self, task: _Task, settled: Settled) -> None:
         if task.closing is not None:
             result, cause = task.closing
             task.closing = None
@@ -405,8 +423,11 @@ class Solver:
             self.port.publish(result.model_copy(update={"changes": settled, "facts": facts}), cause=cause)
 
     def _teach(self, task: _Task, lessons: Iterable[Lesson], cause: Envelope) -> None:
-        if self.memory is not None:
-            self.memory.teach(lessons, task.spec.intent, cause)
+        listed = tuple(lessons)
+        if self.memory is not None and listed:
+            known = () if task.taught else (met(_kind(task), task.spec.intent),)
+            task.taught = True
+            self.memory.teach((*known, *listed), _kind(task), cause)
 
     # --- stopping -------------------------------------------------------------------------------------------
 
@@ -467,6 +488,11 @@ class Solver:
         if plan.deadline is not None:
             whole = (plan.deadline - task.cause.at).total_seconds() * 1_000
             self.budget_ms = max(1.0, min(self.budget_ms, whole))
+
+
+def _kind(task: _Task) -> str:
+    """The label of the request; its first words while R2 has given it none."""
+    return task.kind or slug(task.spec.intent)
 
 
 def _why(task: _Task, decision: Decision) -> StoppedBy:

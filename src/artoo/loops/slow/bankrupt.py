@@ -15,7 +15,7 @@ async def bankrupt(work: Pass) -> None:
     """Demotes every rule whose sign the live evidence of its own pair contradicts."""
     after = await work.store.mark(CURSOR) or None
     budget = work.limits.rules
-    while budget > 0:
+    while budget > 0 and work.in_time:
         await work.pace()
         slice_ = await work.store.standing(after, min(RULES_PER_SLICE, budget))
         for standing in slice_.found:

@@ -34,7 +34,7 @@ async def consolidate(work: Pass) -> None:
     after = await work.store.mark(CURSOR) or None
     pairs, drafts = work.limits.pairs, work.limits.drafts
     scale = work.findings.scale = promotion_scale(await work.tally(PROMOTED), await work.tally(FALSE))
-    while pairs > 0:
+    while pairs > 0 and work.in_time:
         await work.pace()
         slice_ = await work.store.strong(after, min(work.limits.slice, pairs), partial(promotable, scale=scale))
         for pair in slice_.found:

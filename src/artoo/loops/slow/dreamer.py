@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import MemoryStoreError
@@ -21,6 +22,10 @@ from artoo.ports.dream import DreamingElsewhere, DreamStore
 from artoo.ports.ids import Ids
 
 STEPS: tuple[Callable[[Pass], Awaitable[None]], ...] = (forget, bankrupt, consolidate, doubt, transfer, propose)
+WITHOUT_MODEL = (forget, bankrupt, doubt, transfer)
+"""The steps of a brief pass: nothing is asked of a model or of a person."""
+_PASSED = "passed"
+"""The mark that holds when the last pass ended."""
 _TICK = 1.0
 
 
@@ -40,6 +45,7 @@ class Dreamer:
     busy: Callable[[], bool]
     draft: Draft | None = None
     limits: DreamLimits = field(default_factory=DreamLimits)
+    steps: tuple[Callable[[Pass], Awaitable[None]], ...] = STEPS
     _nudged: bool = field(default=False, init=False)
 
     def nudge(self) -> None:
@@ -51,6 +57,14 @@ class Dreamer:
         while True:
             await self._until_due()
             await self.dream()
+
+    async def dream_if_due(self) -> DreamReport | None:
+        """One pass if the last one ended longer ago than the interval. Never raises MemoryStoreError."""
+        with suppress(MemoryStoreError):
+            passed = await self.store.mark(_PASSED)
+            if passed is None or (self.clock.now() - datetime.fromisoformat(passed)) >= self._interval:
+                return await self.dream()
+        return None
 
     async def dream(self) -> DreamReport:
         """One pass, now. Never raises MemoryStoreError: the report says what went wrong.
@@ -73,7 +87,8 @@ class Dreamer:
         work = Pass(self.store, self.clock, self.ids, self.limits, self.busy, self.publish, self.draft)
         error: str | None = None
         try:
-            for step in STEPS:
+            for step in self.steps:
+                work.until = self.clock.monotonic() + self.limits.seconds / len(self.steps)
                 await step(work)
         except TasksRunning:
             work.findings.finished = False
@@ -86,9 +101,14 @@ class Dreamer:
     async def _kept(self, report: DreamReport) -> DreamReport:
         try:
             await self.store.keep_report(report)
+            await self.store.set_mark(_PASSED, self.clock.now().isoformat())
         except MemoryStoreError as failure:
             return report.model_copy(update={"error": str(failure), "finished": False})
         return report
+
+    @property
+    def _interval(self) -> timedelta:
+        return timedelta(seconds=self.limits.interval)
 
     async def _until_due(self) -> None:
         due = self.clock.monotonic() + self.limits.interval

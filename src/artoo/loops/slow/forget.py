@@ -23,7 +23,7 @@ async def forget(work: Pass) -> None:
     budget = work.limits.records
     unsaved = 0
     doomed: list[str] = []
-    while budget > 0:
+    while budget > 0 and work.in_time:
         await work.pace()
         found = await work.store.fading(after, min(work.limits.slice, budget), faded)
         doomed += [entry.megram_id for entry in found.found]

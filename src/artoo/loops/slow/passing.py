@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
@@ -24,7 +25,8 @@ class DreamLimits:
     """How much one pass may do, and how gently. Times in seconds.
 
     `duty` is the share of time that the pass works; the rest it sleeps, so that tasks keep the processor.
-    `patience`: how long a pass waits for running tasks before it puts itself off.
+    `patience`: how long a pass waits for running tasks before it puts itself off. `seconds`: how long the pass may
+    take; each step has an equal share of it, and goes on from its cursor next time.
     """
 
     interval: float = 300.0
@@ -38,6 +40,11 @@ class DreamLimits:
     drafts: int = 3
     hypotheses: int = 3
     proposals: int = 1
+    seconds: float = math.inf
+
+
+BRIEF = DreamLimits(duty=1.0, slice=256, seconds=0.2)
+"""A pass at the end of a one-shot command: the result was shown, and the process is about to end."""
 
 
 class TasksRunning(Exception):
@@ -81,7 +88,13 @@ class Pass:
     publish: Callable[[Contract], object]
     draft: Draft | None
     findings: Findings = field(default_factory=Findings)
+    until: float = math.inf
     _resumed_at: float | None = None
+
+    @property
+    def in_time(self) -> bool:
+        """Whether the step that runs may take another slice."""
+        return self.clock.monotonic() < self.until
 
     async def pace(self) -> None:
         """Between two slices: sleeps in proportion to the work done, and as long as tasks are running.

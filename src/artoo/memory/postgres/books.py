@@ -13,16 +13,29 @@ from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import DreamReport, Megram, MemoryAction, Potentials, TLayerProposal
 from artoo.contracts.tags import Pair
 from artoo.control.potentials import Sums, classify
-from artoo.memory import codec, exchange
+from artoo.memory import codec, exchange, keys
 from artoo.memory.commands import opposing
-from artoo.memory.insight import EXPLAINED, SHOWN, STRONGEST, answered, curve, readable, share
+from artoo.memory.insight import (
+    EXPLAINED,
+    SHOWN,
+    STRONGEST,
+    answered,
+    curve,
+    kinds_in,
+    moved,
+    readable,
+    share,
+)
+from artoo.memory.insight import (
+    REQUESTS as KNOWN_REQUESTS,
+)
 from artoo.memory.postgres import changing, examining, reading, rows
 from artoo.memory.postgres.database import Database, Row
 from artoo.memory.postgres.dreams import PostgresDreams
 from artoo.memory.postgres.sink import append, get_many
 from artoo.memory.signal import microseconds, signal_of
 from artoo.ports.clock import Clock
-from artoo.ports.memory_books import Explanation, Findings, Overview, Share
+from artoo.ports.memory_books import Explanation, Findings, Kind, Overview, Share
 
 if TYPE_CHECKING:
     from artoo.memory.postgres.database import Connection
@@ -41,6 +54,7 @@ _ENTRIES = b"""
 SELECT record, recalled_us, count(*) OVER () AS entries FROM memory_megrams
 WHERE space = %s AND entity = %s AND level <> 'C' ORDER BY born_us DESC, id DESC LIMIT %s
 """
+_OF_KIND = b"SELECT id FROM memory_megrams WHERE space = ANY(%s) OR entity = ANY(%s) ORDER BY id LIMIT %s"
 _EXPORTED = b"SELECT id, record, recalled_us FROM memory_megrams WHERE id > %s ORDER BY id LIMIT %s"
 
 
@@ -72,6 +86,28 @@ class PostgresBooks:
             )
 
         return await asyncio.to_thread(self._database.snapshot, work)
+
+    async def kinds(self) -> tuple[Kind, ...]:
+        """See the port."""
+        return kinds_in(
+            await asyncio.to_thread(self._database.read, lambda found: reading.requests(found, KNOWN_REQUESTS))
+        )
+
+    async def rename_kind(self, old: str, new: str) -> int:
+        """See the port."""
+        tags = [keys.escape(f"{family}:{old}") for family in ("intent", "request")]
+
+        def work(connection: Connection) -> int:
+            listed = [str(row["id"]) for row in connection.execute(_OF_KIND, (tags, tags, _SLICE))]
+            old_ones = changing.locked(connection, listed)
+            changed = [megram for each in old_ones if (megram := moved(each, old, new)) is not None]
+            changing.remove(connection, [each.id for each in changed])
+            return append(connection, changed)
+
+        total = 0
+        while gone := await self._write(work):
+            total += gone
+        return total
 
     async def forget_pair(self, pair: Pair) -> int:
         """See the port."""

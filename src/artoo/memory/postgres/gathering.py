@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from artoo.contracts.memory import MemoryAction
+from artoo.contracts.memory import CalibrationEntry, Megram, MemoryAction
 from artoo.contracts.tags import Pair
-from artoo.memory.gathering import HYPOTHESES, KNOWN, NOTES, RECENT, RULES, Facts, telling
+from artoo.memory.gathering import (
+    HYPOTHESES,
+    KNOWN,
+    NOTES,
+    RECENT,
+    RULES,
+    Facts,
+    guess_about,
+    guessed,
+    telling,
+)
 from artoo.memory.postgres import reading, rows
 from artoo.memory.reading import age
 
@@ -44,8 +54,14 @@ def gather(connection: Connection, macro: Pair, asked: Sequence[Pair], now_us: i
             if found.action is not MemoryAction.IGNORE
         },
         known=tuple(each.content for each in (*notes, *(each for listed in places for each in listed)))[:KNOWN],
-        hypotheses=tuple(rows.megram(row).content for row in guesses),
+        hypotheses=_untried(connection, [rows.megram(row) for row in guesses], now_us),
     )
+
+
+def _untried(connection: Connection, guesses: Sequence[Megram], now_us: int) -> tuple[CalibrationEntry, ...]:
+    """Hypotheses about tools that have not failed for this kind of request."""
+    live = reading.sums(connection, [guess_about(each.pair) for each in guesses], now_us) if guesses else []
+    return tuple(guessed(each) for each, sums in zip(guesses, live, strict=True) if sums.decision >= 0)
 
 
 def _noted(rules: reading.Placed, said: reading.Placed, newest: reading.Placed) -> Iterator[str]:

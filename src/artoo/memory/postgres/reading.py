@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from artoo.contracts.memory import Megram, MemoryAction, Potentials
+from artoo.contracts.memory import KnownRequest, Megram, MemoryAction, Potentials
 from artoo.contracts.tags import LOCAL, Pair, is_wide, kind_of, tool_of
 from artoo.control.potentials import Sums, classify
 from artoo.memory import keys
 from artoo.memory.accumulators import recomputed
 from artoo.memory.postgres import rows
 from artoo.memory.postgres.database import Row
+from artoo.memory.reading import SCANNED, known_requests
 from artoo.memory.signal import Signal
 
 if TYPE_CHECKING:
@@ -51,6 +52,16 @@ _WORKED = _SUMS.replace(
     b"SELECT space, entity, row_number() OVER (ORDER BY space, entity) AS place"
     b" FROM memory_worked WHERE intent = %s ORDER BY space, entity LIMIT %s",
 )
+
+_REQUESTS = b"""
+SELECT record, recalled_us FROM memory_megrams
+WHERE space >= 'request:'::bytea AND space < 'request;'::bytea AND level <> 'C'
+ORDER BY born_us DESC, id DESC LIMIT %s
+"""
+_INTENTS = b"""
+SELECT DISTINCT space FROM memory_sums
+WHERE space >= 'intent:'::bytea AND space < 'intent;'::bytea AND entity = 'env:local'::bytea ORDER BY space LIMIT %s
+"""
 
 _RULES = b"""
 SELECT place, record, recalled_us
@@ -249,3 +260,10 @@ def _fetched(cursor: Cursor) -> Iterator[Row]:
 
 def _signal(row: Row) -> Signal:
     return Signal("M", int(row["born_us"]), row["f"], row["sigma"], row["k"], row["derived"])
+
+
+def requests(connection: Connection, limit: int) -> tuple[KnownRequest, ...]:
+    """See the embedded `requests`."""
+    found = [rows.megram(row) for row in connection.execute(_REQUESTS, (limit,))]
+    spaces = [bytes(row["space"]) for row in connection.execute(_INTENTS, (SCANNED,))]
+    return known_requests(found, named(connection, [(space, LOCAL.encode()) for space in spaces]), limit)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from artoo.contracts.memory import Calibration, Megram, MemoryAction, Potentials, SOPRecord
+from artoo.contracts.memory import Calibration, KnownRequest, Megram, MemoryAction, Potentials, SOPRecord
 from artoo.contracts.tags import Pair, macro_pair
 from artoo.memory.calibration import calibration
 from artoo.memory.gathering import RULES
@@ -22,6 +22,7 @@ from artoo.memory.signal import microseconds
 from artoo.memory.writing_side import WritingSide
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
+from artoo.ports.recall import KNOWN_REQUESTS
 from artoo.store.address import StoreAddress
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ class PostgresMemory(WritingSide):
         live = await self._read(lambda connection: reading.sums(connection, pairs, now_us))
         return tuple(map(reading.potentials, pairs, live))
 
-    async def calibrate(self, intent: str, pairs: Sequence[Pair] = ()) -> Calibration:
+    async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
         """See `ports.recall`."""
-        macro = macro_pair(intent)
+        macro = macro_pair(kind)
         asked = tuple(dict.fromkeys((macro, *pairs)))
         now_us = microseconds(self._clock.now())
         facts = await self._read(lambda connection: gather(connection, macro, asked, now_us))
@@ -88,12 +89,16 @@ class PostgresMemory(WritingSide):
             hypotheses=facts.hypotheses,
         )
 
-    async def alternatives(self, intent: str, limit: int = 5) -> tuple[Potentials, ...]:
+    async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
         """See `ports.recall`."""
-        macro, now_us = macro_pair(intent), microseconds(self._clock.now())
+        macro, now_us = macro_pair(kind), microseconds(self._clock.now())
         live = await self._read(lambda connection: reading.worked(connection, macro, now_us, PAIRS_OF_INTENT))
         found = [entry for entry in live if entry.action is MemoryAction.EXPLOIT]
         return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])
+
+    async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
+        """See `ports.recall`."""
+        return await self._read(lambda connection: reading.requests(connection, limit))
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
         """See `ports.recall`."""
