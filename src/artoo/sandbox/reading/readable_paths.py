@@ -34,12 +34,15 @@ _PYTHON_PREFIXES = (
     ".local/share/uv/python/*",
     ".local/share/uv/tools/*",
     ".pyenv/versions/*",
+    ".pyenv/versions/*/envs/*",
 )
+_RUBY_PREFIXES = (".asdf/installs/ruby/*", ".rbenv/versions/*")
 _SETTINGS_IN_PROGRAMS = (
     *(f"{one}/{name}" for one in _NODE_PREFIXES for name in ("etc/npmrc", ".npmrc", "lib/node_modules/npm/npmrc")),
-    *(f"{one}/pip.conf" for one in _PYTHON_PREFIXES),
+    *(f"{one}/{name}" for one in _PYTHON_PREFIXES for name in ("pip.conf", ".condarc", "condarc")),
+    *(f"{one}/etc/gemrc" for one in _RUBY_PREFIXES),
 )
-"""Where npm and pip keep settings, tokens included, among the programs that are open."""
+"""Where npm, pip, conda and gem keep settings, tokens included, among the programs that are open."""
 
 _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "sbin", "share/man")
 """What belongs to an installation whose `bin` is on the PATH."""
