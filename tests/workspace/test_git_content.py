@@ -137,12 +137,19 @@ def test_what_a_hook_of_the_user_names_asks(world: World) -> None:
     assert Task(world, "mkdir scripts; echo x > scripts/check").loud() == {"scripts/check": ChangeClass.PERSISTENCE}
 
 
-def test_a_hook_that_is_too_long_to_be_read_may_start_any_file(world: World) -> None:
-    """A bound never makes something silent."""
-    hook = world.project / ".git/hooks/pre-push"
-    hook.write_text("#!/bin/sh\n" + "# filler\n" * 40_000 + "sh scripts/check\n")
-    hook.chmod(0o755)
-    assert Task(world, "echo x > ordinary.txt").loud() == {"ordinary.txt": ChangeClass.PERSISTENCE}
+@pytest.mark.parametrize(
+    "script",
+    [
+        "(echo '#!/bin/sh'; yes '# filler' | head -n 40000; echo sh scripts/check) > .git/hooks/pre-push",
+        "git config core.hooksPath hk; mkdir hk; yes '# filler' | head -n 40000 > hk/pre-commit",
+        "echo '[core' >> .git/config",
+    ],
+)
+def test_settings_and_hooks_that_cannot_be_read_whole_may_start_any_file(world: World, script: str) -> None:
+    """A bound, or damage, never makes something silent."""
+    run(world.project, script)
+    loud = Task(world, "echo x > ordinary.txt").loud()
+    assert loud == {"ordinary.txt": ChangeClass.PERSISTENCE}
 
 
 @pytest.mark.parametrize(
