@@ -43,3 +43,15 @@ def test_files_are_shared_with_a_workspace_that_is_deleted_afterwards(world: Com
     assert os.listxattr(world.project / "over") == []
     assert undo(world.artoo_home, TASK).refused == ()
     assert world.tree(times=True) == before
+
+
+def test_undo_has_the_old_content_although_a_program_wrote_by_another_name(world: CommitWorld) -> None:
+    """A replaced file with other hard links is copied as well, because it can be changed by these."""
+    world.begin(fill)
+    assert world.apply(change).applied
+    with (world.project / "twin").open("w") as file:
+        file.write("written since\n")
+    undone = undo(world.artoo_home, TASK)
+    assert undone.refused == ()
+    assert (world.project / "over2").read_text() == "old over2\n"
+    assert (world.project / "twin").read_text() == "written since\n"
