@@ -246,7 +246,9 @@ def _share(after: NodeState, source: Place, slot: Place) -> int | None:
 
 
 def _has_attributes(place: Place) -> bool:
-    return hasattr(os, "listxattr") and bool(os.listxattr(at(*place), follow_symlinks=False))
+    """True if a file has attributes besides those that a security module gives every file."""
+    names = os.listxattr(at(*place), follow_symlinks=False) if hasattr(os, "listxattr") else ()
+    return any(not one.startswith("security.") or one == "security.capability" for one in names)
 
 
 def _stage(effect: Effect, source: Place, slot: Place) -> int:
