@@ -135,13 +135,15 @@ def moves(effects: Sequence[Effect]) -> dict[str, str]:
     it is, and there was something in it. An empty file is moved only to one of the same name, because it equals
     every empty file. Of equal files each goes to a path of its own while there are any.
     """
+    gone = [effect for effect in effects if effect.after is None]
+    if not gone:
+        return {}
     arrived: dict[tuple[str, str], list[str]] = {}
     for effect in effects:
         if effect.before is None and effect.digest is not None:
             arrived.setdefault((effect.digest, os.path.basename(effect.shown)), []).append(effect.shown)
             arrived.setdefault((effect.digest, ""), []).append(effect.shown)
     found: dict[str, str] = {}
-    gone = [effect for effect in effects if effect.after is None]
     for effect in gone:
         if effect.before_digest is None or effect.before is None:
             continue

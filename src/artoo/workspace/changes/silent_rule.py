@@ -87,7 +87,7 @@ class SilentRule:
         Each language, and each bundler of JavaScript, has an order of its own in which it tries `x.py`, `x.so` and
         `x/`, or `x`, `x.ts`, `x.json` and `x/index.js`. Any such neighbour counts, whichever comes first.
         """
-        directory, name = os.path.split(os.fsdecode(effect.path))
+        directory, _, name = os.fsdecode(effect.path).rpartition("/")
         stem, kinds = _kind_of(name)
         is_new = effect.before is None
         if kinds is None:

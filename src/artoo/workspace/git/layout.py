@@ -136,7 +136,7 @@ def repositories(effects: Sequence[Effect]) -> tuple[Repository, ...]:
     found: dict[bytes, dict[str, Effect]] = {}
     for effect in effects:
         is_directory = any(state is not None and state.is_directory for state in (effect.before, effect.after))
-        place = effect.path if is_directory else os.path.dirname(effect.path)
+        place = effect.path if is_directory else effect.path.rpartition(b"/")[0]
         if place not in holders:
             holders[place] = looks.holder(place)
         if (holder := holders[place]) is not None:

@@ -41,7 +41,7 @@ def judge_started(effects: Sequence[Effect], home: Path, program: str) -> dict[b
     for one in effects:
         if one.after is None or one.after.is_directory or one.in_place:
             continue
-        directory = os.path.dirname(one.path)
+        directory = one.path.rpartition(b"/")[0]
         if directory not in tops:
             tops[directory] = tuple(_worktrees(directory))
         for top in tops[directory]:
