@@ -149,7 +149,8 @@ def copy(source: Path, target: Path) -> float:
 async def changes(backend: Backend, home: Path, roots: Roots, rounds: int) -> dict[str, float]:
     """Measure the list of changes of a call in a workspace that holds many files already."""
     workspace = workspaces_in(backend, home)("changes", roots)
-    script = f"for i in $(seq {_CHANGED}); do mkdir -p many/d$((i / 100)); echo > many/d$((i / 100))/f$i; done"
+    made = f"mkdir many; for d in $(seq 0 {_CHANGED // 100}); do mkdir many/d$d; done"
+    script = f"{made}; for i in $(seq {_CHANGED}); do echo > many/d$((i / 100))/f$i; done"
     await by_artoo(workspace, ("bash", "-c", script))
     taken: list[float] = []
     for number in range(rounds + 1):

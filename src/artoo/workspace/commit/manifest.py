@@ -117,11 +117,12 @@ class Manifest(BaseModel):
 
 
 class Record:
-    """The directory of one apply."""
+    """The directory of one apply. `slots`: where slots lie out of sight."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
         self.name = f"{place.parent.name}/{place.name}"
+        self.slots = f"{place}/new"
 
     @classmethod
     def begin(cls, undo_home: Path, task_id: str) -> Record:

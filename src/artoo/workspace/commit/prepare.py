@@ -120,9 +120,8 @@ def with_slots(record: Record, steps: Iterable[Step]) -> list[Step]:
     token = secrets.token_hex(6)
     known: dict[str, str] = {}
     found: list[Step] = []
-    own = f"{record.place}/new"
     with Walker() as walker:
-        home = mount_of(walker.directory(own))
+        home = mount_of(walker.directory(record.slots))
         for step in listed:
             if not (step.puts or step.keeps) or (step.slot and _holds(walker, step.slot)):
                 found.append(step)
@@ -130,7 +129,7 @@ def with_slots(record: Record, steps: Iterable[Step]) -> list[Step]:
             above = holder_of(step.where)
             if above not in known:
                 near, mount = _nearest(walker, above, leaving)
-                known[above] = printable(f"{own}/" if mount == home else f"{near}/.artoo-{token}-")
+                known[above] = printable(f"{record.slots}/" if mount == home else f"{near}/.artoo-{token}-")
             found.append(replace(step, slot=f"{known[above]}{step.number}"))
     return found
 
@@ -163,7 +162,7 @@ def _nearest(walker: Walker, path: str, leaving: Collection[str]) -> tuple[str, 
 
 def is_beside(record: Record, step: Step) -> bool:
     """True if the slot of a step lies next to its target."""
-    return step.slot != "" and holder_of(text_of(step.slot)) != f"{record.place}/new"
+    return step.slot != "" and holder_of(text_of(step.slot)) != record.slots
 
 
 def clean_slots(record: Record, steps: Iterable[Step]) -> None:
@@ -193,7 +192,7 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *,
             if after is not None and after.is_directory and not after.mode & 0o100 and os.geteuid() != 0:
                 place = opened.enter_context(Walker()).place(_source(effect))
                 opened.enter_context(with_rights(*place, after.mode, 0o700))
-        exchanges = exchange(images.place(f"{record.place}/images"), staged.place(f"{record.place}/new"))
+        exchanges = exchange(images.place(f"{record.place}/images"), staged.place(record.slots))
         for step in steps:
             before, after = step.before, step.after
             if before is not None and step.keeps and (before.links > 1 or not exchanges or is_beside(record, step)):
@@ -266,7 +265,7 @@ def to_sync_first(record: Record, steps: Iterable[Step]) -> list[str]:
 
     Of many files in one directory only as many as make `sync` sync their file system as a whole.
     """
-    files: dict[str, list[str]] = {f"{record.place}/{name}": [] for name in ("images", "new")}
+    files: dict[str, list[str]] = {f"{record.place}/images": [], record.slots: []}
     for step in steps:
         if step.puts:
             slot = text_of(step.slot)
