@@ -182,7 +182,12 @@ def _unaudited(directory: Path, tasks: Path, logs: Logged, retired: datetime, fo
     ]
     if unknown:
         what = f"no chain knows {len(unknown)} of the tasks that have ended, such as {min(unknown)}"
-        found.add(directory, None, "missing", f"{what}: the audit log was removed, or is an older copy")
+        found.add(
+            directory,
+            None,
+            "missing",
+            f"{what}: the audit log was removed, is an older copy, or could not be written",
+        )
 
 
 def _ended(tasks: Path) -> Iterator[tuple[str, datetime]]:
