@@ -7,6 +7,7 @@ import json
 import pytest
 
 from artoo.contracts import codec, errors
+from artoo.contracts.events import Spent
 from artoo.contracts.solution import Cost, Directive, FinalResult, Money, StoppedBy
 
 
@@ -55,5 +56,5 @@ def test_errors_say_what_they_cost() -> None:
     assert not errors.ModelUnreachable("x", sent=False).sent
     spent = errors.BudgetExhausted("x", budget="money")
     assert spent.spent is None
-    spent.spent = errors.Spent(billed=1, money=0.5)
+    spent.spent = Spent(billed=1, money=0.5)
     assert spent.spent.money == 0.5

@@ -123,7 +123,7 @@ async def test_a_second_bad_answer_is_a_clear_error():
     assert caught.value.answer.startswith('{"tool"')
     assert caught.value.spent is not None
     assert caught.value.spent.requests == 2
-    assert caught.value.spent.prompt_tokens > 0
+    assert caught.value.spent.usage.prompt_tokens > 0
 
 
 async def test_a_model_that_thinks_gets_room_for_it():

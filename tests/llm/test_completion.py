@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.contracts.events import Usage
-from artoo.llm.completion import completion_of, error_of, status_of
+from artoo.llm.completion import error_of, status_of
 from artoo.llm.transport import Json, TransportReply
+from artoo.llm.wires import chat
 
 
 def body(message: Json, **more: Json) -> TransportReply:
@@ -47,7 +48,7 @@ def body(message: Json, **more: Json) -> TransportReply:
 )
 def test_token_counts_of_different_servers(usage: Json, more: dict[str, Json], expected: Usage | None):
     """Cached tokens are found where each server puts them; no counts at all is None."""
-    completion = completion_of(body({"content": "x"}, usage=usage, **more))
+    completion = chat.WIRE.read(body({"content": "x"}, usage=usage, **more)).completion
     assert completion is not None
     assert completion.usage == expected
 
@@ -65,13 +66,13 @@ def test_token_counts_of_different_servers(usage: Json, more: dict[str, Json], e
 )
 def test_what_is_no_completion(reply: TransportReply):
     """A 200 without a choice is no answer."""
-    assert completion_of(reply) is None
+    assert chat.WIRE.read(reply).completion is None
 
 
 @pytest.mark.parametrize("message", [None, {}, {"content": None}, {"content": 3}, {"content": [{"type": "image"}]}])
 def test_odd_messages_are_empty_answers(message: Json):
     """A choice without text reads as an empty answer, which can be repaired."""
-    completion = completion_of(body(message))
+    completion = chat.WIRE.read(body(message)).completion
     assert completion is not None
     assert completion.text == ""
 
@@ -90,16 +91,16 @@ def test_odd_messages_are_empty_answers(message: Json):
 )
 def test_a_native_call_keeps_its_name(function: Json, text: str):
     """The name says which tool is called: without it the arguments are anybody's."""
-    completion = completion_of(body({"tool_calls": [{"type": "function", "function": function}]}))
+    completion = chat.WIRE.read(body({"tool_calls": [{"type": "function", "function": function}]})).completion
     assert completion is not None and completion.text == text
 
 
 def test_content_filter_is_a_refusal():
     """An answer that the server's filter took away is a refusal with that reason."""
     reply = TransportReply(200, {}, {"choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}]})
-    completion = completion_of(reply)
+    completion = chat.WIRE.read(reply).completion
     assert completion is not None
-    assert completion.refusal == "the server's content filter removed the answer"
+    assert completion.declined == "the server's content filter removed the answer"
 
 
 @pytest.mark.parametrize(
@@ -153,4 +154,4 @@ def test_any_body_can_be_looked_at(given_body: Json, status: int):
     reply = TransportReply(status, {}, given_body)
     assert isinstance(error_of(reply), str)
     assert 200 <= status_of(reply) < 600
-    completion_of(reply)
+    chat.WIRE.read(reply)

@@ -14,11 +14,12 @@ import pytest
 
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
-from artoo.llm.completion import Called, completion_of
+from artoo.llm.completion import Called
 from artoo.llm.embedded import EmbeddedTransport
 from artoo.llm.embedded_answer import StreamedAnswer
 from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine, OnChunk, check_gguf, physical_cores
 from artoo.llm.embedded_prefixes import Prefixes
+from artoo.llm.wires import chat
 
 GGUF = b"GGUF" + bytes(60)
 TEXT: list[Mapping[str, object]] = [
@@ -84,7 +85,7 @@ async def test_pieces_become_one_answer(model: Path) -> None:
     transport = EmbeddedTransport(model, load=loader(FakeEngine(TEXT), []))
     reply = await transport.post({"messages": []}, timeout=5)
     assert reply.status == 200
-    completion = completion_of(reply)
+    completion = chat.WIRE.read(reply).completion
     assert completion is not None and (completion.text, completion.finish) == ("Hello", "stop")
     assert completion.usage is not None
     assert (completion.usage.prompt_tokens, completion.usage.cached_tokens) == (9, 4)
@@ -98,7 +99,7 @@ async def test_an_answer_that_goes_round_in_circles_is_stopped(model: Path) -> N
     engine = FakeEngine([*begun, *same])
     reply = await EmbeddedTransport(model, load=loader(engine, [])).post({"messages": []}, timeout=5)
     assert engine.played < 400
-    seen = completion_of(reply)
+    seen = chat.WIRE.read(reply).completion
     assert seen is not None and seen.finish == "length" and seen.text.startswith("```python\nprint(999")
     other = FakeEngine([{"choices": [{"delta": {"content": f"print({each})\n"}}]} for each in range(700)])
     await EmbeddedTransport(model, load=loader(other, [])).post({"messages": []}, timeout=5)
@@ -335,7 +336,7 @@ def test_streamed_tool_calls_are_joined() -> None:
     ):
         answer.add({"choices": [{"delta": {"tool_calls": [piece]}}]})
     answer.add({"choices": [{"delta": {"reasoning_content": "hm"}, "finish_reason": "tool_calls"}]})
-    completion = completion_of(answer.reply())
+    completion = chat.WIRE.read(answer.reply()).completion
     assert completion is not None and (completion.finish, completion.thoughts) == ("tool_calls", "hm")
     assert completion.calls == (Called("t", "shell", '{"a":1}'),)
 

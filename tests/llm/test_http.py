@@ -9,8 +9,8 @@ from aiohttp import web
 
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
-from artoo.llm.completion import completion_of
 from artoo.llm.http import HttpTransport, normalise_base_url
+from artoo.llm.wires import chat
 from artoo.settings.proxy import is_loopback, proxy_for
 from artoo.testing import ScriptedServer, slow
 
@@ -155,7 +155,7 @@ async def test_half_an_emoji_in_a_reply_is_a_question_mark():
     guard.admit(address)
     transport = HttpTransport(address)
     try:
-        completion = completion_of(await transport.post(BODY, timeout=20))
+        completion = chat.WIRE.read(await transport.post(BODY, timeout=20)).completion
         assert completion is not None and completion.text == "done ?"
     finally:
         await transport.close()

@@ -14,7 +14,6 @@ import pytest
 from artoo.contracts.errors import ConfigurationError, ModelRefused, ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.client import EndpointModel
-from artoo.llm.completion import completion_of
 from artoo.llm.http import HttpTransport
 from artoo.llm.retry import RetryPolicy
 from artoo.llm.streamed import EventReader
@@ -199,7 +198,7 @@ def test_a_streamed_call_keeps_its_name():
     pieces = (call % '{"name":"shell","arguments":""}', call % '{"name":"","arguments":"{}"}')
     reader = EventReader()
     reader.feed(_events(*pieces))
-    completion = completion_of(chat.whole(TransportReply(200, {}, None, events=tuple(reader.events))))
+    completion = chat.WIRE.read(TransportReply(200, {}, None, events=tuple(reader.events))).completion
     assert completion is not None and completion.text == '{"name": "shell", "arguments": {}}'
 
 

@@ -7,6 +7,7 @@ import pytest
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.retry import Retrier, RetryPolicy, asked_wait, is_transient
 from artoo.llm.transport import Json, TransportReply
+from artoo.llm.wires import chat
 from artoo.testing import FakeClock
 
 OK: Json = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
@@ -14,7 +15,7 @@ OK: Json = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]
 
 def reply(status: int, body: Json = None, **headers: str) -> TransportReply:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return TransportReply(status, named, OK if status == 200 and body is None else body)
+    return chat.WIRE.read(TransportReply(status, named, OK if status == 200 and body is None else body))
 
 
 class Server:

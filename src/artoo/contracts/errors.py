@@ -33,7 +33,10 @@ Each says what is wrong, where, and what to do about it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from artoo.contracts.events import Spent
 
 
 class ArtooError(Exception):
@@ -52,23 +55,6 @@ class ModelError(ArtooError):
     """A language model could not be used for a call. `spent` says what the attempt cost all the same."""
 
     spent: Spent | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a failed call used: HTTP requests, tokens, and the model and wire form that were used.
-
-    `billed`, `money`: as in ModelCalled.
-    """
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    model: str = ""
-    wire: str = ""
-    billed: int = 0
-    money: float | None = None
 
 
 class ModelUnreachable(ModelError):

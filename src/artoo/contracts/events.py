@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -29,6 +30,21 @@ class ModelFailure(Contract):
     nature: Literal["unreachable", "refused", "overflow", "invalid", "budget", "other"]
     status: int = 0
     budget: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What asking a model took, whether it answered or failed. The fields are those of ModelCalled."""
+
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+    duration_ms: int = 0
+    wire: str = ""
+    requests: int = 1
+    repaired: bool = False
+    billed: int = 1
+    money: float | None = None
+    small: bool = False
 
 
 class ModelCalled(Contract):
@@ -68,6 +84,11 @@ class ModelCalled(Contract):
     def asked(self) -> str:
         """What the model was asked, as far as it is new: the prompt, or the messages that were added."""
         return self.user or "\n\n".join(each.text for each in self.added if not isinstance(each, Took))
+
+
+def spent_by(asked: Spent | ModelCalled) -> dict[str, Any]:
+    """Return what asking a model took, by the fields that an answer, an error and the log have in common."""
+    return {one.name: getattr(asked, one.name) for one in fields(Spent)}
 
 
 class RouteViolation(Contract):

@@ -131,9 +131,11 @@ class ToolCall(Contract):
         """True if it may be a search, a test or a comparison that says no: exit code 1, and nothing that the system
         or Python reports as an error.
         """
+        if self.status is not CallStatus.ERROR or self.exit_code != 1:
+            return False  # asked of every call that is shown; the search below is long
         told = bool(self.output.strip()) or not self.error_output.strip()
         error = _TRACEBACK in self.error_output or failure_class(self.error_output) is FailureClass.ENVIRONMENTAL
-        return self.status is CallStatus.ERROR and self.exit_code == 1 and told and not error
+        return told and not error
 
     @property
     def only_looked(self) -> bool:

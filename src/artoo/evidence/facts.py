@@ -118,11 +118,13 @@ async def told_files(result: ExecutionResult, asked: str, source: EvidenceSource
     behind its directory, what a call deleted, what a pattern ends with (`*.tmp`), and words with a slash (n/a), the
     first of which is not there, need be no file's name.
     """
+    said = dict.fromkeys(map(posixpath.normpath, paths_in(result.output))) if result.status == "completed" else ()
+    if not said:
+        return [], []
     calls = result.tool_calls
     there = frozenset(posixpath.normpath(path) for call in calls for path in paths_in(shown(call)))
     touched = tuple(f"/{path}" for call in calls for path in call.changes)
     wanted = frozenset(map(posixpath.normpath, paths_in(asked))) - there - frozenset(map(posixpath.basename, there))
-    said = dict.fromkeys(map(posixpath.normpath, paths_in(result.output))) if result.status == "completed" else ()
     texts = (asked, result.output, *(call.input for call in calls))
     patterns = {name for name in said if any(f"*{name}" in text for text in texts)}
     told = [name for name in said if any(map(str.isalpha, name)) and name not in patterns][:LOOKED_FOR]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from artoo.contracts.errors import Spent
 from artoo.contracts.events import Usage
-from artoo.llm.budget import Meter
-from artoo.llm.completion import Completion
+from artoo.llm.budget import Meter, Reservation
 from artoo.llm.live_text import LiveText
 from artoo.llm.wires.how import Form
 from artoo.ports.model import Tier
@@ -19,43 +18,57 @@ NOTHING_USED = Usage()
 class Asking:
     """One question or turn. `live`: hears its words as they come; only turns are streamed (`streams`).
 
-    `native`: the last request offered tools. `completion`: what the last reply holds, read once for the account and
-    for the answer.
+    `native`: the last request offered tools.
     """
 
     contract: str
     meter: Meter
     tier: Tier
     model: str
+    started: float
     live: LiveText | None = None
     streams: bool = False
     form: Form = Form.JSON_SCHEMA
     wire: str = ""
     native: bool = False
+    repaired: bool = False
+    small: bool = False
     requests: int = 0
+    billed: int = 0
+    money: float | None = None
     usage: Usage = NOTHING_USED
-    completion: Completion | None = None
 
-    def add(self, usage: Usage) -> None:
-        """Add what one request used."""
-        if self.requests == 1:
-            self.usage = usage
+    def settle(self, reservation: Reservation, used: Usage | None) -> None:
+        """Put one request on the account by what it used; None: it was refused or never left, and cost nothing."""
+        if used is None:
+            self.meter.release(reservation)
             return
-        self.usage = Usage(
-            prompt_tokens=self.usage.prompt_tokens + usage.prompt_tokens,
-            completion_tokens=self.usage.completion_tokens + usage.completion_tokens,
-            cached_tokens=self.usage.cached_tokens + usage.cached_tokens,
-            estimated=self.usage.estimated or usage.estimated,
-        )
+        cost = self.meter.settle(reservation, used)
+        self.billed += 1
+        if cost is not None:
+            self.money = (self.money or 0.0) + cost
+        self.usage = used if self.usage is NOTHING_USED else _sum(self.usage, used)
 
-    def spent(self) -> Spent:
-        """What the question has cost, for its error."""
-        usage = self.usage
-        return Spent(
-            requests=self.requests,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cached_tokens=usage.cached_tokens,
-            model=self.model,
-            wire=self.form.value,
-        )
+    def spent(self, now: float) -> dict[str, Any]:
+        """What it has cost, by the fields of `contracts.events.Spent`."""
+        native = self.wire if self.native else "text"
+        return {
+            "model": self.model,
+            "usage": self.usage,
+            "duration_ms": round((now - self.started) * 1_000),
+            "wire": native if self.streams else self.form.value,
+            "requests": self.requests,
+            "repaired": self.repaired,
+            "billed": self.billed,
+            "money": self.money,
+            "small": self.small,
+        }
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
+        completion_tokens=one.completion_tokens + other.completion_tokens,
+        cached_tokens=one.cached_tokens + other.cached_tokens,
+        estimated=one.estimated or other.estimated,
+    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from artoo.contracts.errors import BudgetExhausted, ModelError, Spent
+from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.events import ModelCalled, Usage
 from artoo.contracts.solution import Cost, Money
 from artoo.llm.prices import PriceList
@@ -284,31 +284,6 @@ class MeteredModel(Protocol):
         ...
 
 
-class _Tab:
-    """The budget as one question sees it, noting what that question alone has cost."""
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self.billed = 0
-        self.money: float | None = None
-
-    async def reserve(self, demand: Demand) -> Reservation:
-        """See Meter."""
-        return await self._budget.reserve(demand)
-
-    def settle(self, reservation: Reservation, usage: Usage) -> float | None:
-        """See Meter."""
-        cost = self._budget.settle(reservation, usage)
-        self.billed += 1
-        if cost is not None:
-            self.money = (self.money or 0.0) + cost
-        return cost
-
-    def release(self, reservation: Reservation) -> None:
-        """See Meter."""
-        self._budget.release(reservation)
-
-
 class BudgetedModel:
     """A task's model: the shared one, on this task's budget."""
 
@@ -318,23 +293,11 @@ class BudgetedModel:
 
     async def ask(self, question: Question[T]) -> Answer[T]:
         """See Model. Raises BudgetExhausted before the request that the budget has no room for."""
-        tab = _Tab(self._budget)
-        try:
-            answer = await self._model.ask(question, meter=tab)
-        except (ModelError, BudgetExhausted) as error:
-            error.spent = replace(error.spent or Spent(), billed=tab.billed, money=tab.money)
-            raise
-        return answer._replace(billed=tab.billed, money=tab.money)
+        return await self._model.ask(question, meter=self._budget)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
         """See Converses. Raises BudgetExhausted before the request that the budget has no room for."""
-        tab = _Tab(self._budget)
-        try:
-            spoken = await self._model.converse(conversation, on_text, meter=tab)
-        except (ModelError, BudgetExhausted) as error:
-            error.spent = replace(error.spent or Spent(), billed=tab.billed, money=tab.money)
-            raise
-        return replace(spoken, billed=tab.billed, money=tab.money)
+        return await self._model.converse(conversation, on_text, meter=self._budget)
 
 
 def cost_of(calls: Iterable[ModelCalled], prices: PriceList | None = None) -> Cost:

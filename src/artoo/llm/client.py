@@ -7,6 +7,7 @@ its module: `request` writes, `retry` sends, `completion` and `reading` read, `d
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from random import Random
 from typing import TypeVar
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 
 from artoo.contracts.conversation import ModelTurn
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid, ModelError
+from artoo.contracts.events import Spent
 from artoo.llm.asking import Asking
 from artoo.llm.budget import Meter, Unmetered
 from artoo.llm.catalogue import listed
@@ -26,7 +28,7 @@ from artoo.llm.reading import Unreadable, read_answer
 from artoo.llm.request import ServerTraits
 from artoo.llm.retry import RetryPolicy
 from artoo.llm.runaway import runs_away
-from artoo.llm.sender import Sender
+from artoo.llm.sender import Made, Sender
 from artoo.llm.transport import Transport
 from artoo.llm.turns import read_turn, writes_steps
 from artoo.llm.wires.how import Form, Reasoning
@@ -35,6 +37,7 @@ from artoo.ports.clock import Clock
 from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier
 
 T = TypeVar("T", bound=BaseModel)
+Read = TypeVar("Read")
 
 
 class EndpointModel:
@@ -77,61 +80,42 @@ class EndpointModel:
 
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`. `meter` is asked before each request: retries and the repair too."""
-        started = self._clock.monotonic()
-        asking = Asking(question.contract, meter or Unmetered(), question.tier, self._sender.model)
+        asking = self._asking(question, meter)
         if question.body_field is not None or self._compact:
             await self._sender.identify()
-        try:
-            value, text, repaired = await self._answer(asking, question)
-        except (ModelError, BudgetExhausted) as error:
-            error.spent = asking.spent()
-            raise
-        return Answer(
-            value=value,
-            text=text,
-            model=asking.model,
-            usage=asking.usage,
-            duration_ms=round((self._clock.monotonic() - started) * 1_000),
-            wire=asking.form.value,
-            requests=asking.requests,
-            repaired=repaired,
-            small=self._sender.traits.is_small,
-        )
+        prompt = prompt_of(question)
+
+        async def read(completion: Completion) -> T:
+            cut = completion.finish == "length"
+            return read_answer(completion.text, question.schema, body_field=question.body_field, cut=cut)
+
+        value, text = await self._valid(asking, lambda _: prompt, read, question.max_tokens)
+        return Answer(value=value, text=text, **asking.spent(self._clock.monotonic()))
 
     async def converse(
         self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
     ) -> Spoken:
         """See `artoo.ports.model.Converses`; `meter` as in `ask`."""
-        started = self._clock.monotonic()
-        live = LiveText(on_text) if on_text is not None else None
-        asking = Asking(
-            conversation.contract,
-            meter or Unmetered(),
-            conversation.tier,
-            self._sender.model,
-            live,
-            streams=True,
-        )
+        asking = self._asking(conversation, meter)
+        asking.live, asking.streams = (LiveText(on_text) if on_text is not None else None), True
         await self._sender.identify()
-        try:
-            turn, raw, repaired = await self._turn(asking, conversation)
-        except (ModelError, BudgetExhausted) as error:
-            error.spent = asking.spent()
-            raise
-        if live is not None:
-            live.end(turn.text)
-        return Spoken(
-            turn=turn,
-            model=asking.model,
-            usage=asking.usage,
-            duration_ms=round((self._clock.monotonic() - started) * 1_000),
-            wire=asking.wire if asking.native else "text",
-            requests=asking.requests,
-            repaired=repaired,
-            small=self._sender.traits.is_small,
-            native=asking.native,
-            raw=raw,
-        )
+        native = self._sender.native
+
+        def made(dialect: Dialect) -> Prompt:
+            tools = native and "tools" not in dialect.without
+            return native_prompt(conversation) if tools else text_prompt(conversation)
+
+        async def read(completion: Completion) -> ModelTurn:
+            nonlocal native
+            if asking.native and writes_steps(completion, conversation):
+                await self._sender.give_up("tools")
+                native = asking.native = False
+            return read_turn(completion, conversation, native=asking.native, small=asking.small)
+
+        turn, raw = await self._valid(asking, made, read, conversation.max_tokens)
+        if asking.live is not None:
+            asking.live.end(turn.text)
+        return Spoken(turn=turn, raw=raw, native=asking.native, **asking.spent(self._clock.monotonic()))
 
     async def known(self, tier: Tier | None = None) -> Known:
         """What is known before it is asked, the same for every tier; a server is asked once which model it is."""
@@ -147,57 +131,40 @@ class EndpointModel:
         """Closes the transport. Idempotent."""
         await self._sender.transport.close()
 
-    async def _turn(self, asking: Asking, conversation: Conversation) -> tuple[ModelTurn, str, bool]:
-        """The next turn, its text as it came, and whether it was repaired."""
-        native = self._sender.native
+    def _asking(self, asked: Question[T] | Conversation, meter: Meter | None) -> Asking:
+        started = self._clock.monotonic()
+        return Asking(asked.contract, meter or Unmetered(), asked.tier, self._sender.model, started)
 
-        def made(dialect: Dialect) -> Prompt:
-            tools = native and "tools" not in dialect.without
-            return native_prompt(conversation) if tools else text_prompt(conversation)
-
-        def read(completion: Completion) -> ModelTurn:
-            small = self._sender.traits.is_small
-            return read_turn(completion, conversation, native=asking.native, small=small)
-
-        first = await self._sender.complete(asking, made, conversation.max_tokens)
-        if asking.native and writes_steps(first, conversation):
-            await self._sender.give_up("tools")
-            native = asking.native = False
+    async def _valid(
+        self, asking: Asking, made: Made, read: Callable[[Completion], Awaitable[Read]], max_tokens: int
+    ) -> tuple[Read, str]:
+        """What was read in the answer, or in one repair of it, and its text. An error says what was spent."""
         try:
-            return read(first), first.text, False
-        except Unreadable as unreadable:
-            problem = _with_length(unreadable.problem, first)
-        room = self._room_after(asking, first, conversation.max_tokens)
-        second = await self._sender.complete(
-            asking, lambda dialect: repaired(made(dialect), first.text, problem), room
-        )
-        try:
-            return read(second), second.text, True
-        except Unreadable as unreadable:
-            raise self._invalid(asking, second, unreadable) from unreadable
-
-    async def _answer(self, asking: Asking, question: Question[T]) -> tuple[T, str, bool]:
-        prompt = prompt_of(question)
-        first = await self._sender.complete(asking, lambda _: prompt, question.max_tokens)
-        try:
-            return _read(first, question), first.text, False
-        except Unreadable as unreadable:
-            problem = _with_length(unreadable.problem, first)
-        # Some servers accept a schema and ignore it; then the model has not seen it yet.
-        stated = asking.form in (Form.JSON_SCHEMA, Form.FORCED_TOOL)
-        again = repaired(prompt, first.text, problem, stated=stated)
-        room = self._room_after(asking, first, question.max_tokens)
-        second = await self._sender.complete(asking, lambda _: again, room)
-        try:
-            return _read(second, question), second.text, True
-        except Unreadable as unreadable:
-            raise self._invalid(asking, second, unreadable) from unreadable
+            first = await self._sender.complete(asking, made, max_tokens)
+            try:
+                return await read(first), first.text
+            except Unreadable as unreadable:
+                problem = _with_length(unreadable.problem, first)
+            # Some servers accept a schema and ignore it; then the model has not seen it yet.
+            stated = asking.form in (Form.JSON_SCHEMA, Form.FORCED_TOOL)
+            room = self._room_after(asking, first, max_tokens)
+            second = await self._sender.complete(
+                asking, lambda dialect: repaired(made(dialect), first.text, problem, stated=stated), room
+            )
+            try:
+                value, asking.repaired = await read(second), True
+                return value, second.text
+            except Unreadable as unreadable:
+                raise self._invalid(asking, second, unreadable) from unreadable
+        except (ModelError, BudgetExhausted) as error:
+            error.spent = Spent(**asking.spent(self._clock.monotonic()))
+            raise
 
     def _room_after(self, asking: Asking, bad: Completion, max_tokens: int) -> int:
         """Tokens for the repair of an answer. Raises ModelAnswerInvalid when it would go round in circles again."""
         if bad.finish != "length":
             return max_tokens
-        if runs_away(bad.text or bad.thoughts):
+        if runs_away(bad.text):
             raise ModelAnswerInvalid(
                 f"{self._where} gave no valid {asking.contract}: it said the same few "
                 "characters over and over until it was cut off. Try a stronger model",
@@ -216,15 +183,6 @@ class EndpointModel:
     @property
     def _where(self) -> str:
         return f"{self._sender.model} at {self._sender.transport.name}"
-
-
-def _read(completion: Completion, question: Question[T]) -> T:
-    return read_answer(
-        completion.text,
-        question.schema,
-        body_field=question.body_field,
-        cut=completion.finish == "length",
-    )
 
 
 def _with_length(problem: str, completion: Completion) -> str:

@@ -51,4 +51,4 @@ class StreamedAnswer:
         if isinstance(error, dict):
             code = error.get("code")
             return TransportReply(code if isinstance(code, int) else 500, HEADERS, {"error": error})
-        return chat.whole(TransportReply(200, HEADERS, None, events=events))
+        return TransportReply(200, HEADERS, chat.WIRE.gathered(events))

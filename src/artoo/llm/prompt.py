@@ -37,7 +37,6 @@ class Prompt:
     contract: str
     system: str
     messages: tuple[Message, ...]
-    max_tokens: int
     variant: int = 0
     schema: type[BaseModel] | None = None
     tools: tuple[ToolSpec, ...] = ()
@@ -84,9 +83,9 @@ def exchanges(messages: Sequence[Message]) -> list[Exchange | ModelTurn]:
             last = Exchange()
             joined.append(last)
         if isinstance(message, Returned):
-            joined[-1] = replace(last, returned=(*last.returned, message))
+            joined[-1] = Exchange((*last.returned, message), last.said)
         else:
-            joined[-1] = replace(last, said=(*last.said, message))
+            joined[-1] = Exchange(last.returned, (*last.said, message))
     return joined
 
 
@@ -97,7 +96,6 @@ def prompt_of(question: Question[T]) -> Prompt:
         system=question.system,
         # Descriptions, names and history come from anywhere: what UTF-8 cannot carry is replaced.
         messages=(Said(text=well_formed(question.user), source="request", images=question.images),),
-        max_tokens=question.max_tokens,
         variant=question.variant,
         schema=question.schema if question.body_field is None else None,
         pictures={image.sha256: url for image, url in zip(question.images, question.pictures, strict=False)},
@@ -110,7 +108,6 @@ def native_prompt(conversation: Conversation) -> Prompt:
         contract=conversation.contract,
         system=conversation.system,
         messages=tuple(map(carried, conversation.messages)),
-        max_tokens=conversation.max_tokens,
         variant=conversation.variant,
         tools=conversation.tools,
         key=conversation.key,

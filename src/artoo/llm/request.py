@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from artoo.llm.dialect import SHORT_ANSWER, Dialect
 from artoo.llm.prompt import Prompt, stated_schema
-from artoo.llm.transport import Json, TransportReply
 from artoo.llm.wires import chat, messages, responses
-from artoo.llm.wires.how import Form, How, Reasoning
+from artoo.llm.wires.how import Form, How, Reasoning, Wire
 
 _FENCE_END = "\n```\n"
 """Where a small model's program ends; what it writes afterwards is only waited for."""
@@ -21,20 +19,7 @@ SMALL_BYTES = 5_000_000_000
 """Weights below this are a small model: about eight billion parameters in four bits."""
 
 
-class Wire(NamedTuple):
-    """One format of requests and answers. Every wire puts its answers into the form of a chat completion."""
-
-    path: str
-    body_of: Callable[[Prompt, How], dict[str, object]]
-    words: Callable[[Mapping[str, Json]], str]
-    whole: Callable[[TransportReply], TransportReply]
-
-
-WIRES: Mapping[str, Wire] = {
-    "chat": Wire(chat.PATH, chat.body_of, chat.words, chat.whole),
-    "responses": Wire(responses.PATH, responses.body_of, responses.words, responses.whole),
-    "messages": Wire(messages.PATH, messages.body_of, messages.words, messages.whole),
-}
+WIRES: Mapping[str, Wire] = {"chat": chat.WIRE, "responses": responses.WIRE, "messages": messages.WIRE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +55,7 @@ def form_for(prompt: Prompt, dialect: Dialect, traits: ServerTraits) -> Form:
 
 
 def request_for(
-    prompt: Prompt, model: str, wire: str, dialect: Dialect, traits: ServerTraits, *, stream: bool
+    prompt: Prompt, model: str, max_tokens: int, wire: str, dialect: Dialect, traits: ServerTraits, *, stream: bool
 ) -> tuple[Prompt, How]:
     """The prompt as it is sent, and how. Variant 0 is greedy; variant n samples with seed n.
 
@@ -81,7 +66,7 @@ def request_for(
         form = Form.PROMPTED  # the wire has no such form
     if prompt.schema is not None and form in (Form.JSON_OBJECT, Form.PROMPTED):
         prompt = replace(prompt, system=f"{prompt.system}\n\n{stated_schema(prompt.schema)}")
-    limit = prompt.max_tokens if "long_answer" not in dialect.without else min(prompt.max_tokens, SHORT_ANSWER)
+    limit = max_tokens if "long_answer" not in dialect.without else min(max_tokens, SHORT_ANSWER)
     how = How(
         model=model,
         form=form,

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from random import Random
 
 from artoo.contracts.errors import ModelUnreachable
-from artoo.llm.completion import error_code, is_completion, status_of
+from artoo.llm.completion import error_code, status_of
 from artoo.llm.transport import TransportReply
 from artoo.ports.clock import Clock
 
@@ -104,7 +104,7 @@ class Retrier:
 
 def is_transient(reply: TransportReply) -> bool:
     """True when the same request may be answered later: 408, 409, 425, 429, 5xx but 501, or no completion."""
-    if reply.status == 200 and is_completion(reply):
+    if reply.completion is not None:
         return False
     status = status_of(reply)
     if status == 200:

@@ -13,14 +13,15 @@ from artoo.contracts.errors import ContextOverflow, ModelRefused, ModelUnreachab
 from artoo.contracts.events import Usage
 from artoo.llm.asking import NOTHING_USED, Asking
 from artoo.llm.budget import Demand
-from artoo.llm.completion import Completion, completion_of, error_of, kind_of, status_of
+from artoo.llm.completion import Completion, error_of, kind_of, status_of
 from artoo.llm.dialect import Dialect, DialectMemory, may_object, refused_with, suspects
 from artoo.llm.overflow import overflow_of
 from artoo.llm.prompt import PICTURE_TOKENS, Prompt, bytes_of, estimated_tokens, halved, most_tokens, texts_of
-from artoo.llm.request import WIRES, ServerTraits, Wire, features_of, request_for
+from artoo.llm.request import WIRES, ServerTraits, features_of, request_for
 from artoo.llm.retry import Retrier, RetryPolicy, is_transient
 from artoo.llm.streamed import objects
 from artoo.llm.transport import Json, OnEvent, Transport, TransportReply
+from artoo.llm.wires.how import Wire
 from artoo.ports.clock import Clock
 from artoo.ports.model import Tier
 
@@ -96,13 +97,14 @@ class Sender:
     async def complete(self, asking: Asking, made: Made, max_tokens: int) -> Completion:
         """One answer. Raises ModelUnreachable, ModelRefused, ContextOverflow or BudgetExhausted."""
         reply = await self._send(asking, made, max_tokens + self._room_for_thoughts)
-        completion = asking.completion or self._failed(reply, asking, made(self._dialect))
+        completion = reply.completion or self._failed(reply, asking, made(self._dialect))
         asking.model = completion.model or self.model
+        asking.small = self.traits.is_small
         if completion.thought:
             self._room_for_thoughts = _ROOM_FOR_THOUGHTS
-        if completion.refusal:
+        if completion.declined:
             raise ModelRefused(
-                f"{asking.model} declined to answer ({asking.contract}): {completion.refusal[:300]}; "
+                f"{asking.model} declined to answer ({asking.contract}): {completion.declined[:300]}; "
                 "rephrase the request or use another model",
                 status=200,
             )
@@ -138,11 +140,11 @@ class Sender:
         """Sends, and where the server objects to the form, leaves out one optional feature after the other."""
         dialect = self._dialect
         reply, request = await self._try(asking, made, max_tokens, dialect)
-        if asking.completion is not None:
+        if reply.completion is not None:
             self._proven |= request.features
             return reply
         first = reply
-        overflow = overflow_of(reply, bytes_of(request.prompt), request.prompt.max_tokens)
+        overflow = overflow_of(reply, bytes_of(request.prompt), request.demand.completion_tokens)
         if overflow is not None and not request.prompt.images:
             raise self._too_long(first, overflow.window)
         if not may_object(reply):
@@ -150,7 +152,7 @@ class Sender:
         while left := suspects(reply, request.features - dialect.without, self._proven):
             dialect = dialect.giving_up(left[0])
             reply, request = await self._try(asking, made, max_tokens, dialect)
-            if asking.completion is not None:
+            if reply.completion is not None:
                 learnt = refused_with(left[0], dialect.without - self._dialect.without)
                 await self._adopt(Dialect(self._dialect.wire, learnt))
                 return reply
@@ -166,10 +168,9 @@ class Sender:
         if estimated_tokens(*texts_of(prompt)) < _PROBED_TOKENS:
             return False
         live, asking.live = asking.live, None
-        await self._try(asking, lambda _: halved(prompt), _PROBE_ANSWER, dialect)
+        reply, _ = await self._try(asking, lambda _: halved(prompt), _PROBE_ANSWER, dialect)
         asking.live = live
-        answered, asking.completion = asking.completion is not None, None
-        return answered
+        return reply.completion is not None
 
     async def _on_other_wire(
         self, asking: Asking, made: Made, max_tokens: int, first: TransportReply
@@ -180,7 +181,7 @@ class Sender:
         for wire in WIRES:
             if wire != self._by_address:
                 reply, _ = await self._try(asking, made, max_tokens, Dialect(wire))
-                if asking.completion is not None:
+                if reply.completion is not None:
                     await self._adopt(Dialect(wire))
                     return reply
         return None
@@ -188,22 +189,22 @@ class Sender:
     async def _try(
         self, asking: Asking, made: Made, max_tokens: int, dialect: Dialect
     ) -> tuple[TransportReply, _Request]:
-        request = self._request(asking, replace(made(dialect), max_tokens=max_tokens), dialect)
+        request = self._request(asking, made(dialect), max_tokens, dialect)
         asking.native = bool(request.prompt.tools)
         reply = await self._retrier.send(lambda timeout: self._post(asking, request, timeout))
         return reply, request
 
-    def _request(self, asking: Asking, prompt: Prompt, dialect: Dialect) -> _Request:
-        asking.wire = self._wire(dialect)
-        prompt, how = request_for(prompt, self.model, asking.wire, dialect, self.traits, stream=asking.streams)
+    def _request(self, asking: Asking, prompt: Prompt, max_tokens: int, dialect: Dialect) -> _Request:
+        name = asking.wire = self._wire(dialect)
+        prompt, how = request_for(prompt, self.model, max_tokens, name, dialect, self.traits, stream=asking.streams)
         asking.form = how.form
-        wire = WIRES[asking.wire]
+        wire = WIRES[name]
         body = wire.body_of(prompt, how)
         described = (
             body.get("tools") or body.get("response_format") or body.get("text") or body.get("output_config")
         )
-        demand = Demand(most_tokens(prompt, described), prompt.max_tokens, self.model)
-        return _Request(wire, body, prompt, demand, frozenset(features_of(body, prompt, how, asking.wire)))
+        demand = Demand(most_tokens(prompt, described), max_tokens, self.model)
+        return _Request(wire, body, prompt, demand, frozenset(features_of(body, prompt, how, name)))
 
     def _wire(self, dialect: Dialect) -> str:
         chosen = self._fixed if self._fixed in WIRES else dialect.wire
@@ -216,28 +217,22 @@ class Sender:
         """
         reservation = await asking.meter.reserve(request.demand)
         asking.requests += 1
-        asking.completion = None
         reply: TransportReply | None = None
         lost = True
         try:
             path, hears = request.wire.path, _hearing(asking, request)
             came = await self.transport.post(request.body, timeout=timeout, path=path, on_event=hears)
-            reply = request.wire.whole(came)
-            asking.completion = completion_of(reply) if status_of(reply) == 200 else None
+            reply = request.wire.read(came)
             return reply
         except ModelUnreachable as error:
             lost = error.sent
             raise
         finally:
             if reply is not None:
-                used = _used(request, reply, asking.completion)
+                used = _used(request, reply)
             else:
                 used = Usage(prompt_tokens=_estimate(request), estimated=True) if lost else None
-            if used is None:
-                asking.meter.release(reservation)
-            else:
-                asking.add(used)
-                asking.meter.settle(reservation, used)
+            asking.settle(reservation, used)
 
     async def _adopt(self, dialect: Dialect) -> None:
         """Take over what a refusal taught, together with what parallel questions learnt meanwhile."""
@@ -266,10 +261,11 @@ class Sender:
         raise ModelRefused(f"{where} refused the request (HTTP {status}): {said}{hint}", status=status)
 
 
-def _used(request: _Request, reply: TransportReply, completion: Completion | None) -> Usage | None:
+def _used(request: _Request, reply: TransportReply) -> Usage | None:
     """What an answer used, by estimate as far as the server did not count; None: a refusal, which costs nothing."""
     if status_of(reply) != 200:
         return None
+    completion = reply.completion
     if completion is None:
         return Usage(prompt_tokens=_estimate(request), estimated=True)
     counted = completion.usage or NOTHING_USED

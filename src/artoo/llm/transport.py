@@ -7,7 +7,10 @@ such as wires, retries, structured output and budgets, sees only this.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from artoo.llm.completion import Completion
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -20,6 +23,7 @@ class TransportReply(NamedTuple):
 
     `body` is the decoded JSON of an answer that came whole; None if it was no JSON, and then `text` is the
     beginning of what came instead. `events` are the JSON objects of an answer that came as a stream, in order.
+    `completion` is what a wire read in it, if it is an answer.
     """
 
     status: int
@@ -27,6 +31,7 @@ class TransportReply(NamedTuple):
     body: Json
     text: str = ""
     events: tuple[dict[str, Json], ...] = ()
+    completion: Completion | None = None
 
 
 class Transport(Protocol):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -21,13 +21,12 @@ from artoo.contracts.errors import (
     ModelError,
     ModelRefused,
     ModelUnreachable,
-    Spent,
 )
-from artoo.contracts.events import ModelCalled, ModelFailure, Usage
+from artoo.contracts.events import ModelCalled, ModelFailure, Spent, spent_by
 from artoo.contracts.images import AttachedImage
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
-from artoo.ports.model import Answer, Conversation, Known, Model, Question, Spoken, Tier
+from artoo.ports.model import Conversation, Known, Model, Question, Spoken, Tier
 from artoo.prompts.library import Form, procedural
 from artoo.prompts.segments import Segment, assemble
 
@@ -117,19 +116,18 @@ class Asker:
             variant=variant,
             images=tuple(images) if self.known.images else (),
         )
-        record = ModelCalled(
-            role=self.port.role,
-            contract=contract,
-            tier=self.tier.value,
-            model="",
-            system=system,
-            user=user,
-            variant=variant,
-            images=tuple(image.sha256 for image in question.images),
-        )
+        record: dict[str, Any] = {
+            "role": self.port.role,
+            "contract": contract,
+            "tier": self.tier.value,
+            "system": system,
+            "user": user,
+            "variant": variant,
+            "images": tuple(image.sha256 for image in question.images),
+        }
         with self._failures(record, cause):
             answer = await self.model.ask(question)
-        self._report(record, answer, {"answer": answer.text}, cause)
+        self.port.publish(ModelCalled(**record, **spent_by(answer), answer=answer.text), cause=cause)
         return answer.value
 
     def opening(
@@ -153,29 +151,26 @@ class Asker:
         What the model says is published while it comes. Raises ModelError, BudgetExhausted or IdentityRefused.
         """
         await self.standing.check()
-        record = ModelCalled(
-            role=self.port.role,
-            contract=conversation.contract,
-            tier=self.tier.value,
-            model="",
-            system="" if reported else conversation.system,
-            user="",
-            variant=conversation.variant,
-            added=conversation.messages[reported:],
-            images=tuple(
-                image.sha256
-                for message in conversation.messages[reported:]
-                if not isinstance(message, Took)
-                for image in message.images
-            ),
-        )
+        added = conversation.messages[reported:]
+        shown = (message.images for message in added if not isinstance(message, Took))
+        record: dict[str, Any] = {
+            "role": self.port.role,
+            "contract": conversation.contract,
+            "tier": self.tier.value,
+            "system": "" if reported else conversation.system,
+            "user": "",
+            "variant": conversation.variant,
+            "added": added,
+            "images": tuple(image.sha256 for images in shown for image in images),
+        }
         deltas = _Deltas(self.port, self.clock, conversation.contract, cause)
         with self._failures(record, cause):
             spoken = await self.model.converse(conversation, deltas.hear)
         deltas.publish()
         if not (reported or spoken.native):
-            record = record.model_copy(update={"system": conversation.text_system})
-        self._report(record, spoken, {"answer": spoken.raw or spoken.turn.text, "turn": spoken.turn}, cause)
+            record["system"] = conversation.text_system
+        answer = spoken.raw or spoken.turn.text
+        self.port.publish(ModelCalled(**record, **spent_by(spoken), answer=answer, turn=spoken.turn), cause=cause)
         return spoken
 
     def _assembled(self, contract: str, segments: Mapping[Segment, str], form: Form) -> tuple[str, str]:
@@ -184,49 +179,18 @@ class Asker:
         return assemble({**own, **together(self.standing.segments, segments)})
 
     @contextmanager
-    def _failures(self, record: ModelCalled, cause: Envelope | None) -> Generator[None]:
-        """Publish a call that fails, with what it cost."""
+    def _failures(self, record: Mapping[str, Any], cause: Envelope | None) -> Generator[None]:
+        """Publish a call that fails, with what it cost. `record`: what is known of it before it is answered."""
         started = self.clock.monotonic()
         try:
             yield
         except (ModelError, BudgetExhausted) as error:
-            used = error.spent or Spent()
-            ended = {
-                "answer": error.answer if isinstance(error, ModelAnswerInvalid) else "",
-                "usage": Usage(
-                    prompt_tokens=used.prompt_tokens,
-                    completion_tokens=used.completion_tokens,
-                    cached_tokens=used.cached_tokens,
-                ),
-                "duration_ms": round((self.clock.monotonic() - started) * 1_000),
-                "error": str(error),
-                "failure": _failure(error),
-            }
-            self.port.publish(record.model_copy(update={**_shared(used), **ended}), cause=cause)
+            used = error.spent or Spent(requests=0, billed=0)
+            took = replace(used, duration_ms=round((self.clock.monotonic() - started) * 1_000))
+            answer = error.answer if isinstance(error, ModelAnswerInvalid) else ""
+            told: dict[str, Any] = {**record, **spent_by(took), "answer": answer}
+            self.port.publish(ModelCalled(**told, error=str(error), failure=_failure(error)), cause=cause)
             raise
-
-    def _report(
-        self, record: ModelCalled, ended: Answer[T] | Spoken, said: Mapping[str, object], cause: Envelope | None
-    ) -> None:
-        """Publish a call that was answered."""
-        found = {
-            "usage": ended.usage,
-            "duration_ms": ended.duration_ms,
-            "repaired": ended.repaired,
-            "small": ended.small,
-        }
-        self.port.publish(record.model_copy(update={**_shared(ended), **found, **said}), cause=cause)
-
-
-def _shared(used: Answer[T] | Spoken | Spent) -> dict[str, object]:
-    """What a call cost, as far as failed and answered calls tell it alike."""
-    return {
-        "model": used.model,
-        "wire": used.wire,
-        "requests": used.requests,
-        "billed": used.billed,
-        "money": used.money,
-    }
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from pydantic import BaseModel
 
 from artoo.contracts.conversation import Message, ModelTurn
-from artoo.contracts.events import Usage
+from artoo.contracts.events import Spent
 from artoo.contracts.images import AttachedImage
 from artoo.ports.tools import ToolSpec
 
@@ -62,24 +62,16 @@ class Question(NamedTuple, Generic[T]):
     pictures: tuple[str, ...] = ()
 
 
-class Answer(NamedTuple, Generic[T]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Spent, Generic[T]):
     """A valid value, the text it came from, and what it cost.
 
     `small`: the model is known to be a small one (see `artoo.llm.request.SMALL_BYTES`), whose figures deserve
-    a second look. `billed`, `money`: as in ModelCalled.
+    a second look.
     """
 
     value: T
     text: str
-    model: str
-    usage: Usage
-    duration_ms: int
-    wire: str
-    requests: int = 1
-    repaired: bool = False
-    small: bool = False
-    billed: int = 1
-    money: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +96,14 @@ class Conversation:
     pictures: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """The turn that a model took, and what it cost. The fields after `turn` are as in Answer.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken(Spent):
+    """The turn that a model took, and what it cost.
 
     `native` says whether function calling was used. `raw` is the text as it came, for the log.
     """
 
     turn: ModelTurn
-    model: str
-    usage: Usage
-    duration_ms: int
-    wire: str
-    requests: int = 1
-    repaired: bool = False
-    small: bool = False
-    billed: int = 1
-    money: float | None = None
     native: bool = True
     raw: str = ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -82,27 +83,33 @@ class ToolSpec:
         return self.name, self.aliases
 
     def json_schema(self) -> dict[str, JsonValue]:
-        """Return the JSON schema of the arguments, as servers take it for a function."""
-        described: dict[str, JsonValue] = {}
-        definitions: dict[str, JsonValue] = {}
-        for one in self.parameters:
-            described[one.name] = {name: value for name, value in one.schema.items() if name != "$defs"} | {
-                "description": one.description
-            }
-            defined = one.schema.get("$defs")
-            definitions |= defined if isinstance(defined, dict) else {}
-        required: list[JsonValue] = [one.name for one in self.parameters if one.required]
-        whole: dict[str, JsonValue] = {
-            "type": "object",
-            "properties": described,
-            "required": required,
-            "additionalProperties": False,
-        }
-        return {**whole, "$defs": definitions} if definitions else whole
+        """Return the JSON schema of the arguments, as servers take it for a function. Treat it as read-only."""
+        return _schema_of(self)
 
     def __hash__(self) -> int:
         # Names are unique in a task; hashing every field cost 25 µs whenever something is looked up by all specs.
         return hash(self.name)
+
+
+@lru_cache(maxsize=256)
+def _schema_of(spec: ToolSpec) -> dict[str, JsonValue]:
+    """Make the schema once: every turn of every conversation sends it."""
+    described: dict[str, JsonValue] = {}
+    definitions: dict[str, JsonValue] = {}
+    for one in spec.parameters:
+        described[one.name] = {name: value for name, value in one.schema.items() if name != "$defs"} | {
+            "description": one.description
+        }
+        defined = one.schema.get("$defs")
+        definitions |= defined if isinstance(defined, dict) else {}
+    required: list[JsonValue] = [one.name for one in spec.parameters if one.required]
+    whole: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": described,
+        "required": required,
+        "additionalProperties": False,
+    }
+    return {**whole, "$defs": definitions} if definitions else whole
 
 
 def own_names(named: Iterable[Named]) -> dict[str, str]:

@@ -86,8 +86,10 @@ class Settler:
 
         What cannot be applied now stays in the workspace, and is settled at the end of the task.
         """
+        if self.mode is not ApplyMode.LIVE:
+            return ()
         directory = Workspaces(self.artoo_home).find(self.workspace.task_id)
-        if self.mode is not ApplyMode.LIVE or directory is None:
+        if directory is None:
             return ()
         settlement = Settlement(directory, self.artoo_home, live=self.workspace.files)
         try:

@@ -79,7 +79,8 @@ class TalkingModel:
         made = said if isinstance(said, ModelTurn) else await said()
         number = len(self.shown)
         calls = tuple(call.model_copy(update={"id": f"{call.id}_{number}"}) for call in made.calls)
-        return Spoken(made.model_copy(update={"calls": calls}), "m", self.usage, 1, "chat")
+        turn = made.model_copy(update={"calls": calls})
+        return Spoken(turn=turn, model="m", usage=self.usage, duration_ms=1, wire="chat")
 
     @property
     def last(self) -> list[str]:

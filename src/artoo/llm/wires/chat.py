@@ -12,22 +12,22 @@ from typing import cast
 import orjson
 
 from artoo.contracts.conversation import ModelTurn
+from artoo.contracts.events import Usage
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.well_formed import well_formed
+from artoo.llm.completion import Called, Completion, count_of, text_of, usage_of
 from artoo.llm.grammar import grammar_of
 from artoo.llm.prompt import Exchange, Prompt, exchanges
 from artoo.llm.schema import schema_of
 from artoo.llm.streamed import DONE, objects
-from artoo.llm.transport import Json, TransportReply
-from artoo.llm.wires.how import Form, How, answer_schema
-
-PATH = "/chat/completions"
+from artoo.llm.transport import Json
+from artoo.llm.wires.how import Form, How, Wire, answer_schema
 
 _TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
 _SENT_BACK = ("reasoning_content", "reasoning", "reasoning_details")
 
 
-def body_of(prompt: Prompt, how: How) -> dict[str, object]:
+def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
     """The body of a request. Its tools and messages are the same bytes in every turn of a conversation."""
     body: dict[str, object] = {"model": how.model, "messages": _messages(prompt, how)}
     if prompt.tools:
@@ -129,7 +129,7 @@ def _shown(images: Sequence[AttachedImage], pictures: Mapping[str, str]) -> list
     return [{"type": "image_url", "image_url": {"url": url}} for url in urls if url]
 
 
-def words(event: Mapping[str, Json]) -> str:
+def _words(event: Mapping[str, Json]) -> str:
     """The words of an answer that an event of a stream brings, for people to read."""
     for choice in objects(event.get("choices")):
         piece = choice.get("delta") or choice.get("message")
@@ -137,11 +137,6 @@ def words(event: Mapping[str, Json]) -> str:
             said = piece.get("content")
             return said if isinstance(said, str) else ""
     return ""
-
-
-def whole(reply: TransportReply) -> TransportReply:
-    """A reply with the completion that its events make up; one that was cut, or is another's, has no body."""
-    return reply._replace(body=_gathered(reply.events)) if reply.events else reply
 
 
 def _gathered(events: Sequence[Mapping[str, Json]]) -> Json:
@@ -167,13 +162,8 @@ def _gathered(events: Sequence[Mapping[str, Json]]) -> Json:
         return None
     if calls:
         message["tool_calls"] = cast(Json, calls)
-    return {**rest, **completion(message, finish)}
-
-
-def completion(message: Mapping[str, Json], finish: Json) -> dict[str, Json]:
-    """A whole chat completion with this message: the form into which every wire puts its answers."""
-    choice: dict[str, Json] = {"index": 0, "message": dict(message), "finish_reason": finish}
-    return {"choices": [choice]}
+    choice: dict[str, Json] = {"index": 0, "message": message, "finish_reason": finish}
+    return {**rest, "choices": [choice]}
 
 
 def _add(message: dict[str, Json], calls: list[dict[str, Json]], piece: dict[str, Json]) -> None:
@@ -211,3 +201,59 @@ def _add_call(calls: list[dict[str, Json]], piece: dict[str, Json]) -> None:
         whole["arguments"] = str(whole["arguments"]) + said
     elif said is not None:
         whole["arguments"] = orjson.dumps(said).decode()
+
+
+def _completion(body: dict[str, Json]) -> Completion | None:
+    """The first choice; None when there is none."""
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        return None
+    found, finish = choice.get("message"), choice.get("finish_reason")
+    message = found if isinstance(found, dict) else {}
+    kept = {name: message[name] for name in _SENT_BACK if message.get(name)}
+    return Completion(
+        content=text_of(message.get("content")),
+        calls=_calls(message),
+        thoughts=text_of(message.get("reasoning_content") or message.get("reasoning")),
+        finish=finish if isinstance(finish, str) else "",
+        model=text_of(body.get("model")),
+        usage=_usage(body),
+        refusal=text_of(message.get("refusal")).strip(),
+        reasoning=kept or None,
+    )
+
+
+def _calls(message: Mapping[str, Json]) -> tuple[Called, ...]:
+    """The native tool calls, in the current form or in the one of old servers."""
+    functions = [(call.get("id"), call.get("function")) for call in objects(message.get("tool_calls"))]
+    called = [
+        Called(text_of(own_id), text_of(function.get("name")), function.get("arguments"))
+        for own_id, function in functions or [(None, message.get("function_call"))]
+        if isinstance(function, dict)
+    ]
+    return tuple(call for call in called if call.name or call.arguments)
+
+
+def _usage(body: Mapping[str, Json]) -> Usage | None:
+    """The tokens, also under the names of another interface of the same vendor, which some gateways pass on."""
+    usage = body.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    prompt = count_of(usage.get("prompt_tokens")) or count_of(usage.get("input_tokens"))
+    completion = count_of(usage.get("completion_tokens")) or count_of(usage.get("output_tokens"))
+    return usage_of(prompt, completion, _cached(usage, body))
+
+
+def _cached(usage: Mapping[str, Json], body: Mapping[str, Json]) -> int:
+    """Prompt tokens from the server's cache: OpenAI's, DeepSeek's or llama.cpp's way to say it."""
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+    timings = body.get("timings")
+    return (
+        (count_of(details.get("cached_tokens")) if isinstance(details, dict) else 0)
+        or count_of(usage.get("prompt_cache_hit_tokens"))
+        or (count_of(timings.get("cache_n")) if isinstance(timings, dict) else 0)
+    )
+
+
+WIRE = Wire("/chat/completions", _body_of, _words, _gathered, _completion)

@@ -10,24 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-import orjson
-
 from artoo.contracts.conversation import ModelTurn, Returned
+from artoo.contracts.events import Usage
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.well_formed import well_formed
+from artoo.llm.completion import Called, Completion, count_of, text_of, usage_of
 from artoo.llm.prompt import Exchange, Prompt, exchanges
 from artoo.llm.streamed import Event, objects
-from artoo.llm.transport import Json, TransportReply
-from artoo.llm.wires.chat import completion
-from artoo.llm.wires.how import Form, How, answer_schema
-
-PATH = "/messages"
+from artoo.llm.transport import Json
+from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, answer_schema, in_place, kept_thoughts
 
 BLOCKS = "thinking_blocks"
 """The field of a turn's reasoning that holds the blocks, and marks for the places of its text and calls."""
 
-_TEXT, _CALL = {"type": "text"}, {"type": "call"}
 _CACHED = {"type": "ephemeral"}
+_STOPPED = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
+"""Why an answer ended, in the words of a chat completion."""
 _LEAST_TOKENS = 4_096
 _THINKING = {"low": 2_048, "medium": 8_192, "high": 16_384}
 """Tokens for thoughts, for models that want a number."""
@@ -38,7 +36,7 @@ for an earlier mark."""
 Block = dict[str, object]
 
 
-def body_of(prompt: Prompt, how: How) -> dict[str, object]:
+def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
     """The body of a request. Its tools and messages differ from an earlier turn's only in their cache marks."""
     body: dict[str, object] = {"model": how.model, "max_tokens": how.max_tokens or _LEAST_TOKENS}
     if prompt.tools:
@@ -113,17 +111,7 @@ def _turn(turn: ModelTurn, *, thoughts: bool) -> Iterator[Block]:
     calls: list[Block] = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in turn.calls
     ]
-    kept = cast("dict[str, Json]", turn.reasoning).get(BLOCKS) if isinstance(turn.reasoning, dict) else None
-    for block in objects(kept):
-        if block == _TEXT:
-            yield from text
-            text = []
-        elif block == _CALL:
-            yield from calls[:1]
-            calls = calls[1:]
-        elif thoughts:
-            yield cast(Block, block)
-    yield from (*text, *calls)
+    yield from in_place(turn, BLOCKS, text, calls, thoughts=thoughts)
 
 
 def _user(part: Exchange, pictures: Mapping[str, str]) -> Iterator[Block]:
@@ -148,23 +136,11 @@ def _shown(images: Sequence[AttachedImage], pictures: Mapping[str, str]) -> Iter
             yield {"type": "image", "source": source}
 
 
-def words(event: Mapping[str, Json]) -> str:
+def _words(event: Mapping[str, Json]) -> str:
     """The words of an answer that an event of a stream brings, for people to read."""
     delta = event.get("delta") if event.get("type") == "content_block_delta" else None
     said = delta.get("text") if isinstance(delta, dict) and delta.get("type") == "text_delta" else ""
     return said if isinstance(said, str) else ""
-
-
-def whole(reply: TransportReply) -> TransportReply:
-    """A reply as a chat completion; a stream that was cut has no body."""
-    if reply.events:
-        return reply._replace(body=_gathered(reply.events))
-    body = reply.body
-    if isinstance(body, dict) and body.get("type") == "error":
-        return reply._replace(body={"error": body.get("error") or {"message": "no explanation"}})
-    if isinstance(body, dict) and isinstance(body.get("content"), list):
-        return reply._replace(body=_completion(body))
-    return reply
 
 
 def _gathered(events: Sequence[Event]) -> Json:
@@ -188,7 +164,7 @@ def _gathered(events: Sequence[Event]) -> Json:
                 later = {name: count for name, count in more.items() if count} if isinstance(more, dict) else {}
                 message["usage"] = {**before, **later}
             case "message_stop":
-                return _completion({**message, "content": [blocks[at] for at in sorted(blocks)]})
+                return {**message, "content": [blocks[at] for at in sorted(blocks)]}
             case _:
                 if event.get("error"):
                     return dict(event)
@@ -206,47 +182,48 @@ def _add(block: Event, delta: Event) -> None:
         block[names[kind]] = (before if isinstance(before, str) else "") + str(delta.get(names[kind]) or "")
 
 
-def _completion(given: Mapping[str, Json]) -> dict[str, Json]:
+def _completion(body: dict[str, Json]) -> Completion | None:
+    if not isinstance(body.get("content"), list):
+        return None
     said: list[str] = []
     thoughts: list[str] = []
-    calls: list[Json] = []
+    calls: list[Called] = []
     kept: list[Json] = []
-    for block in objects(given.get("content")):
+    for block in objects(body["content"]):
         match block.get("type"):
             case "text":
-                said.append(str(block.get("text") or ""))
-                kept.append(cast(Json, _TEXT))
+                said.append(text_of(block.get("text")))
+                kept.append(TEXT)
             case "tool_use":
                 arguments = block.get("partial") or block.get("input")
-                text = arguments if isinstance(arguments, str) else orjson.dumps(arguments or {}).decode()
-                function: Json = {"name": block.get("name"), "arguments": text}
-                calls.append({"id": block.get("id"), "type": "function", "function": function})
-                kept.append(cast(Json, _CALL))
+                calls.append(Called(text_of(block.get("id")), text_of(block.get("name")), arguments))
+                kept.append(CALL)
             case "thinking" | "redacted_thinking":
-                thoughts.append(str(block.get("thinking") or ""))
+                thoughts.append(text_of(block.get("thinking")))
                 kept.append(block)
             case _:
                 pass  # blocks of tools that were never offered
-    message: dict[str, Json] = {"role": "assistant", "content": "".join(said)}
-    message |= {"tool_calls": calls} if calls else {}
-    if any(block not in (_TEXT, _CALL) for block in kept):
-        message |= {BLOCKS: kept, "reasoning": "\n".join(thoughts)}
-    cut = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
-    finish = cut.get(str(given.get("stop_reason"))) or ("tool_calls" if calls else "stop")
-    if finish == "content_filter":
-        message["refusal"] = "".join(said) or "the model's provider stopped the answer"
-    rest = {name: given[name] for name in ("id", "model") if given.get(name) is not None}
-    return {**rest, "usage": _usage(given.get("usage")), **completion(message, finish)}
+    content, stopped = "".join(said), _STOPPED.get(text_of(body.get("stop_reason")), "")
+    refused = stopped == "content_filter"
+    return Completion(
+        content=content,
+        calls=tuple(calls),
+        thoughts="\n".join(thoughts),
+        finish=stopped or ("tool_calls" if calls else "stop"),
+        model=text_of(body.get("model")),
+        usage=_usage(body.get("usage")),
+        refusal=(content or "the model's provider stopped the answer") if refused else "",
+        reasoning=kept_thoughts(BLOCKS, kept),
+    )
 
 
-def _usage(used: Json) -> Json:
-    """The counts under the names of a chat completion. Cached tokens are a part of the prompt there."""
+def _usage(used: Json) -> Usage | None:
+    """The counts. What was cached, and what was written into the cache, is counted apart from the prompt here."""
     if not isinstance(used, dict):
         return None
-    counts = {name: value for name, value in used.items() if isinstance(value, int)}
-    cached = counts.get("cache_read_input_tokens", 0)
-    return {
-        "prompt_tokens": counts.get("input_tokens", 0) + counts.get("cache_creation_input_tokens", 0) + cached,
-        "completion_tokens": counts.get("output_tokens", 0),
-        "prompt_tokens_details": {"cached_tokens": cached},
-    }
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+    fresh, written, cached, completion = (count_of(used.get(name)) for name in names)
+    return usage_of(fresh + written + cached, completion, cached)
+
+
+WIRE = Wire("/messages", _body_of, _words, _gathered, _completion)

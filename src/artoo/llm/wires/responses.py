@@ -12,23 +12,23 @@ from typing import cast
 import orjson
 
 from artoo.contracts.conversation import ModelTurn, Returned
+from artoo.contracts.events import Usage
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.well_formed import well_formed
+from artoo.llm.completion import Called, Completion, count_of, text_of, usage_of
 from artoo.llm.prompt import Exchange, Prompt, exchanges
 from artoo.llm.streamed import Event, objects
-from artoo.llm.transport import Json, TransportReply
-from artoo.llm.wires.chat import completion
-from artoo.llm.wires.how import Form, How, answer_schema
-
-PATH = "/responses"
+from artoo.llm.transport import Json
+from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, answer_schema, in_place, kept_thoughts
 
 ITEMS = "reasoning_items"
 """The field of a turn's reasoning that holds the items, and marks for the places of its text and calls."""
 
-_TEXT, _CALL = {"type": "text"}, {"type": "call"}
+_STOPPED = {"max_output_tokens": "length", "content_filter": "content_filter"}
+"""Why an answer is incomplete, in the words of a chat completion."""
 
 
-def body_of(prompt: Prompt, how: How) -> dict[str, object]:
+def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
     """The body of a request. Its tools and items are the same bytes in every turn of a conversation."""
     body: dict[str, object] = {"model": how.model, "store": False}
     if how.has("system"):
@@ -102,17 +102,7 @@ def _turn(turn: ModelTurn, *, thoughts: bool) -> Iterator[Mapping[str, object]]:
         }
         for call in turn.calls
     ]
-    kept = cast("dict[str, Json]", turn.reasoning).get(ITEMS) if isinstance(turn.reasoning, dict) else None
-    for item in objects(kept):
-        if item == _TEXT:
-            yield from text
-            text = []
-        elif item == _CALL:
-            yield from calls[:1]
-            calls = calls[1:]
-        elif thoughts:
-            yield item
-    yield from (*text, *calls)
+    yield from in_place(turn, ITEMS, text, calls, thoughts=thoughts)
 
 
 def _user(part: Exchange, pictures: Mapping[str, str]) -> Iterator[dict[str, object]]:
@@ -134,20 +124,10 @@ def _shown(images: Sequence[AttachedImage], pictures: Mapping[str, str]) -> list
     return [{"type": "input_image", "image_url": url, "detail": "auto"} for url in urls if url]
 
 
-def words(event: Mapping[str, Json]) -> str:
+def _words(event: Mapping[str, Json]) -> str:
     """The words of an answer that an event of a stream brings, for people to read."""
     said = event.get("delta") if event.get("type") == "response.output_text.delta" else ""
     return said if isinstance(said, str) else ""
-
-
-def whole(reply: TransportReply) -> TransportReply:
-    """A reply as a chat completion; a stream that was cut has no body."""
-    if reply.events:
-        return reply._replace(body=_gathered(reply.events))
-    body = reply.body
-    if isinstance(body, dict) and isinstance(body.get("output"), list):
-        return reply._replace(body=_completion(body))
-    return reply
 
 
 def _gathered(events: Sequence[Event]) -> Json:
@@ -161,43 +141,49 @@ def _gathered(events: Sequence[Event]) -> Json:
         if isinstance(response, dict) and kind == "response.failed":
             return {"error": response.get("error") or {"message": "the response failed"}}
         if isinstance(response, dict) and kind in ("response.completed", "response.incomplete"):
-            return _completion(response if response.get("output") else {**response, "output": cast(Json, items)})
+            return response if response.get("output") else {**response, "output": cast(Json, items)}
     return None
 
 
-def _completion(response: Mapping[str, Json]) -> dict[str, Json]:
-    if response.get("status") == "failed" and response.get("error"):
-        return {"error": response["error"]}
-    said: list[str] = []
-    refused: list[str] = []
-    calls: list[Json] = []
+def _completion(body: dict[str, Json]) -> Completion | None:
+    if not isinstance(body.get("output"), list):
+        return None
+    said: list[Event] = []
+    calls: list[Called] = []
     kept: list[Json] = []
-    thoughts: list[str] = []
-    for item in objects(response.get("output")):
+    thoughts: list[Event] = []
+    for item in objects(body["output"]):
         match item.get("type"):
             case "message":
-                parts = objects(item.get("content"))
-                said += [str(part["text"]) for part in parts if part.get("type") == "output_text"]
-                refused += [str(part["refusal"]) for part in parts if part.get("type") == "refusal"]
-                kept.append(cast(Json, _TEXT))
+                said += objects(item.get("content"))
+                kept.append(TEXT)
             case "function_call":
-                function: Json = {"name": item.get("name"), "arguments": item.get("arguments")}
-                calls.append({"id": item.get("call_id"), "type": "function", "function": function})
-                kept.append(cast(Json, _CALL))
+                called = Called(text_of(item.get("call_id")), text_of(item.get("name")), item.get("arguments"))
+                calls.append(called)
+                kept.append(CALL)
             case "reasoning":
-                both = [*objects(item.get("summary")), *objects(item.get("content"))]
-                thoughts += [str(part.get("text") or "") for part in both]
+                thoughts += [*objects(item.get("summary")), *objects(item.get("content"))]
                 kept.append({name: value for name, value in item.items() if value is not None and name != "status"})
             case _:
                 pass  # items of tools that were never offered
-    message: dict[str, Json] = {"role": "assistant", "content": "".join(said)}
-    message |= {"tool_calls": calls} if calls else {}
-    message |= {"refusal": "".join(refused)} if refused else {}
-    if any(item not in (_TEXT, _CALL) for item in kept):
-        message |= {ITEMS: kept, "reasoning": "\n".join(thoughts)}
-    details = response.get("incomplete_details")
-    reason = details.get("reason") if isinstance(details, dict) else None
-    cut = {"max_output_tokens": "length", "content_filter": "content_filter"}
-    finish = cut.get(str(reason)) or ("tool_calls" if calls else "stop")
-    rest = {name: response[name] for name in ("id", "model", "usage") if response.get(name) is not None}
-    return {**rest, **completion(message, finish)}
+    details, counts = body.get("incomplete_details"), body.get("usage")
+    reason = text_of(details.get("reason")) if isinstance(details, dict) else ""
+    return Completion(
+        content="".join(text_of(part.get("text")) for part in said if part.get("type") == "output_text"),
+        calls=tuple(calls),
+        thoughts="\n".join(text_of(part.get("text")) for part in thoughts),
+        finish=_STOPPED.get(reason) or ("tool_calls" if calls else "stop"),
+        model=text_of(body.get("model")),
+        usage=_usage(counts) if isinstance(counts, dict) else None,
+        refusal="".join(text_of(part.get("refusal")) for part in said if part.get("type") == "refusal"),
+        reasoning=kept_thoughts(ITEMS, kept),
+    )
+
+
+def _usage(counts: Mapping[str, Json]) -> Usage | None:
+    details = counts.get("input_tokens_details")
+    cached = count_of(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    return usage_of(count_of(counts.get("input_tokens")), count_of(counts.get("output_tokens")), cached)
+
+
+WIRE = Wire("/responses", _body_of, _words, _gathered, _completion)

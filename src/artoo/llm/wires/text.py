@@ -105,7 +105,6 @@ def text_prompt(conversation: Conversation) -> Prompt:
         contract=conversation.contract,
         system=conversation.text_system,
         messages=tuple(messages),
-        max_tokens=conversation.max_tokens,
         variant=conversation.variant,
         key=conversation.key,
         pictures=conversation.pictures,

@@ -75,9 +75,12 @@ class Calls:
             ended[number] = await self.toolbox.call(request.name, request.arguments, ticket)
 
         try:
-            async with asyncio.TaskGroup() as group:
-                for number, request in enumerate(batch, first):
-                    group.create_task(make(number, request))
+            if len(batch) == 1:
+                await make(first, batch[0])
+            else:
+                async with asyncio.TaskGroup() as group:
+                    for number, request in enumerate(batch, first):
+                        group.create_task(make(number, request))
         except asyncio.CancelledError:
             self._cut = batch, ended
             raise

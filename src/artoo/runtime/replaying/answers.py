@@ -17,7 +17,7 @@ from artoo.contracts.errors import (
     ModelRefused,
     ModelUnreachable,
 )
-from artoo.contracts.events import ModelCalled
+from artoo.contracts.events import ModelCalled, spent_by
 from artoo.contracts.memory import Megram
 from artoo.contracts.recording import Source
 from artoo.llm.reading import Unreadable, read_answer
@@ -74,37 +74,14 @@ class RecordedModel:
             return await self._beyond.converse(conversation, on_text)
         if called.turn is None:
             raise _error(called)
-        return Spoken(
-            turn=called.turn,
-            model=called.model,
-            usage=called.usage,
-            duration_ms=called.duration_ms,
-            wire=called.wire,
-            requests=called.requests,
-            repaired=called.repaired,
-            small=called.small,
-            billed=called.billed,
-            money=called.money,
-            raw=called.answer,
-        )
+        return Spoken(turn=called.turn, raw=called.answer, **spent_by(called))
 
 
 def _answered(called: ModelCalled, question: Question[M]) -> Answer[M]:
     if called.error is not None:
         raise _error(called)
-    return Answer(
-        value=read_answer(called.answer, question.schema, body_field=question.body_field),
-        text=called.answer,
-        model=called.model,
-        usage=called.usage,
-        duration_ms=called.duration_ms,
-        wire=called.wire,
-        requests=called.requests,
-        repaired=called.repaired,
-        small=called.small,
-        billed=called.billed,
-        money=called.money,
-    )
+    value = read_answer(called.answer, question.schema, body_field=question.body_field)
+    return Answer(value=value, text=called.answer, **spent_by(called))
 
 
 def _error(called: ModelCalled) -> ModelError | BudgetExhausted:
