@@ -49,7 +49,6 @@ async def client_of(
     memory: DialectMemory | None = None,
     key: str | None = None,
     limit: int = 64,
-    compact: bool = False,
     window: int | None = None,
 ) -> AsyncGenerator[EndpointModel]:
     model = EndpointModel(
@@ -59,7 +58,6 @@ async def client_of(
         retry=retry,
         memory=memory,
         random=Random(1),
-        compact=compact,
         window=window,
     )
     try:

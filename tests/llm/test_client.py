@@ -292,7 +292,7 @@ async def test_parameters_that_a_server_refuses_are_left_out(complaint: str, gon
 
 
 async def test_what_may_hold_a_block_is_held_by_nothing():
-    """No schema and no grammar over an answer with a fenced block, on any server; which one is asked once."""
+    """No schema over an answer with a fenced block, on any server; which one it is, is asked once."""
     reply = with_body({"tool": "shell"}, "echo '```'")
     async with ScriptedServer({"Step": [reply, reply]}, owned_by="llamacpp") as server, client_of(server) as model:
         first = await model.ask(question(body_field="command"))
@@ -300,7 +300,7 @@ async def test_what_may_hold_a_block_is_held_by_nothing():
     body = server.player.requests[0].body
     assert first.value == Step(tool="shell", command="echo '```'")
     assert (first.wire, server.model_lists) == ("free", 1)
-    assert not {"grammar", "response_format", "stop"} & set(body) and body["cache_prompt"] is True
+    assert not {"response_format", "stop"} & set(body) and body["cache_prompt"] is True
     assert server.player.requests[0].system == question().system
 
 
@@ -339,17 +339,6 @@ async def test_the_window_is_that_of_the_model_that_is_asked(ids: list[str], win
     model = EndpointModel(Listing("http://127.0.0.1:9/v1"), "m", FakeClock(auto_advance=True))
     assert (await model.known()).window == window
     await model.close()
-
-
-async def test_compact_llama_answers_are_all_held_by_our_grammar():
-    """With `compact`, a llama.cpp server gets a grammar; other servers a schema as ever."""
-    async with ScriptedServer({"Step": [STEP]}, owned_by="llamacpp") as server:
-        async with client_of(server, compact=True) as model:
-            answer = await model.ask(question())
-        assert answer.wire == "grammar"
-        assert "root ::=" in cast(str, server.player.requests[0].body["grammar"])
-    async with ScriptedServer({"Step": [STEP]}) as server, client_of(server, compact=True) as model:
-        assert (await model.ask(question())).wire == "json_schema"
 
 
 async def test_many_questions_at_once_learn_together():

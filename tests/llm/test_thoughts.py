@@ -29,6 +29,12 @@ FORMS = {
     "harmony without marks": "analysis%sassistantfinal%s",
     "apertus": "<|inner_prefix|>%s<|inner_suffix|>%s",
     "open thinker": "<|begin_of_thought|>%s<|end_of_thought|><|begin_of_solution|>%s<|end_of_solution|>",
+    "longcat": "<longcat_think>%s</longcat_think>%s",
+    "thought process": "<thought_process>\n%s\n</thought_process>\n<response>%s</response>",
+    "bars": "<|thinking|>%s<|/thinking|>%s",
+    "bars with an end": "<|think|>%s<|end_think|>%s",
+    "brackets": "[REASONING]%s[/REASONING]%s",
+    "apriel": "%s[BEGIN FINAL RESPONSE]%s\n[END FINAL RESPONSE]",
     "two": "<think>first</think>\n<think>%s</think>%s",
 }
 
@@ -47,7 +53,11 @@ async def test_the_answer_is_taken_and_not_the_draft(form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["<think>\n" + DRAFT, "[THINK]" + DRAFT, "<|channel|>analysis<|message|>" + DRAFT, "◁think▷" + DRAFT]
+    "text",
+    [
+        *("<think>\n" + DRAFT, "[THINK]" + DRAFT, "<|channel|>analysis<|message|>" + DRAFT, "◁think▷" + DRAFT),
+        *("<longcat_think>" + DRAFT, "<|thinking|>\n" + DRAFT, "<thought_process>" + DRAFT, "[REASONING]" + DRAFT),
+    ],
 )
 async def test_nothing_of_an_unclosed_thought_is_done(text: str) -> None:
     """In neither dialect."""
@@ -62,7 +72,13 @@ async def test_nothing_of_an_unclosed_thought_is_done(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Use `<think>` for thoughts.", "```html\n<think>\nx\n</think>\n```", "a < b and <b>bold</b>", "analysis of x"],
+    [
+        "Use `<think>` for thoughts.",
+        "```html\n<think>\nx\n</think>\n```",
+        "a < b and <b>bold</b>",
+        "analysis of x",
+        "[ANALYSIS](a.md) [Thinking] x",
+    ],
 )
 def test_words_about_thoughts_are_words(text: str) -> None:
     """A mark in the middle of a line, or in a block, marks nothing."""

@@ -50,7 +50,7 @@ class Spent:
 class ModelCalled(Contract):
     """One language model call, whole: it can be replayed from this. `error` is set when it failed.
 
-    `wire` says how structure was asked for (json_schema, json_object, grammar, prompted);
+    `wire` says how structure was asked for (json_schema, forced_tool, json_object, prompted);
     `requests` counts HTTP requests including retries and the repair; `billed` those that may have cost something,
     and `money` is what they cost (None: no price is known). `small` and `variant` as in ports.model; `failure` is
     the kind of `error`; `images` are the SHA-256 of those that the model was shown.

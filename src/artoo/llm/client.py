@@ -43,7 +43,7 @@ Read = TypeVar("Read")
 class EndpointModel:
     """One model of one server. Shared by all tasks; safe for any number of questions at once.
 
-    `memory` keeps what was found out about the server between runs; `compact` see ServerTraits. `window`: tokens of
+    `memory` keeps what was found out about the server between runs. `window`: tokens of
     the model's context as the operator says. `images`: the operator says that it takes them. `wire`: `chat`,
     `responses`, `messages`, `text`, or `auto`. `reasoning`: how much it is to think.
     """
@@ -57,7 +57,6 @@ class EndpointModel:
         retry: RetryPolicy | None = None,
         memory: DialectMemory | None = None,
         random: Random | None = None,
-        compact: bool = False,
         window: int | None = None,
         images: bool = False,
         wire: str = "auto",
@@ -66,7 +65,6 @@ class EndpointModel:
         self._clock = clock
         self._window = window
         self._images = images
-        self._compact = compact
         self._sender = Sender(
             transport,
             model,
@@ -74,14 +72,14 @@ class EndpointModel:
             retry=retry or RetryPolicy(),
             memory=memory or NoDialectMemory(),
             random=random or Random(),
-            traits=ServerTraits(compact=compact, reasoning=reasoning),
+            traits=ServerTraits(reasoning=reasoning),
             wire=wire,
         )
 
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`. `meter` is asked before each request: retries and the repair too."""
         asking = self._asking(question, meter)
-        if question.body_field is not None or self._compact:
+        if question.body_field is not None:
             await self._sender.identify()
         prompt = prompt_of(question)
 

@@ -33,7 +33,6 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "adaptive": ("thinking",),
     "reasoning": ("reasoning_effort", "reasoning", "thinking"),
     "thoughts": ("reasoning_content", "reasoning", "reasoning_details", "include", "signature"),
-    "grammar": ("grammar",),
     "json_schema": ("response_format", "json_schema", "text", "output_config"),
     "forced_tool": ("tool_choice",),
     "json_object": ("response_format", "json_object", "text"),
@@ -54,7 +53,7 @@ turns are sent back. `long_answer`: limits above `SHORT_ANSWER`. Without `max_to
 SHORT_ANSWER = 4_096
 """Tokens of an answer that every server allows, as far as we know."""
 
-_DEPENDS_ON_VALUE = frozenset({"json_schema", "forced_tool", "json_object", "grammar", "long_answer", "tools"})
+_DEPENDS_ON_VALUE = frozenset({"json_schema", "forced_tool", "json_object", "long_answer", "tools"})
 """Features that a server may accept in one request and refuse in another."""
 
 _CHAINS = (("json_schema", "forced_tool", "json_object"), ("adaptive", "reasoning"), ("max_tokens", "limit"))

@@ -26,8 +26,7 @@ WIRES: Mapping[str, Wire] = {"chat": chat.WIRE, "responses": responses.WIRE, "me
 class ServerTraits:
     """What is known of a server besides its dialect.
 
-    `is_openai`: it insists on strict schemas. `compact`: where it is llama.cpp, every answer is held by our own
-    grammar and not by the server's, which lets a model indent its JSON (a third more tokens). `model_bytes`:
+    `is_openai`: it insists on strict schemas. `model_bytes`:
     the size of its weights, `window`: its context in tokens, where the server tells. `reasoning`: how much the
     model is to think, as configured.
     """
@@ -36,22 +35,12 @@ class ServerTraits:
     model_bytes: int | None = None
     window: int | None = None
     is_openai: bool = False
-    compact: bool = False
     reasoning: Reasoning | None = None
 
     @property
     def is_small(self) -> bool:
         """True when the model is known to be small."""
         return self.model_bytes is not None and self.model_bytes < SMALL_BYTES
-
-
-def form_for(prompt: Prompt, dialect: Dialect, traits: ServerTraits) -> Form:
-    """How structure is asked for; what may hold a fenced block or calls is held by nothing."""
-    if prompt.schema is None:
-        return Form.FREE
-    if traits.compact and traits.is_llama:
-        return Form.GRAMMAR if "grammar" not in dialect.without else Form.PROMPTED
-    return dialect.form
 
 
 def request_for(
@@ -61,7 +50,7 @@ def request_for(
 
     Where the server does not enforce the schema, the system prompt states it.
     """
-    form = form_for(prompt, dialect, traits)
+    form = dialect.form if prompt.schema is not None else Form.FREE  # a fenced block or calls are held by nothing
     if wire == "messages" and form is Form.JSON_OBJECT:
         form = Form.PROMPTED  # the wire has no such form
     if prompt.schema is not None and form in (Form.JSON_OBJECT, Form.PROMPTED):
@@ -104,7 +93,7 @@ def features_of(body: Mapping[str, object], prompt: Prompt, how: How, wire: str)
         getattr(getattr(each, "turn", None), "reasoning", None) for each in prompt.messages
     ):
         yield "thoughts"
-    if how.form in (Form.JSON_SCHEMA, Form.FORCED_TOOL, Form.JSON_OBJECT, Form.GRAMMAR):
+    if how.form in (Form.JSON_SCHEMA, Form.FORCED_TOOL, Form.JSON_OBJECT):
         yield how.form.value
     if how.max_tokens is not None and how.max_tokens > SHORT_ANSWER:
         yield "long_answer"

@@ -115,7 +115,7 @@ class Sender:
         await self._adopt(self._dialect.giving_up(feature))
 
     async def identify(self) -> None:
-        """Asks once which server this is; only llama.cpp matters, for its grammars. No answer means another."""
+        """Asks once which server this is and what it says of the model. No answer means that nothing is known."""
         if self._identified:
             return
         async with self._identifying:

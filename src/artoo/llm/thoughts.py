@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 from artoo.llm.fences import fences_in
 
-_NAMES = r"(?:[\w-]+:)?(?:think\w*|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_NAME = (
+    r"(?P<name>(?:\w+[:_-])?(?:think\w*|thoughts?(?:_\w+)?|reason(?:ing)?(?:_\w+)?|reflection|scratchpad|analysis"
+    r"|deliberation|monologue|cot))"
+)
 _OPENERS = (
-    (
-        rf"<(?P<name>{_NAMES})(?:\s[^<>\n]*)?>",
-        r"</{name}\s*>",
-    ),  # most models
-    (r"\[THINK\]", r"\[/THINK\]"),  # Mistral
-    (r"◁think▷", r"◁/think▷"),  # Kimi
-    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),  # Cohere
-    (r"<\|channel>thought\n", r"<channel\|>"),  # Gemma
-    (r"<unused94>thought\n", r"<unused95>"),  # MedGemma
+    (rf"<{_NAME}(?:\s[^<>\n]*)?>", r"</{name}\s*>"),  # most models
+    (rf"(?-i:(?=\[[A-Z_]+\](?!\()))\[{_NAME}\]", r"\[/{name}\]"),  # Mistral; in small letters it may be a link
+    (rf"◁{_NAME}▷", r"◁/{name}▷"),  # Kimi
+    (rf"<\|start_{_NAME}\|>", r"<\|end_{name}\|>"),  # Cohere
+    (rf"<\|begin_of_{_NAME}\|>", r"<\|end_of_{name}\|>"),  # OpenThinker
+    (rf"<\|{_NAME}\|>", r"<\|(?:/|end_?){name}\|>"),
+    (r"<(?:\|channel|unused94)>thought\n", r"<(?:channel\||unused95)>"),  # Gemma, MedGemma
     (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
-    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),  # OpenThinker
     # Harmony: every message names its channel, and only `final` is for people. Calls are left to `call_forms`.
     (
         r"(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary(?![^<]*to=))[^<]*<\|message\|>",
@@ -32,23 +32,18 @@ _OPENERS = (
     (r"analysis(?=[\s\S]*assistantfinal)", r"assistantfinal"),  # the same with its marks taken out
 )
 _OPENING = [(re.compile(r"\s*" + opening, re.IGNORECASE), closing) for opening, closing in _OPENERS]
-_LATER = re.compile(r"^[ \t]*<(?P<name>(?:[\w-]+:)?think\w*)(?:\s[^<>\n]*)?>", re.IGNORECASE | re.MULTILINE)
-_ENDS = [
-    re.compile(closing, re.IGNORECASE)
-    for closing in (
-        r"</(?:[\w-]+:)?(?:think\w*|thoughts?|reasoning)\s*>",
-        r"\[/THINK\]",
-        r"◁/think▷",
-        r"<\|END_THINKING\|>",
-    )
-]
+_LATER = re.compile(r"^[ \t]*<(?P<name>(?:[\w-]+[:_])?think\w*)(?:\s[^<>\n]*)?>", re.IGNORECASE | re.MULTILINE)
+_END_NAME = r"(?:\w+[:_-])?(?:think\w*|thoughts?|reasoning)"
+_ENDS = [re.compile(closing.replace("{name}", _END_NAME), re.IGNORECASE) for _, closing in _OPENERS[:6]]
+_ENDS.append(re.compile(r"\[BEGIN FINAL RESPONSE\]"))  # Apriel
 _WRAPPERS = [
     re.compile(opening + r"(?P<words>[\s\S]*?)" + closing, re.IGNORECASE)
     for opening, closing in (
         (r"\A\s*(?:<\|start\|>assistant)?<\|channel\|>final[^<]*<\|message\|>", r"(?:<\|(?:return|end)\|>\s*)?\Z"),
         (r"\A\s*<\|START_RESPONSE\|>", r"(?:<\|END_RESPONSE\|>\s*)?\Z"),
         (r"\A\s*<\|begin_of_solution\|>", r"(?:<\|end_of_solution\|>\s*)?\Z"),
-        (r"\A\s*<answer>", r"</answer>\s*\Z"),
+        (r"\A\s*<(?:answer|response)>", r"</(?:answer|response)>\s*\Z"),
+        (r"\A(?=[\s\S]*\[END FINAL RESPONSE\]\s*\Z)", r"\[END FINAL RESPONSE\]\s*\Z"),
     )
 ]
 _FIRST = "<[◁a"

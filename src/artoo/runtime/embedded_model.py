@@ -106,4 +106,4 @@ def embedded_model(config: Config, clock: Clock, report: Report | None) -> Endpo
     states = config.home / "cache" / "prefixes"
     transport = EmbeddedOnDemand(config.embedded, ModelStore(config.home), report or silent, states)
     policy = RetryPolicy(attempts=1, total=_EMBEDDED_SECONDS, per_call=_EMBEDDED_SECONDS)
-    return EndpointModel(transport, "embedded", clock, retry=policy, compact=True)
+    return EndpointModel(transport, "embedded", clock, retry=policy)

@@ -55,7 +55,7 @@ class ScriptPlayer:
 
     `script`: for each contract a queue of entries, or one callable for each request (or for all). A single entry
     that is no list is a queue of one. `refuse` names response formats that this server pretends not to know
-    (`json_schema`, `forced_tool`, `json_object`, `grammar`), or `native`: it refuses tools. Refused requests use up
+    (`json_schema`, `forced_tool`, `json_object`), or `native`: it refuses tools. Refused requests use up
     nothing.
     """
 
@@ -79,7 +79,7 @@ class ScriptPlayer:
         asked = asked_in(body, len(self.requests) + 1)
         if asked.wire in self._refuse:
             self.refused.append(asked)
-            names = {"native": "tools", "forced_tool": "tool_choice", "grammar": "grammar"}
+            names = {"native": "tools", "forced_tool": "tool_choice"}
             what = names.get(asked.wire, f"response_format {asked.wire}")
             return Reply(status=400, error=f"{what} is not supported"), {}
         self.requests.append(asked)
@@ -149,8 +149,7 @@ def asked_in(body: Mapping[str, Json], number: int) -> Asked:
     line = _CONTRACT_LINE.search(system or user)
     contract = named if isinstance(named, str) else (line.group(1) if line else "")
     offered = "forced_tool" if forced else "native" if body.get("tools") else "prompted"
-    unheld = "grammar" if body.get("grammar") else offered
-    wire = str(form.get("type") or unheld)
+    wire = str(form.get("type") or offered)
     return Asked(contract, system, user, wire, number, body, tuple(_pictures(messages)))
 
 

@@ -22,7 +22,7 @@ class ScriptedServer:
     """An OpenAI-compatible server on 127.0.0.1 that plays a script; see ScriptPlayer for what a script is.
 
     Use it in an `async with` block: leaving it stops the server and complains about unused script and calls
-    without script. `owned_by` is what GET /models says ("llamacpp" makes clients use grammars); `api_key`, when
+    without script. `owned_by` is what GET /models says ("llamacpp" is llama.cpp); `api_key`, when
     given, is demanded. `most_at_once` is the greatest number of requests that were under way together.
     """
 

@@ -16,9 +16,7 @@ from artoo.contracts.events import Usage
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.well_formed import well_formed
 from artoo.llm.completion import Called, Completion, count_of, text_of, usage_of
-from artoo.llm.grammar import grammar_of
 from artoo.llm.prompt import Exchange, Prompt, exchanges
-from artoo.llm.schema import schema_of
 from artoo.llm.streamed import DONE, objects
 from artoo.llm.transport import Json
 from artoo.llm.wires.how import Form, How, Wire, answer_schema
@@ -68,8 +66,6 @@ def _form(prompt: Prompt, how: How) -> dict[str, object]:
             return {"tools": [_function(prompt.contract, "Give the answer.", schema)], "tool_choice": chosen}
         case Form.JSON_OBJECT:
             return {"response_format": {"type": "json_object"}}
-        case Form.GRAMMAR:
-            return {"grammar": grammar_of(schema_of(prompt.schema))}
         case _:
             return {}
 

@@ -21,12 +21,11 @@ Reasoning = Literal["off", "low", "medium", "high"]
 
 
 class Form(StrEnum):
-    """How structure is asked for, strongest first. `grammar` is llama.cpp's; `free` asks for none."""
+    """How structure is asked for, strongest first. `free` asks for none."""
 
     JSON_SCHEMA = "json_schema"
     FORCED_TOOL = "forced_tool"
     JSON_OBJECT = "json_object"
-    GRAMMAR = "grammar"
     PROMPTED = "prompted"
     FREE = "free"
 
