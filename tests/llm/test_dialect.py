@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from artoo.llm.dialect import Dialect, FileDialectMemory, may_object, suspects
+from artoo.llm.dialect import Dialect, DialectMemory, may_object, suspects
 from artoo.llm.transport import Json, TransportReply
 from artoo.testing import FakeClock, ScriptedServer
 
@@ -58,14 +58,14 @@ async def test_what_was_learnt_survives_the_process(tmp_path: Path):
     clock = FakeClock(auto_advance=True)
     file = tmp_path / "cache" / "dialects.json"
     async with ScriptedServer({"Step": [STEP, STEP, STEP]}, refuse=["json_schema"]) as server:
-        async with client_of(server, memory=FileDialectMemory(file, clock)) as model:
+        async with client_of(server, memory=DialectMemory(file, clock)) as model:
             assert (await model.ask(question())).requests == 2
-        async with client_of(server, memory=FileDialectMemory(file, clock)) as model:
+        async with client_of(server, memory=DialectMemory(file, clock)) as model:
             assert (await model.ask(question())).requests == 1
         clock.advance(timedelta(days=8).total_seconds())
-        async with client_of(server, memory=FileDialectMemory(file, clock)) as model:
+        async with client_of(server, memory=DialectMemory(file, clock)) as model:
             assert (await model.ask(question())).requests == 2
-        assert FileDialectMemory(file, clock).load("another server") is None
+        assert DialectMemory(file, clock).load("another server") is None
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"key": 3}', '{"key": {"at": "x"}}', '{"key": {}}'])
@@ -73,17 +73,17 @@ async def test_a_damaged_cache_is_an_empty_one(tmp_path: Path, content: str):
     """Nothing in the file can stop a run, and saving repairs it."""
     file = tmp_path / "dialects.json"
     file.write_text(content)
-    memory = FileDialectMemory(file, FakeClock())
+    memory = DialectMemory(file, FakeClock())
     assert memory.load("key") is None
     await memory.save("key", Dialect(without=frozenset({"seed"})))
-    assert FileDialectMemory(file, FakeClock()).load("key") == Dialect(without=frozenset({"seed"}))
+    assert DialectMemory(file, FakeClock()).load("key") == Dialect(without=frozenset({"seed"}))
 
 
 async def test_an_unwritable_cache_is_no_error(tmp_path: Path):
     """Where the file cannot be written, the process still remembers."""
     blocker = tmp_path / "file"
     blocker.write_text("")
-    memory = FileDialectMemory(blocker / "dialects.json", FakeClock())
+    memory = DialectMemory(blocker / "dialects.json", FakeClock())
     await memory.save("key", Dialect("chat", frozenset({"json_schema"})))
     assert memory.load("key") == Dialect("chat", frozenset({"json_schema"}))
 
@@ -91,14 +91,14 @@ async def test_an_unwritable_cache_is_no_error(tmp_path: Path):
 async def test_processes_share_the_cache_and_it_stays_small(tmp_path: Path):
     """Entries of others survive a save; the oldest beyond the bound go."""
     file = tmp_path / "dialects.json"
-    one, other = FileDialectMemory(file, FakeClock()), FileDialectMemory(file, FakeClock())
+    one, other = DialectMemory(file, FakeClock()), DialectMemory(file, FakeClock())
     assert one.load("a") is None
     assert other.load("a") is None
     await one.save("a", Dialect("chat", frozenset({"json_schema"})))
     await other.save("b", Dialect())
-    assert FileDialectMemory(file, FakeClock()).load("a") == Dialect("chat", frozenset({"json_schema"}))
+    assert DialectMemory(file, FakeClock()).load("a") == Dialect("chat", frozenset({"json_schema"}))
     for number in range(256):
         await one.save(str(number), Dialect())
-    fresh = FileDialectMemory(file, FakeClock())
+    fresh = DialectMemory(file, FakeClock())
     assert fresh.load("a") is None
     assert fresh.load("255") == Dialect()

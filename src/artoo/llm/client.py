@@ -21,7 +21,7 @@ from artoo.llm.asking import Asking
 from artoo.llm.budget import Meter, Unmetered
 from artoo.llm.catalogue import listed
 from artoo.llm.completion import Completion
-from artoo.llm.dialect import Dialect, DialectMemory, NoDialectMemory
+from artoo.llm.dialect import Dialect, DialectMemory
 from artoo.llm.live_text import LiveText
 from artoo.llm.prompt import Prompt, native_prompt, prompt_of, repaired
 from artoo.llm.reading import Unreadable, read_answer
@@ -70,7 +70,7 @@ class EndpointModel:
             model,
             clock,
             retry=retry or RetryPolicy(),
-            memory=memory or NoDialectMemory(),
+            memory=memory,
             random=random or Random(),
             traits=ServerTraits(reasoning=reasoning),
             wire=wire,

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 import orjson
 
@@ -130,37 +130,15 @@ def _named(body: Json) -> frozenset[str]:
     return frozenset(name for part in said if isinstance(part, str) for name in _NAME.findall(part))
 
 
-class DialectMemory(Protocol):
-    """Keeps dialects between runs. Losing one costs a refused request, so nothing here may raise."""
-
-    def load(self, key: str) -> Dialect | None:
-        """What was found out about `key` (base URL and model), if it is not too old."""
-        ...
-
-    async def save(self, key: str, dialect: Dialect) -> None:
-        """Keeps it."""
-        ...
-
-
-class NoDialectMemory:
-    """Remembers nothing beyond the object that asked."""
-
-    def load(self, key: str) -> Dialect | None:
-        """Nothing."""
-        return None
-
-    async def save(self, key: str, dialect: Dialect) -> None:
-        """Does nothing."""
-
-
 _MOST_KEPT = 256
 _OLDEST = timedelta(days=7)
 
 
-class FileDialectMemory:
+class DialectMemory:
     """Dialects in one small JSON file under artoo's home; entries expire after a week, for servers get better.
 
-    The file is a cache: unreadable, it counts as empty; unwritable, the run goes on without it.
+    The file is a cache, whose loss costs a refused request: unreadable, it counts as empty; unwritable, the run
+    goes on without it.
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
@@ -169,13 +147,13 @@ class FileDialectMemory:
         self._entries: dict[str, object] | None = None
 
     def load(self, key: str) -> Dialect | None:
-        """See DialectMemory. The file is read at the first call."""
+        """What was found out about `key` (base URL and model), if it is not too old."""
         if self._entries is None:
             self._entries = _read(self._path)
         return _dialect(self._entries.get(key), self._clock.now())
 
     async def save(self, key: str, dialect: Dialect) -> None:
-        """See DialectMemory. Other processes' entries in the file stay."""
+        """Keep it. Other processes' entries in the file stay."""
         at = self._clock.now().isoformat()
         entry: dict[str, object] = {"wire": dialect.wire, "without": sorted(dialect.without), "at": at}
         self._entries = await asyncio.to_thread(_merge, self._path, key, entry)

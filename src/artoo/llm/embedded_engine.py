@@ -17,6 +17,7 @@ from typing import Protocol, cast
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.embedded_prefixes import Prefixes, keep_listener
+from artoo.llm.schema import Schema, without_keys
 
 GGUF_MAGIC = b"GGUF"
 SMALLEST_GGUF_BYTES = 24
@@ -72,34 +73,12 @@ class Engine(Protocol):
         ...
 
 
-class _CpuParameters(Protocol):
-    n_threads: int
-
-
-class _ModelParameters(Protocol):
-    path: str
-
-
 class _Parameters(Protocol):
-    model: _ModelParameters
-    cpuparams: _CpuParameters
-    cpuparams_batch: _CpuParameters
-    hostnames: list[str]
-    n_ctx: int
-    n_parallel: int
-    n_batch: int
-    n_ubatch: int
-    n_predict: int
-    cache_ram_mib: int
-    verbosity: int
-    kv_unified: bool
-    fit_params: bool
-    warmup: bool
-    use_jinja: bool
-    ui: bool
-    endpoint_slots: bool
-    slot_save_path: str
-    offline: bool
+    """The parameters of a load; those that are not named here are set by `_parameters`."""
+
+    model: object
+    cpuparams: object
+    cpuparams_batch: object
 
 
 class _Server(Protocol):
@@ -225,10 +204,11 @@ class LlamaEngine:
 
         The server's own lets a small model indent its JSON, which is a third more tokens, and can go on for ever.
         """
-        form = cast("Mapping[str, Mapping[str, object]]", body.get("response_format") or {})
+        form = cast("Mapping[str, Mapping[str, Schema]]", body.get("response_format") or {})
         if "json_schema" not in form:
             return dict(body)
-        schema = cast("dict[str, object]", _without_lengths(form["json_schema"]["schema"]))
+        # Bounds of strings are left to validation: the rest of a cut string spills into the next field.
+        schema = without_keys(form["json_schema"]["schema"], _LENGTHS)
         rest = {name: value for name, value in body.items() if name != "response_format"}
         return {**rest, "grammar": self._grammar_of({**schema, "x-guidance": _IN_ONE_LINE})}
 
@@ -240,14 +220,6 @@ class LlamaEngine:
             # Freeing waits for a batch that is still computed, and holds Python's lock all the while. A call waits
             # for the same batch without the lock.
             server.handle_chat_completions(SMALLEST_REQUEST, lambda chunk: False)
-
-
-def _without_lengths(schema: object) -> object:
-    """Leave the bounds of strings to validation: the rest of a cut string spills into the next field."""
-    if isinstance(schema, dict):
-        fields = cast("dict[str, object]", schema)
-        return {name: _without_lengths(part) for name, part in fields.items() if name not in _LENGTHS}
-    return [_without_lengths(part) for part in cast("list[object]", schema)] if isinstance(schema, list) else schema
 
 
 def _read_ahead(path: Path) -> None:
@@ -286,23 +258,32 @@ def _with_room_for_prefixes(settings: EngineSettings) -> EngineSettings:
 def _parameters(bindings: _Bindings, path: Path, settings: EngineSettings, socket: Path) -> _Parameters:
     threads = settings.threads or physical_cores()
     parameters = bindings.CommonParams()
-    parameters.model.path = str(path)
-    parameters.hostnames = [str(socket)]
-    parameters.cpuparams.n_threads = threads
-    parameters.cpuparams_batch.n_threads = threads
-    parameters.n_ctx = settings.context_tokens
-    parameters.n_parallel = _slots(settings)
-    parameters.kv_unified = True
-    parameters.n_batch = parameters.n_ubatch = settings.batch_tokens
-    parameters.n_predict = settings.max_answer_tokens
-    parameters.cache_ram_mib = settings.prompt_cache_mib
-    parameters.verbosity = -1
-    parameters.fit_params = False
-    parameters.warmup = False
-    parameters.use_jinja = True
-    parameters.ui = False
-    parameters.endpoint_slots = settings.prefixes is not None
+    for part in (parameters.cpuparams, parameters.cpuparams_batch):
+        _set(part, n_threads=threads)
+    _set(parameters.model, path=str(path))
+    _set(
+        parameters,
+        hostnames=[str(socket)],
+        n_ctx=settings.context_tokens,
+        n_parallel=_slots(settings),
+        kv_unified=True,
+        n_batch=settings.batch_tokens,
+        n_ubatch=settings.batch_tokens,
+        n_predict=settings.max_answer_tokens,
+        cache_ram_mib=settings.prompt_cache_mib,
+        verbosity=-1,
+        fit_params=False,
+        warmup=False,
+        use_jinja=True,
+        ui=False,
+        offline=True,
+        endpoint_slots=settings.prefixes is not None,
+    )
     if settings.prefixes is not None:
-        parameters.slot_save_path = f"{settings.prefixes}{os.sep}"
-    parameters.offline = True
+        _set(parameters, slot_save_path=f"{settings.prefixes}{os.sep}")
     return parameters
+
+
+def _set(parameters: object, **values: object) -> None:
+    for name, value in values.items():
+        setattr(parameters, name, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import cast
 
@@ -11,6 +12,8 @@ Schema = dict[str, object]
 
 _NOT_FOR_MODELS = frozenset({"title", "default", "discriminator", "examples"})
 _NAMED = ("properties", "$defs", "patternProperties")
+"""Below these stand schemas by names of the contract's own, which may be those of keywords."""
+_TYPED = frozenset({"type", "anyOf", "allOf", "$ref", "enum", "const", "properties"})
 
 
 @lru_cache(maxsize=256)
@@ -19,92 +22,77 @@ def schema_of(model: type[BaseModel]) -> Schema:
 
     Treat the result as read-only.
     """
-    return _clean(model.model_json_schema())
+    return _changed(model.model_json_schema(), _for_models)
 
 
-def _clean(schema: Schema) -> Schema:
-    cleaned: Schema = {}
-    for key, value in schema.items():
-        if key in _NOT_FOR_MODELS or (key == "description" and schema.get("type") == "object"):
-            continue
-        name = "anyOf" if key == "oneOf" else key
-        if key in _NAMED and isinstance(value, dict):
-            cleaned[name] = {k: _clean_value(v) for k, v in cast(Schema, value).items()}
-        else:
-            cleaned[name] = _clean_value(value)
-    _require_constants(cleaned)
-    return cleaned
-
-
-def _require_constants(schema: Schema) -> None:
-    """A tag that tells the members of a union apart has a default in Python, and must still be written."""
-    properties = cast(Schema, schema.get("properties", {}))
-    required = cast(list[str], schema.get("required", []))
-    tags = {name for name, part in properties.items() if isinstance(part, dict) and "const" in part}
-    needed = [name for name in properties if name in required or name in tags]
-    if needed:
-        schema["required"] = needed
-
-
-def _clean_value(value: object) -> object:
-    if isinstance(value, dict):
-        return _clean(cast(Schema, value))
-    if isinstance(value, list):
-        return [_clean_value(item) for item in cast(list[object], value)]
-    return value
+def without_keys(schema: Schema, keys: frozenset[str]) -> Schema:
+    """The schema without these keywords at any depth."""
+    return _changed(schema, lambda part: {key: value for key, value in part.items() if key not in keys})
 
 
 def is_strict(schema: Schema) -> bool:
     """True when every object in the schema is closed and requires all its properties, as strict mode demands."""
-    if schema.get("type") == "object" or "properties" in schema:
-        properties = cast(Schema, schema.get("properties", {}))
-        if schema.get("additionalProperties") is not False or set(properties) != set(
-            cast(list[str], schema.get("required", []))
-        ):
-            return False
-    return all(is_strict(part) for part in _parts(schema))
+    return all(map(_is_closed, _every(schema)))
 
 
 def strict_form(schema: Schema) -> Schema | None:
     """The schema with every property required, or None when it holds free-form objects or values of any type."""
-    made = _require_all(schema)
-    return made if is_strict(made) and not _has_open_parts(made) else None
+    made = _changed(schema, _with_all_required)
+    return made if is_strict(made) and all(_TYPED & part.keys() for part in _every(made)) else None
 
 
-def _require_all(schema: Schema) -> Schema:
-    made = {
-        key: (
-            {name: _require_all_value(part) for name, part in cast(Schema, value).items()}
-            if key in _NAMED and isinstance(value, dict)
-            else _require_all_value(value)
-        )
-        for key, value in schema.items()
-    }
-    if "properties" in made:
-        made["required"] = list(cast(Schema, made["properties"]))
-    return made
+def _changed(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
+    """A copy with `change` made to every schema in it, the inner ones first."""
+    made: Schema = {}
+    for key, value in schema.items():
+        if key in _NAMED and isinstance(value, dict):
+            made[key] = {name: _changed_value(part, change) for name, part in cast(Schema, value).items()}
+        else:
+            made[key] = _changed_value(value, change)
+    return change(made)
 
 
-def _require_all_value(value: object) -> object:
+def _changed_value(value: object, change: Callable[[Schema], Schema]) -> object:
     if isinstance(value, dict):
-        return _require_all(cast(Schema, value))
+        return _changed(cast(Schema, value), change)
     if isinstance(value, list):
-        return [_require_all_value(item) for item in cast(list[object], value)]
+        return [_changed_value(item, change) for item in cast(list[object], value)]
     return value
 
 
-def _has_open_parts(schema: Schema) -> bool:
-    known = {"type", "anyOf", "allOf", "$ref", "enum", "const", "properties"}
-    return not known & set(schema) or any(_has_open_parts(part) for part in _parts(schema))
+def _for_models(schema: Schema) -> Schema:
+    """A tag that tells the members of a union apart has a default in Python, and must still be written."""
+    docstring = {"description"} if schema.get("type") == "object" else set[str]()
+    kept = {key: value for key, value in schema.items() if key not in _NOT_FOR_MODELS | docstring}
+    made = {"anyOf" if key == "oneOf" else key: value for key, value in kept.items()}
+    properties = cast(Schema, made.get("properties", {}))
+    required = cast(list[str], made.get("required", []))
+    tags = {name for name, part in properties.items() if isinstance(part, dict) and "const" in part}
+    needed = [name for name in properties if name in required or name in tags]
+    return {**made, "required": needed} if needed else made
 
 
-def _parts(schema: Schema) -> list[Schema]:
-    parts: list[Schema] = []
+def _with_all_required(schema: Schema) -> Schema:
+    return {**schema, "required": list(cast(Schema, schema["properties"]))} if "properties" in schema else schema
+
+
+def _is_closed(schema: Schema) -> bool:
+    if schema.get("type") != "object" and "properties" not in schema:
+        return True
+    required, properties = cast(list[str], schema.get("required", [])), cast(Schema, schema.get("properties", {}))
+    return schema.get("additionalProperties") is False and set(required) == properties.keys()
+
+
+def _every(schema: Schema) -> Iterator[Schema]:
+    """The schema and all in it."""
+    yield schema
     for key, value in schema.items():
         if key in _NAMED and isinstance(value, dict):
-            parts += [cast(Schema, part) for part in cast(Schema, value).values() if isinstance(part, dict)]
+            parts = list(cast(Schema, value).values())
         elif key in ("anyOf", "allOf", "prefixItems") and isinstance(value, list):
-            parts += [cast(Schema, part) for part in cast(list[object], value) if isinstance(part, dict)]
-        elif key == "items" and isinstance(value, dict):
-            parts.append(cast(Schema, value))
-    return parts
+            parts = cast(list[object], value)
+        else:
+            parts = [value] if key == "items" else []
+        for part in parts:
+            if isinstance(part, dict):
+                yield from _every(cast(Schema, part))

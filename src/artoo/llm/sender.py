@@ -62,7 +62,7 @@ class Sender:
         clock: Clock,
         *,
         retry: RetryPolicy,
-        memory: DialectMemory,
+        memory: DialectMemory | None,
         random: Random,
         traits: ServerTraits,
         wire: str = "auto",
@@ -75,7 +75,7 @@ class Sender:
         self._retrier = Retrier(retry, clock, random)
         self._memory = memory
         self._key = f"{transport.name} {model}"
-        self._dialect = memory.load(self._key) or Dialect()
+        self._dialect = (memory.load(self._key) if memory is not None else None) or Dialect()
         self._by_address = _HOSTS.get(host, "chat")
         self._fixed = None if wire == "auto" else wire
         self._proven: frozenset[str] = frozenset()
@@ -237,7 +237,8 @@ class Sender:
     async def _adopt(self, dialect: Dialect) -> None:
         """Take over what a refusal taught, together with what parallel questions learnt meanwhile."""
         self._dialect = Dialect(dialect.wire or self._dialect.wire, self._dialect.without | dialect.without)
-        await self._memory.save(self._key, self._dialect)
+        if self._memory is not None:
+            await self._memory.save(self._key, self._dialect)
 
     def _too_long(self, reply: TransportReply, window: int | None) -> ContextOverflow:
         of = f" of {window} tokens" if window is not None else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import cast
 
 import orjson
@@ -33,17 +34,13 @@ def read_turn(
         new_id = _unused(f"call_{len(taken) + 1}", taken)
         return turn_of(completion.text, conversation.tools, new_id, cut=cut, small=small)
     spoken, thought, _ = split_thoughts(completion.content[:LONGEST_ANSWER])
+    called = completion.calls
+    if not called:
+        spoken, called = _written_calls(spoken, {spec.name for spec in conversation.tools})
     calls: list[ToolRequest] = []
-    for called in completion.calls:
-        request = _request(called, _unused(called.id or f"call_{len(taken) + 1}", taken))
-        taken.append(request.id)
-        calls.append(request)
-    if not completion.calls:
-        spoken, written = _written_calls(spoken, {spec.name for spec in conversation.tools})
-        for called in written:
-            request = _request(called, _unused(f"call_{len(taken) + 1}", taken))
-            taken.append(request.id)
-            calls.append(request)
+    for call in called:
+        calls.append(_request(call, _unused(call.id or f"call_{len(taken) + 1}", taken)))
+        taken.append(calls[-1].id)
     if not spoken.strip() and not calls:
         thinking = thought.strip() or completion.thoughts.strip()
         raise Unreadable("the answer ended while still thinking" if thinking else "the answer is empty")
@@ -69,7 +66,7 @@ def writes_steps(completion: Completion, conversation: Conversation) -> bool:
     return bool(found) and found[0].value is not None and found[0].value.get("tool") in names
 
 
-def _written_calls(text: str, names: set[str]) -> tuple[str, list[Called]]:
+def _written_calls(text: str, names: set[str]) -> tuple[str, Sequence[Called]]:
     """The calls that stand in the text of an answer, in a form with marks or as a bare object, and the rest of it.
 
     Raises Unreadable for half a call.

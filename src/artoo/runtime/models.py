@@ -53,12 +53,12 @@ def _endpoint_model(settings: EndpointSettings, config: Config, clock: Clock, *,
     """`images`: what is said of one tier holds for the other where both ask the same model."""
     # Client and aiohttp only where a server is really asked.
     from artoo.llm.client import EndpointModel
-    from artoo.llm.dialect import FileDialectMemory
+    from artoo.llm.dialect import DialectMemory
     from artoo.llm.http import HttpTransport
     from artoo.llm.retry import RetryPolicy
 
     transport = HttpTransport(settings.base_url, settings.api_key or None, limit=settings.concurrency)
-    memory = FileDialectMemory(config.home / "cache" / "dialects.json", clock)
+    memory = DialectMemory(config.home / "cache" / "dialects.json", clock)
     return EndpointModel(
         transport,
         settings.model,
