@@ -66,6 +66,21 @@ class Tool(Protocol):
         ...
 
 
+class CountsAsItself:
+    """A tool whose every use counts as its name."""
+
+    __slots__ = ()
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the executor and the planner see."""
+        raise NotImplementedError
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        """See Tool."""
+        return (self.spec.name,)
+
+
 def argument(arguments: Arguments, name: str, default: str = "") -> str:
     """Return an optional argument as text without surrounding blanks."""
     return as_text(arguments.get(name, default)).strip()

@@ -19,7 +19,7 @@ from artoo.tools.paths import existing, shown
 from artoo.tools.seeing import Look, real_files
 from artoo.tools.text_file import Text, exact_text
 from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
 from artoo.tools.under_way import Announcing
 from artoo.tools.unified import unified
 from artoo.tools.workspace_files import WorkspaceWriter
@@ -83,7 +83,7 @@ _SPEC = ToolSpec(
 
 
 @dataclass(frozen=True, slots=True)
-class EditFile(Announcing):
+class EditFile(Announcing, CountsAsItself):
     """Replaces text; every other byte, the encoding and the line ends stay.
 
     What is not there, or stands there more than once, is refused and shown.
@@ -97,9 +97,6 @@ class EditFile(Announcing):
     @property
     def spec(self) -> ToolSpec:
         return _SPEC
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("edit_file",)
 
     def target(self, arguments: Arguments) -> str:
         return path_target(arguments, self.roots, self.files())

@@ -16,7 +16,7 @@ from artoo.tools.nearby import explain_missing
 from artoo.tools.paths import absolute, is_directory, is_within, printable, shown
 from artoo.tools.seeing import Look, real_files
 from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
 
 SEARCH_SECONDS = 30.0
 _WILD = re.compile(r"[*?\[{]")
@@ -35,7 +35,7 @@ _SPEC = ToolSpec(
 
 
 @dataclass(frozen=True, slots=True)
-class FindFiles:
+class FindFiles(CountsAsItself):
     """Finds files (not directories) whose path below a folder matches a pattern. Links are listed, not followed."""
 
     index: FileIndex
@@ -46,9 +46,6 @@ class FindFiles:
     @property
     def spec(self) -> ToolSpec:
         return _SPEC
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("find_files",)
 
     def target(self, arguments: Arguments) -> str:
         pattern, folder = argument(arguments, "pattern"), argument(arguments, "folder").rstrip("/")

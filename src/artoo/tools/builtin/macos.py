@@ -20,7 +20,7 @@ from artoo.tools.index import MAX_FOUND, answer_of
 from artoo.tools.paths import absolute, found_at, printable
 from artoo.tools.seeing import Look, real_files
 from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
 
 SCRIPT_SECONDS = 120.0
 _GRACE_SECONDS = 15.0
@@ -86,7 +86,7 @@ async def _fed(stream: asyncio.StreamWriter, data: bytes) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Mdfind:
+class Mdfind(CountsAsItself):
     """Asks Spotlight by `mdfind` (`program`) which files hold something. What is closed to tools is left out."""
 
     program: str
@@ -106,9 +106,6 @@ class Mdfind:
             priority=9,
             only_reads=True,
         )
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("mdfind",)
 
     def target(self, arguments: Arguments) -> str:
         return argument(arguments, "query")
@@ -131,7 +128,7 @@ class Mdfind:
 
 
 @dataclass(frozen=True, slots=True)
-class AppleScript:
+class AppleScript(CountsAsItself):
     """Runs a script with `osascript` (`program`), which reads it from its standard input."""
 
     real: Real
@@ -153,9 +150,6 @@ class AppleScript:
     def wall_seconds(self) -> float:
         return self.real.seconds + _GRACE_SECONDS
 
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("applescript",)
-
     def target(self, arguments: Arguments) -> str:
         return "\n".join(line.rstrip() for line in unfenced(argument(arguments, "script")).strip().splitlines())
 
@@ -168,7 +162,7 @@ class AppleScript:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortcuts:
+class Shortcuts(CountsAsItself):
     """Runs one of the person's shortcuts by name, with `shortcuts` (`program`)."""
 
     real: Real
@@ -187,9 +181,6 @@ class Shortcuts:
     @property
     def wall_seconds(self) -> float:
         return self.real.seconds + _GRACE_SECONDS
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("shortcuts",)
 
     def target(self, arguments: Arguments) -> str:
         return argument(arguments, "name")

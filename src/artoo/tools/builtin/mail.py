@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from artoo.contracts.errors import MailRefused, ToolError
 from artoo.ports.post import Post
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
 
 _SEND_SECONDS = 30.0
 _MARGIN = 15.0
@@ -19,7 +19,7 @@ def mail_tools(post: Post) -> tuple[SendMail, AskAgent]:
 
 
 @dataclass(frozen=True, slots=True)
-class SendMail:
+class SendMail(CountsAsItself):
     """Leaves a letter and goes on."""
 
     post: Post
@@ -41,10 +41,6 @@ class SendMail:
         """See Tool."""
         return _SEND_SECONDS
 
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        """See Tool."""
-        return ("send_mail",)
-
     def target(self, arguments: Arguments) -> str:
         """See Tool."""
         return argument(arguments, "to").casefold()
@@ -58,7 +54,7 @@ class SendMail:
 
 
 @dataclass(frozen=True, slots=True)
-class AskAgent:
+class AskAgent(CountsAsItself):
     """Asks and waits, at most as long as is configured; without an answer the work goes on."""
 
     post: Post
@@ -78,10 +74,6 @@ class AskAgent:
     def wall_seconds(self) -> float:
         """See Tool."""
         return self.post.seconds + _MARGIN
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        """See Tool."""
-        return ("ask_agent",)
 
     def target(self, arguments: Arguments) -> str:
         """See Tool."""

@@ -16,7 +16,7 @@ from artoo.tools.output import head_tail, looks_binary
 from artoo.tools.printing import Printing, printing_of
 from artoo.tools.processes import Processes, Tracked, ended_or_asking
 from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, Outcome, argument, number
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument, number
 from artoo.tools.under_way import Announcing, current_act, current_subtask, goes_out
 
 _ACTIONS = ("wait", "read", "write", "stop", "list")
@@ -47,7 +47,7 @@ class Teller(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessTool(Announcing):
+class ProcessTool(Announcing, CountsAsItself):
     """Handles the processes of one task. What they changed meanwhile is in the record of the call.
 
     `kept`: characters of output that one call shows.
@@ -66,9 +66,6 @@ class ProcessTool(Announcing):
     @property
     def wall_seconds(self) -> float:
         return WALL_SECONDS
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("process",)
 
     def target(self, arguments: Arguments) -> str:
         return f"{argument(arguments, 'action', 'wait')} {argument(arguments, 'id')}".strip()

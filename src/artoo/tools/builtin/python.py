@@ -12,7 +12,7 @@ from artoo.ports.arguments import as_text
 from artoo.ports.tools import NUMBER, Parameter, ToolSpec
 from artoo.tools.builtin.shell import REMARKS, WALL_SECONDS, unfenced
 from artoo.tools.commands import COMMAND_SECONDS, Command, python
-from artoo.tools.tool import Arguments, Outcome, argument, number
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument, number
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted_by, with_network
 from artoo.tools.workspace_commands import WorkspaceCommands
@@ -37,7 +37,7 @@ _SPEC = ToolSpec(
 
 
 @dataclass(frozen=True, slots=True)
-class Python(Announcing):
+class Python(Announcing, CountsAsItself):
     """Runs a Python script in the project root, isolated from the user's environment variables and packages."""
 
     runner: WorkspaceCommands
@@ -50,9 +50,6 @@ class Python(Announcing):
     @property
     def wall_seconds(self) -> float:
         return WALL_SECONDS
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("python",)
 
     def target(self, arguments: Arguments) -> str:
         """The code without comments and layout, when it is Python at all."""

@@ -22,7 +22,7 @@ from artoo.tools.paths import closed_reason, existing, printable, shown
 from artoo.tools.seeing import Look, real_files
 from artoo.tools.text_file import NotPlainFile, Text, decode, kind_of_bytes, open_plain
 from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, Outcome, argument, number
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument, number
 from artoo.workspace.changes.path_class import Places
 
 READ_SECONDS = 20.0
@@ -54,7 +54,7 @@ _SPEC = ToolSpec(
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
+class ReadFile(CountsAsItself):
     """Reads a text file. Secrets and the kernel's own trees are refused, also through links.
 
     `kept`: characters that one call shows. Of a longer file the first lines are shown, and how to read on is said.
@@ -70,9 +70,6 @@ class ReadFile:
     @property
     def spec(self) -> ToolSpec:
         return _SPEC
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("read_file",)
 
     def target(self, arguments: Arguments) -> str:
         return path_target(arguments, self.roots, self.files())

@@ -20,7 +20,7 @@ from artoo.tools.paths import existing, found_at, is_directory, printable, shown
 from artoo.tools.seeing import Look, real_files
 from artoo.tools.text_file import NotPlainFile, decode, read_limited
 from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
 from artoo.tools.walk import Entry, Hidden, Kind, Walk, WalkLimits
 
 MAX_FILE_BYTES = 4 << 20
@@ -49,7 +49,7 @@ _SPEC = ToolSpec(
 
 
 @dataclass(frozen=True, slots=True)
-class SearchText:
+class SearchText(CountsAsItself):
     """Searches text files, case-sensitive. Links are not followed; hidden folders come last."""
 
     roots: Roots
@@ -60,9 +60,6 @@ class SearchText:
     @property
     def spec(self) -> ToolSpec:
         return _SPEC
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("search_text",)
 
     def target(self, arguments: Arguments) -> str:
         pattern, path = argument(arguments, "pattern"), argument(arguments, "path").rstrip("/")

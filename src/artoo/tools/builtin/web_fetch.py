@@ -13,7 +13,7 @@ from artoo.contracts.execution import CallStatus
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.shell import WALL_SECONDS
 from artoo.tools.commands import Command, python
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
 from artoo.tools.under_way import Announcing
 from artoo.tools.wanted import wanted
 from artoo.tools.workspace_commands import WorkspaceCommands
@@ -33,7 +33,7 @@ _SPEC = ToolSpec(
 
 
 @dataclass(frozen=True, slots=True)
-class WebFetch(Announcing):
+class WebFetch(Announcing, CountsAsItself):
     """Fetches a page by a script in the task's sandbox: the egress proxy lets it reach that page's host alone."""
 
     runner: WorkspaceCommands
@@ -46,9 +46,6 @@ class WebFetch(Announcing):
     @property
     def wall_seconds(self) -> float:
         return WALL_SECONDS
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("web_fetch",)
 
     def target(self, arguments: Arguments) -> str:
         return argument(arguments, "url")

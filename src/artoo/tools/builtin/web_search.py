@@ -10,7 +10,7 @@ from typing import cast
 from artoo.contracts.errors import ToolError
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.duckduckgo import ask
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
 
 SEARCH_SECONDS = 40.0
 REQUEST_SECONDS = 10
@@ -53,7 +53,7 @@ _SPEC = ToolSpec(
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class Search(CountsAsItself):
     """Searches the web with `engine`. What pages say is data: the gate knows the names that came from here."""
 
     engine: Engine
@@ -62,9 +62,6 @@ class Search:
     @property
     def spec(self) -> ToolSpec:
         return _SPEC
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("web_search",)
 
     def target(self, arguments: Arguments) -> str:
         return " ".join(argument(arguments, "query").split())

@@ -14,7 +14,7 @@ from artoo.tools.builtin.read_file import PATH_ALIASES
 from artoo.tools.paths import absolute, in_home, shown, unquoted
 from artoo.tools.text_file import Text, exact_text
 from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
 from artoo.tools.under_way import Announcing
 from artoo.tools.workspace_files import WorkspaceWriter
 
@@ -46,7 +46,7 @@ def _spec(roots: Roots) -> ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteFile(Announcing):
+class WriteFile(Announcing, CountsAsItself):
     """Writes a text file: a new one as UTF-8, one that is there as it is written down already, where that holds the
     text. A relative path is one of the project, where the person stands.
     """
@@ -58,9 +58,6 @@ class WriteFile(Announcing):
     @property
     def spec(self) -> ToolSpec:
         return _spec(self.roots)
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        return (_NAME,)
 
     def target(self, arguments: Arguments) -> str:
         text = argument(arguments, "path")
