@@ -102,11 +102,26 @@ CALLS = {
     "cohere": '<|START_ACTION|>[{"tool_name": "shell", "parameters": {"command": "ls"}}]<|END_ACTION|>',
     "granite": '<|tool_call|>[{"name": "shell", "arguments": {"command": "ls"}}]',
     "harmony": '<|channel|>commentary to=functions.shell <|constrain|>json<|message|>{"command": "ls"}<|call|>',
-    "bare": '{"name": "shell", "arguments": {"command": "ls"}}',
+    "jamba": '<tool_calls>[{"name": "shell", "arguments": {"command": "ls"}}]</tool_calls>',
+    "nemotron": '<TOOLCALL>[{"name": "shell", "arguments": {"command": "ls"}}]</TOOLCALL>',
+    "internlm": '<|action_start|><|plugin|>{"name": "shell", "parameters": {"command": "ls"}}<|action_end|>',
+    "longcat": "<longcat_tool_call>shell\n<longcat_arg_key>command</longcat_arg_key>\n"
+    "<longcat_arg_value>ls</longcat_arg_value>\n</longcat_tool_call>",
+    "deepseek 3.2": '<｜DSML｜function_calls>\n<｜DSML｜invoke name="shell">\n'
+    '<｜DSML｜parameter name="command" string="true">ls</｜DSML｜parameter>\n</｜DSML｜invoke>\n'
+    "</｜DSML｜function_calls>",
+}
+BARE = {
+    "llama 4": '<|python_start|>[shell(command="ls")]<|python_end|>',
+    "pythonic": '[shell(command="ls")]',
+    "gemma": '```tool_code\nshell(command="ls")\n```',
+    "olmo": '<function_calls>\nshell(command="ls")\n</function_calls>',
+    "list": '[{"name": "shell", "arguments": {"command": "ls"}}]',
+    "object": '{"name": "shell", "arguments": {"command": "ls"}}',
 }
 
 
-@pytest.mark.parametrize("text", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("text", (CALLS | BARE).values(), ids=CALLS | BARE)
 async def test_a_call_that_a_server_hands_through_is_made(text: str) -> None:
     """It is read by its form."""
     with ScriptedModel({"ExecutorStep": Reply(message={"content": text})}) as model:
@@ -114,7 +129,23 @@ async def test_a_call_that_a_server_hands_through_is_made(text: str) -> None:
     assert (call.name, call.arguments) == ("shell", {"command": "ls"})
 
 
-@pytest.mark.parametrize("text", [text for name, text in CALLS.items() if name != "bare"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'shell(command="ls"',
+        "[shell(command=open('x'))]",
+        'print(command="ls")',
+        '[{"name": "ls", "arguments": {}}]',
+    ],
+)
+async def test_what_only_looks_like_a_call_is_words(text: str) -> None:
+    """It has another name than a tool's, no end, or something to work out."""
+    with ScriptedModel({"ExecutorStep": Reply(message={"content": text})}) as model:
+        turn = (await model.converse(conversation())).turn
+    assert (turn.calls, turn.text) == ((), text)
+
+
+@pytest.mark.parametrize("text", CALLS.values(), ids=CALLS)
 async def test_half_of_such_a_call_costs_a_repair(text: str) -> None:
     """It is never made, and the model may try again."""
     half = text[: text.index("command") + 5]

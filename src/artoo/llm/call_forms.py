@@ -6,9 +6,10 @@ marks: a JSON value, or arguments one by one. A form that begins and does not en
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,37 +27,41 @@ _NAMED = (
 """The name in the mark; behind it the arguments as a JSON object."""
 
 _UNNAMED = (
-    r"<tool_call>\s*(?=[\[{])",  # Hermes, Qwen
-    r"<\|tool_call\|>\s*(?=[\[{])",  # Granite, Phi
-    r"<\|python_tag\|>\s*(?=[\[{])",  # Llama
+    # Most models: a tag or a token of this name, also for several calls
+    r"<(?i:(?:\w{1,20}[:_])?(?:tool_?calls?|function_?calls?))>\s*(?=[\[{])",
+    r"<\|(?:tool_call|tool_call_start|python_tag|START_ACTION|plugin)\|>\s*(?=[\[{])",
     r"\[TOOL_CALLS\]\s*(?=[\[{])",  # Mistral
-    r"<\|START_ACTION\|>\s*(?=[\[{])",  # Cohere
-    r"<\|tool_call_start\|>\s*(?=[\[{])",
     r"functools\s*(?=\[)",
 )
 """Behind the mark a JSON object with name and arguments, or a list of such objects."""
 
+_PREFIX = r"(?:\w{1,20}:|[|｜]\w{1,20}[|｜])?"
 _ONE_BY_ONE = (
-    # Qwen Coder, and the tags that prompts of other agents use
+    # Qwen Coder, DeepSeek, and the tags that prompts of other agents use
     (
         r"(?:(?<=\n)|\A|(?<=>))[ \t]*(?:</?[\w:-]{1,40}>[ \t]*)*"
-        r"<(?:\w{1,20}:)?(?:invoke name=\"(?P<name>[^\"\n]{1,64})\"|function=(?P<other>[\w.-]{1,64}))>",
-        r"\s*<(?:\w{1,20}:)?parameter(?: name=\"(?P<key>[^\"\n]{1,64})\"|=(?P<also>[\w.-]{1,64}))>",
-        r"</(?:\w{1,20}:)?parameter>",
-        r"\s*</(?:\w{1,20}:)?(?:invoke|function)>",
+        rf"<{_PREFIX}(?:invoke name=\"(?P<name>[^\"\n]{{1,64}})\"|function=(?P<other>[\w.-]{{1,64}}))>",
+        rf"\s*<{_PREFIX}parameter(?: name=\"(?P<key>[^\"\n]{{1,64}})\"|=(?P<also>[\w.-]{{1,64}}))(?:\s[^<>\n]*)?>",
+        rf"</{_PREFIX}parameter>",
+        rf"\s*</{_PREFIX}(?:invoke|function)>",
     ),
-    # GLM
+    # GLM, LongCat
     (
-        r"<tool_call>(?P<name>[\w.-]{1,64})\s*(?=<arg_key>|</tool_call>)",
-        r"\s*<arg_key>(?P<key>[^<\n]{1,64})</arg_key>\s*<arg_value>",
-        r"</arg_value>",
-        r"\s*</tool_call>",
+        r"<(?:\w{1,20}_)?tool_call>(?P<name>[\w.-]{1,64})\s*(?=<(?:\w{1,20}_)?arg_key>|</(?:\w{1,20}_)?tool_call>)",
+        r"\s*<(?:\w{1,20}_)?arg_key>(?P<key>[^<\n]{1,64})</(?:\w{1,20}_)?arg_key>\s*<(?:\w{1,20}_)?arg_value>",
+        r"</(?:\w{1,20}_)?arg_value>",
+        r"\s*</(?:\w{1,20}_)?tool_call>",
     ),
 )
 """The mark with the name, a parameter's beginning and end, and the end. Values are text as it stands."""
 
+_PYTHON = re.compile(
+    r"(?:<\|python_start\|>|<function_calls>|```tool_code\n)?\s*(?P<calls>\[?[A-Za-z_][\w.]*\([\s\S]*\)\]?)\s*"
+    r"(?:<\|python_end\|>|</function_calls>|```)?"
+)
+"""Calls as Python writes them: Llama 4, Gemma, OLMo."""
 _CLOSERS = re.compile(
-    rf"\s*(?:```|</?tool_call>|</function>|\[/TOOL_CALLS\]|<{_BAR}[\w▁]*(?:end|END|call)[\w▁]*{_BAR}>)",
+    rf"\s*(?:```|</?(?:\w{{1,20}}[:_])?(?:tool_?calls?|function_?calls?)>|</function>|\[/TOOL_CALLS\]|<{_BAR}[\w▁]*(?:end|END|call)[\w▁]*{_BAR}>)",
     re.IGNORECASE,
 )
 _NAME_KEYS = ("name", "tool_name", "tool", "function")
@@ -100,6 +105,43 @@ def with_lines(text: str, calls: list[FormedCall]) -> str:
         parts += (text[position : call.start], f"\n{call.line}\n")
         position = call.end
     return "".join((*parts, text[position:]))
+
+
+def bare_calls(text: str, names: Collection[str]) -> list[tuple[str, dict[str, object]]]:
+    """The calls that a text consists of, without any mark: as JSON, or as Python writes them. `names`: of tools."""
+    whole = text.strip()
+    try:
+        value: object = json.loads(whole)
+        given = cast("list[object]", value if isinstance(value, list) else [value])
+        found = [_bare(one) for one in given]
+    except (ValueError, RecursionError):
+        written = _PYTHON.fullmatch(whole)
+        found = [] if written is None else _from_python(written.group("calls"))
+    calls = [one for one in found if one is not None and one[0] in names]
+    return calls if len(calls) == len(found) else []
+
+
+def _bare(value: object) -> tuple[str, dict[str, object]] | None:
+    fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    arguments = fields.get("arguments")
+    if fields.keys() != {"name", "arguments"} or not isinstance(arguments, dict):
+        return None
+    return str(fields["name"]), cast("dict[str, object]", arguments)
+
+
+def _from_python(source: str) -> list[tuple[str, dict[str, object]] | None]:
+    """Calls with named arguments that are literals; None in the place of anything else."""
+    try:
+        tree = ast.parse(source, mode="eval").body
+        parts = tree.elts if isinstance(tree, ast.List) else [tree]
+        return [
+            (part.func.id, {word.arg: ast.literal_eval(word.value) for word in part.keywords if word.arg})
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and not part.args
+            else None
+            for part in parts
+        ]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
 
 
 def _next(text: str, position: int) -> list[FormedCall]:

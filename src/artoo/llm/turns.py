@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from artoo.contracts.conversation import ModelTurn, Took, ToolRequest
 from artoo.contracts.well_formed import well_formed, well_formed_value
-from artoo.llm.call_forms import formed_calls
+from artoo.llm.call_forms import bare_calls, formed_calls
 from artoo.llm.completion import Called, Completion
 from artoo.llm.fences import fences_in
 from artoo.llm.jsontext import objects_in
@@ -67,7 +67,7 @@ def writes_steps(completion: Completion, conversation: Conversation) -> bool:
 
 
 def _written_calls(text: str, names: set[str]) -> tuple[str, Sequence[Called]]:
-    """The calls that stand in the text of an answer, in a form with marks or as a bare object, and the rest of it.
+    """The calls that stand in the text of an answer, in a form with marks or bare, and the rest of it.
 
     Raises Unreadable for half a call.
     """
@@ -77,12 +77,8 @@ def _written_calls(text: str, names: set[str]) -> tuple[str, Sequence[Called]]:
     ]
     if any(not call.whole for call in formed):
         raise Unreadable("the tool call in the text is not complete; call tools by function calling")
-    whole = text.strip()
-    if not formed and whole.startswith("{") and whole.endswith("}"):
-        found = objects_in(whole)
-        value = found[0].value if len(found) == 1 else None
-        if value is not None and value.keys() == {"name", "arguments"} and value["name"] in names:
-            return "", [Called("", str(value["name"]), cast(Json, value["arguments"]))]
+    if not formed and (bare := bare_calls(text, names)):
+        return "", [Called("", name, cast(Json, arguments)) for name, arguments in bare]
     calls: list[Called] = []
     for call in formed:
         value = cast("dict[str, Json]", orjson.loads(call.line))
