@@ -131,12 +131,7 @@ async def test_a_call_that_a_server_hands_through_is_made(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        'shell(command="ls"',
-        "[shell(command=open('x'))]",
-        'print(command="ls")',
-        '[{"name": "ls", "arguments": {}}]',
-    ],
+    ['shell(command="ls"', "[shell(command=open('x'))]", 'print(command="a")', '[{"name": "ls", "arguments": {}}]'],
 )
 async def test_what_only_looks_like_a_call_is_words(text: str) -> None:
     """It has another name than a tool's, no end, or something to work out."""
