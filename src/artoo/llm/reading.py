@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar, cast
@@ -137,57 +138,36 @@ def describe(error: ValidationError) -> str:
 def _without_slips(given: dict[str, object], error: ValidationError) -> dict[str, object] | None:
     """A copy without unknown fields and nulls, with one value for a list as a list of it, and with the number for a
     text that holds one and no other (`call 1`), if these are all that is wrong and something known remains."""
-    copy = _copied(given)
+    copy = deepcopy(given)
     for problem in error.errors(include_url=False, include_context=False):
-        kind, value, path = problem["type"], problem["input"], problem["loc"]
-        if kind in _NO_LIST and isinstance(value, int | str):
-            done = _replaced(copy, path, [value])
-        elif kind == "int_parsing" and isinstance(value, str) and len(runs := _DIGITS.findall(value)) == 1:
-            done = _replaced(copy, path, int(runs[0]))
-        else:
-            done = (kind == "extra_forbidden" or value is None) and _removed(copy, path)
-        if not done:
+        kind, value, place = problem["type"], problem["input"], _place(copy, problem["loc"])
+        if place is None:
             return None
-    return cast(dict[str, object], copy)
+        holder, key = place
+        if kind in _NO_LIST and isinstance(value, int | str):
+            holder[key] = [value]
+        elif kind == "int_parsing" and isinstance(value, str) and len(runs := _DIGITS.findall(value)) == 1:
+            holder[key] = int(runs[0])
+        elif isinstance(key, str) and (kind == "extra_forbidden" or value is None):
+            del holder[key]
+        else:
+            return None
+    return copy
 
 
-def _copied(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in cast(dict[str, object], value).items()}
-    if isinstance(value, list):
-        return [_copied(item) for item in cast(list[object], value)]
-    return value
+def _place(value: object, path: tuple[int | str, ...]) -> tuple[dict[int | str, object], int | str] | None:
+    """Where a problem is: what holds the value (also a list), and under which key; None where nothing is there.
 
-
-def _replaced(holder: object, path: tuple[int | str, ...], value: object) -> bool:
-    last = len(path) - 1
-    for number, part in enumerate(path):
-        fields = cast(dict[int | str, object], holder)  # or a list: both are looked into by their key
-        if isinstance(holder, dict) or (isinstance(holder, list) and isinstance(part, int)):
-            if isinstance(holder, dict) and part not in holder:
-                continue  # the name of a member of a union, which is in the path and not in the data
-            if number == last:
-                fields[part] = value
-                return True
-            holder = fields[part]
-    return False
-
-
-def _removed(holder: object, path: tuple[int | str, ...]) -> bool:
-    for number, part in enumerate(path):
-        last = number == len(path) - 1
-        if isinstance(holder, dict) and part in holder:
-            fields = cast(dict[int | str, object], holder)
-            if last:
-                del fields[part]
-                return True
-            holder = fields[part]
-        elif isinstance(holder, list) and isinstance(part, int) and not last:
-            holder = cast(list[object], holder)[part]
-        elif last or not isinstance(part, str):
-            return False
-        # else: the name of a member of a union, which is in the path and not in the data
-    return False
+    The name of a member of a union is in the path and not in the data.
+    """
+    place = None
+    for number, part in enumerate(path, 1):
+        holder = cast("dict[int | str, object]", value)
+        if (isinstance(value, dict) and part in holder) or (isinstance(value, list) and isinstance(part, int)):
+            place, value = (holder, part), holder[part]
+        elif number == len(path) or not isinstance(part, str):
+            return None
+    return place
 
 
 def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -> T:
