@@ -16,7 +16,6 @@ ROOMS = ("loops", "evidence", "verdicts", "agents", "auditor")
 FILES = tuple(path for room in ROOMS for path in sorted((SOURCE / room).rglob("*.py")))
 
 GRAMMARS: dict[str, str] = {
-    "agents/dialect.py _TOKENS": "SQL: quoted strings, parameters, per cent signs",
     "agents/knowledge.py _MARK": "the mark of an entry: an HTML comment with two hashes",
     "agents/mailbox.py _ACTOR": "an actor's name",
     "agents/names.py _NAME": "an agent's name",

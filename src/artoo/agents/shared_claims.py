@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from artoo.agents.at_once import LOOK
 from artoo.agents.away import explained
-from artoo.agents.dialect import for_psycopg
 from artoo.agents.transaction import Row, Value
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import async_pool
+from artoo.store.query import for_psycopg
 
 if TYPE_CHECKING:
     import psycopg

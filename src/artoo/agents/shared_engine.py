@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from artoo.agents.dialect import for_psycopg
 from artoo.agents.listening import CHANNEL
 from artoo.agents.receipts import leaving
 from artoo.agents.transaction import Hold, Parameters
+from artoo.store.query import for_psycopg
 
 if TYPE_CHECKING:
     import psycopg
