@@ -100,14 +100,15 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
         unreadable: list[str] = []
         story = told(TaskLogReader(reader.directory, progress, unreadable.append), whole=full or as_json)
         story.unreadable, story.running = unreadable, running
-    ended = None if story.result is None else story.result.changes
-    afterwards = SettledBooks.of(current_home()).afterwards(story.task_id, ended)
+    state = story.state
+    ended = None if state.result is None else state.result.changes
+    afterwards = SettledBooks.of(current_home()).afterwards(state.task_id, ended)
     if as_json:
         print_json(log_view.story_object(story, afterwards))
         return
-    language = "en" if story.result is None else story.result.language
+    language = "en" if state.result is None else state.result.language
     under = "" if ended is None else ended.kept_under
-    name = name_at(current_home(), under or story.task_id)
+    name = name_at(current_home(), under or state.task_id)
     since = SettledSince(afterwards, name, language, on_board=bool(under))
     log_view.show_story(story, since, full=full)
 

@@ -1,4 +1,4 @@
-"""A task's log folded into what a person asks about: rounds, subtasks, calls, verdicts, decisions.
+"""Lists what happened in a task, from its log: the events of each round and subtask, beside the task's state.
 
 However long a log is, what is kept of it is bounded: the first events and the last ones, by their weight.
 """
@@ -8,18 +8,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
-from artoo.contracts.execution import CorrectionSignal, CriterionJudged, SubTaskOutcome, ToolCalled
+from artoo.contracts.execution import CorrectionSignal, CriterionJudged, ToolCalled
 from artoo.contracts.memory import MemoryRead, MemoryWritten
 from artoo.contracts.plan import PlanRefused, SubTask
 from artoo.contracts.recording import TaskResumed
-from artoo.contracts.request import UserRequest
-from artoo.contracts.solution import Decided, FinalResult, PlanDirective, RoleFailure
+from artoo.contracts.solution import Decided, PlanDirective, RoleFailure
 from artoo.ports.spool import Gap
+from artoo.tasklog.state import Subtask, TaskState
 
 SHOWN = (
     ModelCalled,
@@ -56,12 +55,10 @@ class Events:
 
 @dataclass(slots=True)
 class SubTaskStory:
-    """One subtask: what it was to do, what happened in it, how it ended (None: it did not)."""
+    """One subtask and what happened in it."""
 
-    subtask_id: str
-    intent: str
+    subtask: Subtask
     events: Events = field(default_factory=Events)
-    outcome: SubTaskOutcome | None = None
 
 
 @dataclass(slots=True)
@@ -72,33 +69,31 @@ class RoundStory:
     events: Events = field(default_factory=Events)
     subtasks: list[SubTaskStory] = field(default_factory=list[SubTaskStory])
     after: Events = field(default_factory=Events)
-    decided: Decided | None = None
 
 
 @dataclass(slots=True)
 class TaskStory:
-    """One task from its request to its result (None: it has not ended, and is `running` or was stopped).
-
-    `missing` counts lost messages.
+    """One task from its request to its result (`state.result` None: it has not ended, and is `running` or was
+    stopped).
     """
 
-    task_id: str = ""
-    started: datetime | None = None
-    request: str = ""
+    state: TaskState = field(default_factory=TaskState)
     rounds: list[RoundStory] = field(default_factory=list[RoundStory])
-    result: FinalResult | None = None
     running: bool = False
-    missing: int = 0
     unreadable: list[str] = field(default_factory=list[str])
     """Lines of the log that could not be read, where each is and why."""
 
+    def decided(self, part: RoundStory) -> Decided | None:
+        """Return the decision that ended a round."""
+        return next((each.decided for each in self.state.rounds if each.number == part.number), None)
+
 
 def told(items: Iterable[Envelope | Gap], *, whole: bool = True) -> TaskStory:
-    """Folds a log, in order, into its story. `whole`: with prompts, answers and outputs."""
+    """Reduce a log, in order, to its story. `whole`: with prompts, answers and outputs."""
     teller = _Teller(whole=whole)
     for item in items:
         if isinstance(item, Gap):
-            teller.story.missing += item.count
+            teller.story.state.missing += item.count
         else:
             teller.hear(item)
     return teller.story
@@ -135,26 +130,24 @@ class _Teller:
 
     def hear(self, envelope: Envelope) -> None:
         story, payload = self.story, envelope.payload
-        if story.started is None:
-            story.started, story.task_id = envelope.at, envelope.task_id
-        if isinstance(payload, UserRequest):
-            story.request = payload.text
-        elif isinstance(payload, FinalResult):
-            story.result = payload
-        elif isinstance(payload, TaskResumed):
-            story.result = None
-            self._keep(self._place(None), payload)
-        elif isinstance(payload, PlanDirective):
+        story.state.apply(envelope)
+        if isinstance(payload, PlanDirective):
             story.rounds.append(RoundStory(payload.round))
-        elif isinstance(payload, Decided):
-            self._round().decided = payload
         elif isinstance(payload, SubTask):
-            subtask = self._subtasks[payload.subtask_id] = SubTaskStory(payload.subtask_id, payload.intent)
-            self._round().subtasks.append(subtask)
-        elif isinstance(payload, SubTaskOutcome) and payload.subtask_id in self._subtasks:
-            self._subtasks[payload.subtask_id].outcome = payload
+            self._begin(payload.subtask_id)
+        elif isinstance(payload, Decided):
+            self._round()
+        elif isinstance(payload, TaskResumed):
+            self._keep(self._place(None), payload)
         elif isinstance(payload, SHOWN):
             self._keep(self._place(envelope.subtask_id), payload)
+
+    def _begin(self, subtask_id: str) -> None:
+        """A subtask begins. One that goes on after a resumption is the same."""
+        subtask, known = self.story.state.subtask(subtask_id), self._subtasks.get(subtask_id)
+        if subtask is not None and (known is None or known.subtask is not subtask):
+            self._subtasks[subtask_id] = SubTaskStory(subtask)
+            self._round().subtasks.append(self._subtasks[subtask_id])
 
     def _keep(self, place: Events, event: Contract) -> None:
         """Keeps an event; the first half for good, of the others the latest."""

@@ -121,26 +121,26 @@ def story_object(story: TaskStory, afterwards: Afterwards) -> object:
             "left_out": part.events.left_out + part.after.left_out,
             "subtasks": [
                 {
-                    "subtask_id": subtask.subtask_id,
-                    "intent": subtask.intent,
+                    "subtask_id": subtask.subtask.subtask_id,
+                    "intent": subtask.subtask.intent,
                     "events": [_event_object(event) for event in subtask.events],
                     "left_out": subtask.events.left_out,
-                    "outcome": subtask.outcome,
+                    "outcome": subtask.subtask.outcome,
                 }
                 for subtask in part.subtasks
             ],
-            "decided": part.decided,
+            "decided": story.decided(part),
         }
         for part in story.rounds
     ]
     whole = {
-        "task_id": story.task_id,
-        "started": story.started,
-        "request": story.request,
+        "task_id": story.state.task_id,
+        "started": story.state.started,
+        "request": story.state.request,
         "rounds": rounds,
-        "result": story.result,
+        "result": story.state.result,
         "changes": {"state": afterwards.state, **asdict(afterwards)},
-        "missing": story.missing,
+        "missing": story.state.missing,
         "unreadable": story.unreadable,
     }
     return pydantic_core.to_jsonable_python(whole)
@@ -150,32 +150,32 @@ def show_story(story: TaskStory, since: SettledSince, *, full: bool = False) -> 
     """The tree of rounds, the trajectory of several, the result, and what became of the changes since. `full` adds
     prompts, answers, outputs and each note of memory.
     """
-    console = Console(highlight=False)
+    console, state = Console(highlight=False), story.state
     marks = marks_for(console.encoding)
-    sentences = in_language(language_of(story.request))
+    sentences = in_language(language_of(state.request))
     view = _View(marks, sentences, full=full)
-    tree = Tree(Text(one_line(story.request) or "(no request)", style="bold"), guide_style="dim")
+    tree = Tree(Text(one_line(state.request) or "(no request)", style="bold"), guide_style="dim")
     for part in story.rounds:
-        view.add_round(tree, part)
-    console.print(Text(f"task {story.task_id}", style="dim"))
+        view.add_round(tree, part, story.decided(part))
+    console.print(Text(f"task {state.task_id}", style="dim"))
     console.print(tree)
-    decided = [part.decided for part in story.rounds if part.decided is not None]
+    decided = [each for part in story.rounds if (each := story.decided(part)) is not None]
     if len(decided) > 1:
         console.print(trajectory(decided, marks))
-    if story.missing:
-        console.print(Text(f"{story.missing} messages are missing in this log.", style="yellow"))
+    if state.missing:
+        console.print(Text(f"{state.missing} messages are missing in this log.", style="yellow"))
     if story.unreadable:
         named = "; ".join(one_line(said) for said in story.unreadable[:NAMED])
         console.print(Text(f"Lines that cannot be read: {len(story.unreadable)} ({named})", style="yellow"))
-    if story.result is None:
+    if state.result is None:
         stands = "it is running" if story.running else "it was stopped before its end"
         console.print(Text(f"The task has not ended: {stands}.", style="yellow"))
     else:
-        _show_result(console, story.result)
+        _show_result(console, state.result)
     for line in since.lines():
         console.print(Text(one_line(line), style="bold"))
-    if story.result is not None:
-        cost = cost_line(story.result.cost, marks, sentences, rounds=len(story.rounds))
+    if state.result is not None:
+        cost = cost_line(state.result.cost, marks, sentences, rounds=len(story.rounds))
         console.print(Text(cost, style="dim"))
 
 
@@ -208,21 +208,21 @@ class _View:
         self._sentences = sentences
         self._full = full
 
-    def add_round(self, tree: Tree, part: RoundStory) -> None:
+    def add_round(self, tree: Tree, part: RoundStory, decided: Decided | None) -> None:
         branch = tree.add(Text(f"round {part.number}", style="bold"))
         self._add_events(branch, part.events)
         for subtask in part.subtasks:
             self._add_subtask(branch, subtask)
         self._add_events(branch, part.after)
-        if part.decided is not None:
-            branch.add(Text(loss_line(part.decided, self._marks, self._sentences), style="cyan"))
+        if decided is not None:
+            branch.add(Text(loss_line(decided, self._marks, self._sentences), style="cyan"))
 
     def _add_subtask(self, branch: Tree, subtask: SubTaskStory) -> None:
-        outcome = subtask.outcome
+        outcome = subtask.subtask.outcome
         mark, style = (
             (self._marks.waiting, "yellow") if outcome is None else self._verdict(outcome.status == "matched")
         )
-        node = branch.add(Text.assemble((f"{mark} ", style), _short(subtask.intent)))
+        node = branch.add(Text.assemble((f"{mark} ", style), _short(subtask.subtask.intent)))
         self._add_events(node, subtask.events)
         if outcome is not None and outcome.failure_reason:
             node.add(Text(_short(outcome.failure_reason), style="red"))
