@@ -37,7 +37,7 @@ async def difference(request: Request) -> Response:
     if question is not None:
         asking = question.request
         return page(
-            request, "difference.html", task_id=task_id, story=index.story, question=question, review=asking.review,
+            request, "difference.html", task_id=task_id, story=index.state, question=question, review=asking.review,
             rows=_rows(request, asking.review), digest=asking.digest, pending=None, undoable=None, why="",
             running=True,
         )  # fmt: skip
@@ -51,9 +51,9 @@ async def difference(request: Request) -> Response:
         except SandboxError as error:
             why = str(error)
     undoable = await asyncio.to_thread(_undoable, site, task_id)
-    shown = index.story.settled if review is None else review
+    shown = index.state.settled if review is None else review
     return page(
-        request, "difference.html", task_id=task_id, story=index.story, question=None,
+        request, "difference.html", task_id=task_id, story=index.state, question=None,
         review=review, rows=_rows(request, shown), digest=digest, pending=pending, undoable=undoable, why=why,
         running=running,
     )  # fmt: skip

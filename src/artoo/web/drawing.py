@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive
-from artoo.web.story import Story
+from artoo.tasklog.state import Stage, TaskState
+from artoo.web.reasons import law_of
 from artoo.web.words import Words
 
 
@@ -84,17 +85,21 @@ _WIDE_X = (8, 138, 270, 398, 546, 676, 826, 962)
 _WIDTH = 100
 
 
-def wide(story: Story, words: Words) -> Drawing:
+def wide(state: TaskState, words: Words) -> Drawing:
     """Left to right, for a broad window."""
     spots = dict(zip(_ORDER, ((x, _WIDE_ROW) for x in _WIDE_X), strict=True))
     middle, end = _WIDE_ROW + HIGH // 2, _WIDE_ROW + HIGH
-    turn, again = story.turn, story.turn is Role.PLANNER and bool(story.rounds)
+    turn, again = state.turn, state.turn is Role.PLANNER and bool(state.rounds)
     line = [
         Arrow(f"M{left + _WIDTH} {middle} H{right - 7}", turn is role and not again)
         for (left, right), role in zip(pairwise(_WIDE_X), _ORDER[1:], strict=True)
     ]
     solver, planner, validator, executor = (_WIDE_X[place] + _WIDTH // 2 for place in (7, 2, 5, 4))
-    corrected = turn is Role.EXECUTOR and any(part.lessons for part in story.round.parts.values())
+    corrected = (
+        turn is Role.EXECUTOR
+        and bool(state.rounds)
+        and any(one.lessons for one in state.rounds[-1].subtasks.values())
+    )
     arrows = (
         *line,
         Arrow(f"M{validator} {_WIDE_ROW} V{_WIDE_ROW - 22} H{executor} V{_WIDE_ROW - 7}", corrected, "back"),
@@ -107,13 +112,13 @@ def wide(story: Story, words: Words) -> Drawing:
         Frame(256, 20, 820, 210, words.medium_loop, 268),
     )
     return Drawing(
-        1100, 300, _nodes(story, words, spots, _WIDTH), arrows, frames, _marks(story, 546, end + 5),
+        1100, 300, _nodes(state, words, spots, _WIDTH), arrows, frames, _marks(state, 546, end + 5),
         ((solver + planner) // 2, end + 44), ((solver + planner) // 2, end + 101),
         (_WIDE_X[6] + 118, _WIDE_ROW - 14),
     )  # fmt: skip
 
 
-def narrow(story: Story, words: Words) -> Drawing:
+def narrow(state: TaskState, words: Words) -> Drawing:
     """Top to bottom, for a telephone."""
     left, right, width = 20, 176, 128
     spots = {
@@ -126,7 +131,7 @@ def narrow(story: Story, words: Words) -> Drawing:
         Role.META_VALIDATOR: (left, 318),
         Role.SOLVER: (right, 318),
     }
-    turn, again = story.turn, story.turn is Role.PLANNER and bool(story.rounds)
+    turn, again = state.turn, state.turn is Role.PLANNER and bool(state.rounds)
     across = [
         Arrow(f"M{left + width} {y + 25} H{right - 7}", turn is role)
         for y, role in (
@@ -147,23 +152,24 @@ def narrow(story: Story, words: Words) -> Drawing:
         Frame(16, 188, 304, 88, words.fast_loop, 52),
         Frame(4, 82, 326, 330, words.medium_loop, 52),
     )
-    nodes, marks = _nodes(story, words, spots, width), _marks(story, left, 267)
+    nodes, marks = _nodes(state, words, spots, width), _marks(state, left, 267)
     return Drawing(334, 452, nodes, arrows, frames, marks, (170, 402), (167, 436), (186, 308))
 
 
 _MOST_MARKS = 23
 
 
-def _marks(story: Story, x: int, y: int) -> tuple[Mark, ...]:
+def _marks(state: TaskState, x: int, y: int) -> tuple[Mark, ...]:
     """The round's subtasks in a row, those at work first: what runs side by side is seen at once."""
-    order = ("working", "checking", "failed", "matched", "waiting")
-    states = sorted((part.state for part in story.round.parts.values()), key=order.index) if story.rounds else []
-    return tuple(Mark(x + 10 * place, y, state) for place, state in enumerate(states[:_MOST_MARKS]))
+    order = (Stage.WORKING, Stage.CHECKING, Stage.FAILED, Stage.MATCHED, Stage.WAITING)
+    subtasks = state.rounds[-1].subtasks.values() if state.rounds else ()
+    stages = sorted((one.stage for one in subtasks), key=order.index)
+    return tuple(Mark(x + 10 * place, y, stage) for place, stage in enumerate(stages[:_MOST_MARKS]))
 
 
-def _nodes(story: Story, words: Words, spots: dict[Role, tuple[int, int]], width: int) -> tuple[Node, ...]:
-    now = _ORDER.index(story.turn) if story.turn in _ORDER else None
-    ended = story.result is not None
+def _nodes(state: TaskState, words: Words, spots: dict[Role, tuple[int, int]], width: int) -> tuple[Node, ...]:
+    now = _ORDER.index(state.turn) if state.turn in _ORDER else None
+    ended = state.result is not None
     return tuple(
         Node(
             *spots[role],
@@ -220,9 +226,9 @@ _APART = 0.045
 """Rounds that fall on one point are moved aside by this, or nobody would see the earlier ones."""
 
 
-def plane(story: Story, words: Words) -> Plane:
+def plane(state: TaskState, words: Words) -> Plane:
     """Where each round that was decided stands, and what the law says there."""
-    law = story.law
+    law = law_of(state)
     rho, delta = LEFT + law.rho * ACROSS, TOP + (1 - law.delta) * UP
     regions = (
         Region(LEFT, TOP, rho - LEFT, delta - TOP, words.region_world, "world", words.short_world),
@@ -231,7 +237,7 @@ def plane(story: Story, words: Words) -> Plane:
     )
     seen: dict[tuple[float, float], int] = {}
     points: list[Point] = []
-    for each in story.rounds:
+    for each in state.rounds:
         if each.decided is None:
             continue
         loss = each.decided.loss

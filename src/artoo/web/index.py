@@ -1,4 +1,4 @@
-"""What the page knows of one task's log: where its lines are, which of them matter, and the story that they tell.
+"""What the page knows of one task's log: where its lines are, which of them matter, and what the task is doing.
 
 Built once and carried on as the log grows, for all pages that look at the task: ten pages read a log once.
 """
@@ -18,12 +18,36 @@ from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from artoo.contracts import codec
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
+from artoo.contracts.conversation import ChecklistUpdated
 from artoo.contracts.errors import MessageUnreadable
+from artoo.contracts.execution import CallStatus, CorrectionSignal, SubTaskOutcome
+from artoo.contracts.plan import DispatchManifest, Plan, PlanRefused, SubTask
+from artoo.contracts.recording import TaskOpened, TaskResumed
+from artoo.contracts.request import Interrupt, TaskSpec, UserRequest
+from artoo.contracts.settling import Ending, Settled
+from artoo.contracts.solution import (
+    Decided,
+    FinalResult,
+    Halt,
+    OutcomeSummary,
+    PlanDirective,
+    ReplanRequest,
+    RoleFailure,
+)
+from artoo.contracts.steering import (
+    PlanAnswered,
+    PlanProposed,
+    QuestionAnswered,
+    QuestionAsked,
+    SampleMeasured,
+    UserMessage,
+)
 from artoo.tasklog.layout import GAP_KEY
+from artoo.tasklog.state import Call, TaskState
 from artoo.tasklog.tail import LogTail
 from artoo.web.rows import Row, quiet, row_of
 from artoo.web.short import ShortView
-from artoo.web.story import TOLD, Story, tally
 
 MOST_OPEN = 16
 """Tasks whose index is kept when nobody looks at them; one that is looked at again after that is read again."""
@@ -37,6 +61,24 @@ SLICE_SECONDS = 0.15
 _Asked = ParamSpec("_Asked")
 _Found = TypeVar("_Found")
 _KIND = re.compile(rb'"kind":"([A-Za-z]{1,64})"')
+
+BUILT = frozenset(
+    kind.__name__
+    for kind in (
+        *(TaskOpened, UserRequest, TaskSpec, Plan, PlanRefused, DispatchManifest, SubTask, CorrectionSignal),
+        *(SubTaskOutcome, OutcomeSummary, ReplanRequest, Decided, PlanDirective, FinalResult, TaskResumed),
+        *(ConfirmationRequest, ConfirmationAnswer, RoleFailure, Interrupt, Halt, Ending, Settled),
+        *(QuestionAsked, QuestionAnswered, PlanProposed, PlanAnswered),
+        *(UserMessage, ChecklistUpdated, SampleMeasured),
+    )
+)
+"""Kinds whose messages are built. The others come by the ten thousand, and building each of them would take most of
+the time of opening a long log: what counts of them is read from the line as it is."""
+
+_SUBTASK = re.compile(rb'"subtask_id":"([^"\\]{1,100})"')
+_ACT = re.compile(rb'"act":"([^"\\]{1,200})"')
+_USAGE = re.compile(rb'"(prompt|completion|cached)_tokens":(\d{1,12})')
+_CALL = re.compile(rb'"tool":"([^"\\]{1,60})","input":"((?:[^"\\]|\\.){0,120})')
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +95,9 @@ class TaskIndex:
     def __init__(self, directory: Path) -> None:
         self._tail = LogTail(directory)
         self._short = ShortView()
-        self.story = Story()
+        self.state = TaskState()
+        self.version = 0
+        """Grows with everything that a drawing could show."""
         self.counted = 0
         """Lines that are in the views; those that were read and are not yet counted come later."""
 
@@ -99,17 +143,46 @@ class TaskIndex:
         found = _KIND.search(line, 0, 400)
         kind = GAP_KEY if found is None else found[1].decode()
         try:
-            self._tell(kind, line, number)
+            self._tell(kind, line)
         except MessageUnreadable:
-            self.story.unreadable += 1
+            self.state.unreadable += 1
         self._short.add(quiet=quiet(kind, line))
         self.counted = number + 1
 
-    def _tell(self, kind: str, line: bytes, number: int) -> None:
-        if kind in TOLD:
-            self.story.hear(codec.from_fields(self._tail.whole(line)), number)
+    def _tell(self, kind: str, line: bytes) -> None:
+        if kind in BUILT:
+            self.state.apply(codec.from_fields(self._tail.whole(line)))
+        elif not _counted(self.state, kind, line):
+            return
+        self.version += 1
+
+
+def _counted(state: TaskState, kind: str, line: bytes) -> bool:
+    """Take from a line of another kind what counts. False: nothing does."""
+    if kind == "ModelCalled":
+        usage = dict(reversed(_USAGE.findall(line)[:3]))
+        state.add_model_call(*(int(usage.get(name, 0)) for name in (b"prompt", b"cached", b"completion")))
+    elif kind in ("ToolStarted", "ToolCalled"):
+        act, call = _found(_ACT, line), _CALL.search(line)
+        tool, given = ("", "") if call is None else (each.decode("utf-8", "replace") for each in call.groups())
+        known = Call(act, _found(_SUBTASK, line), tool, given)
+        if kind == "ToolStarted":
+            state.begin_call(known)
         else:
-            tally(self.story, kind, line)
+            known.status = CallStatus.OK if b'"status":"ok"' in line else CallStatus.ERROR
+            state.end_call(known)
+    elif kind == "ExecutionResult":
+        state.begin_check(_found(_SUBTASK, line))
+    elif kind == GAP_KEY:
+        state.missing += 1
+    else:
+        return False
+    return True
+
+
+def _found(pattern: re.Pattern[bytes], line: bytes) -> str:
+    found = pattern.search(line)
+    return "" if found is None else found[1].decode("utf-8", "replace")
 
 
 class Indexes:

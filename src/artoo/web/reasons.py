@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from artoo.contracts.solution import Decided
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.web.story import Round, Story
+from artoo.tasklog.state import Round, TaskState
 from artoo.web.words import Words
 
 
@@ -20,17 +20,25 @@ class Reasons:
     """Name of the term, its value, what it says."""
 
 
-def reasons_of(story: Story, words: Words) -> tuple[Reasons, ...]:
+def law_of(state: TaskState) -> Hyperparameters:
+    """Return the numbers by which the task decides."""
+    given = {} if state.opened is None else state.opened.for_type(state.task_type).hyperparameters
+    known = {name: value for name, value in given.items() if name in Hyperparameters.__slots__}
+    return Hyperparameters(**known)  # pyright: ignore[reportArgumentType]
+
+
+def reasons_of(state: TaskState, words: Words) -> tuple[Reasons, ...]:
     """Every round, latest first: that is where something happens."""
     found: list[Reasons] = []
     before: Round | None = None
-    for each in story.rounds:
+    law = law_of(state)
+    for each in state.rounds:
         first = before is None or before.decided is None
-        sentences = () if each.decided is None else _sentences(each.decided, story.law, words, first=first)
+        sentences = () if each.decided is None else _sentences(each.decided, law, words, first=first)
         found.append(Reasons(each, before, sentences))
         before = each
     if before is not None and before.directive is not None:  # it is said already how the next one will differ
-        found.append(Reasons(Round(before.directive.round), before, ()))
+        found.append(Reasons(Round(before.directive.round, planned=False), before, ()))
     return tuple(reversed(found))
 
 

@@ -73,7 +73,7 @@ async def task_events(site: Site, task_id: str, directory: Path, first: int | No
             yield sent("rows", {"first": following, "last": last, "short": short, "rows": plain}, last)
             following, busy, quiet_for = last + 1, True, 0.0
         state = await site.indexes.read(state_of, site, task_id, directory)
-        state = f"{index.story.version}.{state}"
+        state = f"{index.version}.{state}"
         if state != told:
             yield sent("state", {"version": state, "count": index.counted, "short": index.short_count})
             told = state

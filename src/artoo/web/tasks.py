@@ -23,13 +23,13 @@ from artoo.runtime.pendings import pendings, settle_cut_applies
 from artoo.tasklog.layout import part_path, task_directory
 from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import list_tasks, summary_of
+from artoo.tasklog.state import TaskState
 from artoo.web.drawing import Drawing, narrow, plane, wide
 from artoo.web.index import Fold
 from artoo.web.others import copied, fetch
-from artoo.web.reasons import reasons_of
+from artoo.web.reasons import law_of, reasons_of
 from artoo.web.rows import Row
 from artoo.web.site import NothingHere, form_of, number_in, page, paths_of, site_of, value, words_of
-from artoo.web.story import Story
 from artoo.web.stream import home_events, open_stream, running_tasks, streamed
 from artoo.words.result import result_words
 
@@ -41,6 +41,8 @@ FIRST_SECONDS = 0.3
 LOG_SECONDS = 5.0
 """How long a new task's page waits for its log."""
 PAGE = "page"
+MOST_SHOWN = 60
+"""Subtasks of a round that are drawn one by one."""
 
 
 def state_name(result: FinalResult | None, running: bool) -> str:
@@ -79,7 +81,7 @@ class Drawn:
     """A task that runs, as the first page draws it."""
 
     task_id: str
-    story: Story
+    story: TaskState
     wide: Drawing
     narrow: Drawing
 
@@ -90,7 +92,7 @@ async def _running(request: Request) -> tuple[Drawn, ...]:
     found: list[Drawn] = []
     for directory in await asyncio.to_thread(running_tasks, site.home, DRAWN):
         index, _ = await site.indexes.advanced(directory, FIRST_SECONDS)
-        story = index.story
+        story = index.state
         found.append(Drawn(directory.name, story, wide(story, words), narrow(story, words)))
     return tuple(found)
 
@@ -152,7 +154,7 @@ async def task(request: Request) -> Response:
     task_id, directory = directory_of(request)
     part = "part" in request.query_params
     index, complete = await site.indexes.advanced(directory, FIRST_SECONDS)
-    story, running = index.story, is_running(directory)
+    story, running = index.state, is_running(directory)
     if not complete:  # what is at the log's end need not wait until all of it was read
         summary = await asyncio.to_thread(summary_of, site.home, task_id)
         result = None if summary is None else summary.result
@@ -178,6 +180,8 @@ async def task(request: Request) -> Response:
         narrow=narrow(story, words),
         plane=plane(story, words),
         reasons=reasons_of(story, words),
+        law=law_of(story),
+        most_shown=MOST_SHOWN,
     )
 
 
