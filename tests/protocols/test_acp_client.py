@@ -102,6 +102,7 @@ async def test_a_no_keeps_or_drops(place: Place, says: str, state: str, stands: 
     assert (place.project / "gone.txt").exists()
     assert editor.of(ToolCallProgress)[-1].status == stands
     assert ("waits for your consent: 1 deletion" in editor.said()) == (state == "pending")
+    assert ("the changes were discarded" in editor.said()) == (state == "discarded")
 
 
 async def test_new_files_are_shown_that_nobody_is_asked_about(place: Place) -> None:
@@ -124,6 +125,9 @@ async def test_cancelled_in_the_middle(place: Place) -> None:
         await editor.until(lambda: bool(editor.of(AgentPlanUpdate)))
         await here.agent.cancel(session_id=session)
         assert (await prompt).stop_reason == "cancelled"
+        status = {one.tool_call_id: one.status for one in editor.of(ToolCallStart)}
+        status |= {one.tool_call_id: one.status for one in editor.of(ToolCallProgress)}
+        assert "in_progress" not in status.values()
         again = await here.agent.prompt(prompt=[text_block("run: true")], session_id=session)
         assert again.stop_reason == "end_turn"
     _, cancelled = list_tasks(place.home)

@@ -148,3 +148,27 @@ async def test_modes(place: Place) -> None:
         await prompted(here, other, "run: echo made > made.txt")
         assert len(editor.asked) == 2
         assert not (place.project / "made.txt").exists()
+
+
+async def test_a_session_keeps_its_mode(place: Place) -> None:
+    """Loaded by another process, and before it was ever prompted, it is in the mode that was chosen."""
+    async with connected(place, Editor()) as here:
+        session = (await here.agent.new_session(cwd=str(place.project))).session_id
+        await here.agent.set_session_mode(session_id=session, mode_id="ask")
+    editor = Editor("keep")
+    async with connected(place, editor) as here:
+        loaded = await here.agent.load_session(cwd=str(place.project), session_id=session)
+        assert loaded.modes is not None and loaded.modes.current_mode_id == "ask"
+        await prompted(here, session, "run: echo made > made.txt")
+        assert len(editor.asked) == 1 and not (place.project / "made.txt").exists()
+
+
+async def test_what_waits_of_another_session_is_not_meant(place: Place) -> None:
+    """Without an id, /diff and /apply are about the session's own tasks; the others are named by /status."""
+    editor = Editor()
+    async with connected(place, editor) as here:
+        await kept(here, place, editor, f"run: {EDIT}")
+        other = (await here.agent.new_session(cwd=str(place.project))).session_id
+        for command in ("/diff", "/apply"):
+            with pytest.raises(RequestError, match="nothing waits for you in this session; 1 from elsewhere"):
+                await prompted(here, other, command)

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ArtooError
-from artoo.contracts.execution import SubTaskOutcome, ToolStarted
-from artoo.contracts.plan import DispatchManifest
-from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult
 from artoo.ports.confirm import Said
+from artoo.tasklog.state import TaskState
 
 UNANSWERED_SECONDS = 600.0
 """How long a question stands while nobody at the other end answers it; then the answer is no."""
@@ -48,17 +46,13 @@ class OpenQuestion:
 class HandedTask:
     """One task that runs in this process, or has run. `task_id` is empty until it has begun.
 
-    `done` of `planned` subtasks of this round have ended; `doing` is what is under way, in words. `error` is why it
-    could not run to a result. `told` counts what has happened: see `changed`. `unwanted`: it is to end as soon as
-    it has begun; `interrupted`: it was asked to end.
+    `state` is what it is doing. `error` is why it could not run to a result. `told` counts what has happened: see
+    `changed`. `unwanted`: it is to end as soon as it has begun; `interrupted`: it was asked to end.
     """
 
     task_id: str = ""
     request: str = ""
-    planned: int = 0
-    done: int = 0
-    doing: str = ""
-    result: FinalResult | None = None
+    state: TaskState = field(default_factory=TaskState)
     error: ArtooError | None = None
     told: int = 0
     unwanted: bool = False
@@ -71,6 +65,31 @@ class HandedTask:
     def question(self) -> OpenQuestion | None:
         """What it waits for an answer to."""
         return None if self._question is None or self._question.said.done() else self._question
+
+    @property
+    def result(self) -> FinalResult | None:
+        """Its result, once it has one."""
+        return self.state.result
+
+    @property
+    def planned(self) -> int:
+        """How many subtasks this round has."""
+        return 0 if self.state.round is None else len(self.state.round.subtasks)
+
+    @property
+    def done(self) -> int:
+        """How many subtasks of this round have ended."""
+        return 0 if self.state.round is None else self.state.round.ended
+
+    @property
+    def doing(self) -> str:
+        """What is under way, in words: the call that runs or ran last, else a subtask of this round."""
+        present = () if self.state.round is None else tuple(self.state.round.subtasks.values())
+        latest = next((one.ended for one in present if one.at_work and one.ended is not None), None)
+        call = self.state.doing or latest
+        if call is not None:
+            return f"{call.tool}: {call.input}"[:LONGEST_DOING]
+        return next((one.intent for one in present if not one.stage.ended), "")
 
     @property
     def ended(self) -> bool:
@@ -97,30 +116,15 @@ class HandedTask:
         """Takes in one message of its stream."""
         if self.listener is not None:
             await self.listener(envelope)
-        self._fold(envelope)
+        self.task_id = envelope.task_id
+        self.state.apply(envelope)
+        self.request = self.state.request or self.request
         await self._tell()
 
     async def fail(self, error: ArtooError) -> None:
         """It could not be run to a result."""
         self.error = error
         await self._tell()
-
-    def _fold(self, envelope: Envelope) -> None:
-        self.task_id = envelope.task_id
-        match envelope.payload:
-            case UserRequest(text=text):
-                self.request = text
-            case DispatchManifest(subtasks=subtasks):
-                self.planned, self.done = len(subtasks), 0
-                self.doing = subtasks[0].intent if subtasks else ""
-            case SubTaskOutcome():
-                self.done += 1
-            case ToolStarted(tool=tool, input=given):
-                self.doing = f"{tool}: {given}"[:LONGEST_DOING]
-            case FinalResult() as result:
-                self.result = result
-            case _:
-                return
 
     async def _tell(self) -> None:
         async with self._changed:

@@ -17,7 +17,7 @@ from artoo.runtime.afterwards import Waiting as WaitingNow
 from artoo.runtime.pending import Pending
 from artoo.words.outcome import resumable, status_of
 from artoo.words.result import result_words
-from artoo.words.settling import waiting
+from artoo.words.settling import dropped, waiting
 
 MOST_LISTED = 200
 """Changes of a difference, paths and facts that one answer lists."""
@@ -168,9 +168,11 @@ def told(result: FinalResult) -> str:
 
 
 def _answer(result: FinalResult, waits: WaitingNow | None) -> str:
-    """The answer, and that it is not in effect yet when it waits: nobody may read the one without the other."""
+    """The answer, and that it is not in effect when it waits or was discarded: nobody may read only the first."""
     plain = result_words(result.language).plain(result)
-    why = "" if waits is None else waiting(waits.reason, waits.counts, waits.conflicts, result.language)
+    why = dropped(result.language) if result.changes.state == "discarded" else ""
+    if waits is not None:
+        why = waiting(waits.reason, waits.counts, waits.conflicts, result.language)
     return "\n\n".join(part for part in (plain, why) if part)
 
 

@@ -81,6 +81,13 @@ def waiting(reason: str, counts: Sequence[ClassCount], conflicts: int, language:
     return joined(reason, ("现有版本保留" if chinese else "what is there now stays") if conflicts else "")
 
 
+def dropped(language: str) -> str:
+    """Say that the changes of which an answer speaks were discarded."""
+    if language.startswith("zh"):
+        return "更改已被放弃，没有任何更改生效"
+    return "the changes were discarded; none of them took effect"
+
+
 def unfinished(language: str) -> str:
     """Why what could have been applied unasked was not."""
     return "任务未完成，其更改未被应用" if language.startswith("zh") else "the task was not finished"

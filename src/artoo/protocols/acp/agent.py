@@ -30,6 +30,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.recording import AskedBy
 from artoo.contracts.request import Turn, UserRequest
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.protocols.acp.asking import attend
 from artoo.protocols.acp.commands import RESUME, Commands, command_in, offered
@@ -46,6 +47,7 @@ from artoo.protocols.acp.open_sessions import (
     PromptTurn,
     directory,
 )
+from artoo.protocols.acp.remembered import mode_of, remember
 from artoo.protocols.acp.telling import Teller
 from artoo.protocols.handed import HandedTask, Listener
 from artoo.protocols.intake import Intake
@@ -99,10 +101,11 @@ class EditorAgent:
     async def new_session(
         self, cwd: str, mcp_servers: Sequence[object] | None = None, **_: Any
     ) -> NewSessionResponse:
-        """A conversation that works in `cwd`; on disk from its first exchange on."""
+        """A conversation that works in `cwd`. It can be loaded again at any time, also before its first prompt."""
         self._known()
         directory(cwd)
         opened = self._open.add(open_session(self._home), cwd, mcp_servers)
+        await asyncio.to_thread(remember, self._home, opened.session.name, opened.apply)
         return NewSessionResponse(session_id=opened.session.name, modes=modes_of(opened.apply))
 
     async def told(self, event: StreamEvent) -> None:
@@ -119,12 +122,13 @@ class EditorAgent:
         self._known()
         directory(cwd)
         with self._open.loading(session_id):
+            mode = await asyncio.to_thread(mode_of, self._home, session_id)
             session = await asyncio.to_thread(find_session, self._home, session_id)
+            if session is None and mode is not None:  # it was begun, and never prompted
+                session = open_session(self._home, name=session_id)
             if session is None:
-                raise RequestError(
-                    NOT_FOUND, f"there is no session {session_id[:LONGEST_NAME]!r} with an exchange in it"
-                )
-            opened = self._open.add(session, cwd, mcp_servers)
+                raise RequestError(NOT_FOUND, f"there is no session {session_id[:LONGEST_NAME]!r}")
+            opened = self._open.add(session, cwd, mcp_servers, mode or ApplyMode.ASK)
             teller = self._teller(session_id)
             for turn in session.exchanges:
                 await teller.say(update_user_message_text(turn.input))
@@ -141,6 +145,7 @@ class EditorAgent:
         except StopIteration as error:
             known = ", ".join(sorted(OFFERED))
             raise RequestError(INVALID_PARAMS, f"there is no mode {mode_id[:100]!r}; there are {known}") from error
+        await asyncio.to_thread(remember, self._home, session_id, found.apply)
         return SetSessionModeResponse()
 
     async def prompt(self, prompt: Sequence[object], session_id: str, **_: Any) -> PromptResponse:
@@ -186,7 +191,9 @@ class EditorAgent:
         name, given = command
         if name == RESUME:
             return await self._run(found, turn, partial(self._resumed, found, id_of(given) if given else None))
-        await Commands(self.intake, self.looking, asked_by).run(name, given, self._teller(found.session.name))
+        tasks = frozenset(one.task_id for one in found.session.exchanges)
+        commands = Commands(self.intake, self.looking, asked_by, tasks)
+        await commands.run(name, given, self._teller(found.session.name))
         return PromptResponse(stop_reason="cancelled" if turn.cancelled else "end_turn")
 
     async def _run(self, found: OpenSession, turn: PromptTurn, begin: Begin) -> PromptResponse:

@@ -26,7 +26,7 @@ from artoo.runtime.undoing import can_be_undone, put_back, undoable_task, undone
 
 RESUME = "resume"
 _TASK = "the task's id, or its beginning"
-_LATEST = f"{_TASK}; the latest that waits"
+_LATEST = f"{_TASK}; the latest of this session that waits"
 COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("what runs, what waits for you, the latest tasks", ""),
     "diff": ("what a task would change, that waits for you", _LATEST),
@@ -58,11 +58,15 @@ def command_in(request: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Carries out commands for one editor, who is on record by `asked_by`. Raises ArtooError."""
+    """Carries out commands in a session with these tasks, of an editor who is on record by `asked_by`.
+
+    Raises ArtooError.
+    """
 
     intake: Intake
     looking: Looking
     asked_by: AskedBy
+    tasks: frozenset[str]
 
     async def run(self, name: str, given: str, teller: Teller) -> None:
         """One command, to its end; what it says comes as a message."""
@@ -84,12 +88,14 @@ class Commands:
         await teller.say(update_agent_message_text(self.looking.clean.text(text)))
 
     async def _pending(self, given: str) -> Pending:
-        """The task that is meant; without a name, the latest. Raises ConfigurationError when nothing waits."""
+        """The task that is meant; without a name, the latest of this session. Raises ConfigurationError."""
         if not given:
             waiting = await asyncio.to_thread(self.looking.waiting)
-            if not waiting:
-                raise ConfigurationError("nothing waits for you")
-            given = waiting[0].task_id
+            own = [one.task_id for one in waiting if one.task_id in self.tasks]
+            if not own:
+                others = f"; {len(waiting)} from elsewhere: /status" if waiting else ""
+                raise ConfigurationError(f"nothing waits for you in this session{others}")
+            given = own[0]
         return await asyncio.to_thread(self.looking.pending, given)
 
     async def _status(self) -> str:

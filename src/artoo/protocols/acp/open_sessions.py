@@ -54,14 +54,16 @@ class OpenSessions:
     def __contains__(self, name: object) -> bool:
         return name in self._open
 
-    def add(self, session: Session, cwd: str, servers: Sequence[object] | None) -> OpenSession:
-        """Opens it, or opens it anew with what came along this time."""
+    def add(
+        self, session: Session, cwd: str, servers: Sequence[object] | None, mode: ApplyMode | None = None
+    ) -> OpenSession:
+        """Open a session, or open it anew with what came along this time, in its own mode if it has one."""
         project = directory(cwd)
         try:
             passed = passed_servers(servers or ())
         except ConfigurationError as error:
             raise RequestError(INVALID_PARAMS, str(error)) from error
-        opened = self._open[session.name] = OpenSession(session, project, self.apply, passed)
+        opened = self._open[session.name] = OpenSession(session, project, mode or self.apply, passed)
         self._open.move_to_end(session.name)
         idle = [name for name, one in self._open.items() if one.turn is None]
         for name in idle[: max(0, len(self._open) - MOST_SESSIONS)]:

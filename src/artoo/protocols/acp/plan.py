@@ -1,63 +1,39 @@
-"""The planner's plan as an editor shows it."""
+"""The plan of a task as an editor shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from acp.helpers import plan_entry, update_plan
 from acp.schema import AgentPlanUpdate, PlanEntryStatus
 
-from artoo.contracts.conversation import ChecklistItem
-from artoo.contracts.plan import DispatchManifest
 from artoo.redaction import Redactor
+from artoo.tasklog.state import Stage, TaskState
 
-_STATUS: dict[str, PlanEntryStatus] = {"pending": "pending", "in_progress": "in_progress", "done": "completed"}
+_CHECKLIST: dict[str, PlanEntryStatus] = {"pending": "pending", "in_progress": "in_progress", "done": "completed"}
+_STAGES: dict[Stage, PlanEntryStatus] = {
+    Stage.WORKING: "in_progress",
+    Stage.CHECKING: "in_progress",
+    Stage.MATCHED: "completed",
+}
+"""What has failed is still to do."""
 
 
-@dataclass(slots=True)
-class ShownPlan:
-    """The subtasks of the current round, and those of earlier rounds that stand. What has failed is still to do."""
+def plan_of(state: TaskState, clean: Redactor) -> AgentPlanUpdate | None:
+    """Return the whole plan, as the protocol wants it each time; None while there is none."""
+    entries = [plan_entry(clean.text(text), status=status) for text, status in _entries(state)]
+    return update_plan(entries) if entries else None
 
-    _entries: dict[str, tuple[str, PlanEntryStatus]] = field(
-        default_factory=dict[str, "tuple[str, PlanEntryStatus]"]
-    )
 
-    def begin(self, manifest: DispatchManifest) -> None:
-        """A round begins."""
-        stand: dict[str, tuple[str, PlanEntryStatus]] = {
-            known: (self._entries[known][0], "completed") for known in manifest.carried if known in self._entries
-        }
-        fresh: dict[str, tuple[str, PlanEntryStatus]] = {
-            one.subtask_id: (one.intent, "pending") for one in manifest.subtasks
-        }
-        self._entries = stand | fresh
-
-    def detail(self, subtask_id: str, items: Sequence[ChecklistItem]) -> bool:
-        """Show an executor's checklist below its subtask. False: the subtask is not in the plan."""
-        if subtask_id not in self._entries:
-            return False
-        prefix = f"{subtask_id}/"
-        kept = {key: entry for key, entry in self._entries.items() if not key.startswith(prefix)}
-        fresh: dict[str, tuple[str, PlanEntryStatus]] = {
-            f"{prefix}{number}": (item.text, _STATUS[item.status]) for number, item in enumerate(items)
-        }
-        self._entries = {}
-        for key, entry in kept.items():
-            self._entries[key] = entry
-            self._entries |= fresh if key == subtask_id else {}
-        return True
-
-    def mark(self, subtask_id: str, status: PlanEntryStatus) -> bool:
-        """How a subtask stands now. False: nothing has changed."""
-        known = self._entries.get(subtask_id)
-        if known is None or known[1] == status:
-            return False
-        self._entries[subtask_id] = (known[0], status)
-        return True
-
-    def update(self, clean: Redactor) -> AgentPlanUpdate:
-        """The whole plan, as the protocol wants it each time."""
-        return update_plan(
-            plan_entry(clean.text(intent), status=status) for intent, status in self._entries.values()
-        )
+def _entries(state: TaskState) -> Iterator[tuple[str, PlanEntryStatus]]:
+    """Subtasks of earlier rounds that stand, then those of the present round, each with its checklist."""
+    present = next((each for each in reversed(state.rounds) if each.subtasks), None)
+    if present is None:
+        return
+    for subtask_id in present.carried:
+        carried = state.subtask(subtask_id)
+        if carried is not None:
+            yield carried.intent, "completed"
+    for subtask in present.subtasks.values():
+        yield subtask.intent, _STAGES.get(subtask.stage, "pending")
+        yield from ((item.text, _CHECKLIST[item.status]) for item in subtask.checklist)

@@ -35,14 +35,23 @@ from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.conversation import ChecklistUpdated, TextDelta
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall, ToolCalled, ToolStarted
+from artoo.contracts.execution import (
+    CallStatus,
+    CorrectionSignal,
+    ExecutionResult,
+    SubTaskOutcome,
+    ToolCall,
+    ToolCalled,
+    ToolStarted,
+)
 from artoo.contracts.plan import DispatchManifest, SubTask
 from artoo.contracts.settling import ClassifiedChange, Review, Settled, SettledState
 from artoo.contracts.solution import FinalResult
 from artoo.protocols.acp.content import locations, shown
-from artoo.protocols.acp.plan import ShownPlan
+from artoo.protocols.acp.plan import plan_of
 from artoo.protocols.reports import told
 from artoo.redaction import Redactor
+from artoo.tasklog.state import TaskState
 from artoo.tools.review import DIFF_BYTES, content_of
 from artoo.tools.unified import unified
 from artoo.words.result import result_words
@@ -71,6 +80,8 @@ _KINDS: dict[str, ToolKind] = {
     "python": "execute",
 }
 _LONGEST_TITLE = 200
+_PLANNED = (DispatchManifest, SubTask, ExecutionResult, CorrectionSignal, SubTaskOutcome, ChecklistUpdated)
+"""Messages that may change the plan."""
 _MOST_READ = 20
 """New files of a task that are read again to be shown."""
 _STANDS: dict[SettledState, ToolCallStatus] = {
@@ -94,7 +105,8 @@ class Teller:
     client: Client
     session_id: str
     clean: Redactor
-    _plan: ShownPlan = field(default_factory=ShownPlan)
+    _state: TaskState = field(default_factory=TaskState)
+    _plan: AgentPlanUpdate | None = None
     _announced: set[str] = field(default_factory=set[str])
     _review: Review | None = None
     _words: str = ""
@@ -111,15 +123,13 @@ class Teller:
 
     async def hear(self, envelope: Envelope) -> None:
         """Tells one message of the task's stream, if it says something to a person."""
-        task_id = envelope.task_id
+        task_id, cut_off = envelope.task_id, tuple(self._state.running)
+        self._state.apply(envelope)
+        plan = plan_of(self._state, self.clean) if isinstance(envelope.payload, _PLANNED) else None
+        if plan is not None and plan != self._plan:
+            self._plan = plan
+            await self.say(plan)
         match envelope.payload:
-            case DispatchManifest() as manifest if manifest.subtasks:
-                self._plan.begin(manifest)
-                await self.say(self._plan.update(self.clean))
-            case SubTask(subtask_id=subtask_id):
-                await self._mark(subtask_id, done=None)
-            case SubTaskOutcome(subtask_id=subtask_id, status=status):
-                await self._mark(subtask_id, done=status == "matched")
             case ToolStarted() as started:
                 kind, given = _KINDS.get(started.tool, "other"), {"input": self.clean.text(started.input)}
                 title = self._title(f"{started.tool}: {started.input}")
@@ -130,15 +140,14 @@ class Teller:
                 self._review = review
             case Settled() as settled:
                 await self.settled(task_id, settled)
-            case ChecklistUpdated(subtask_id=subtask_id, items=items):
-                if self._plan.detail(subtask_id, items):
-                    await self.say(self._plan.update(self.clean))
             case TextDelta(text=text):
                 self._words += text
                 await self._stream(whole=False)
             case ModelCalled() if self._words:
                 await self._stream(whole=True)
             case FinalResult() as result:
+                for act in cut_off:  # what an editor shows as in progress would stay so
+                    await self.say(update_tool_call(f"{task_id}/{act}", status="failed"))
                 answer = self.clean.text(answer_of(result))
                 if answer:
                     await self.say(update_agent_message_text(answer))
@@ -171,11 +180,6 @@ class Teller:
         if request.review is None and not request.act:
             status: ToolCallStatus = "completed" if agreed else "failed"
             await self.say(update_tool_call(question_id(task_id, request), status=status))
-
-    async def _mark(self, subtask_id: str, *, done: bool | None) -> None:
-        status = "in_progress" if done is None else "completed" if done else "pending"
-        if self._plan.mark(subtask_id, status):
-            await self.say(self._plan.update(self.clean))
 
     async def _call(
         self,
