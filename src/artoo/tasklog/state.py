@@ -439,9 +439,9 @@ class TaskState:
         self.rounds.append(begun)
 
     def _current(self) -> Round:
-        """The present round. A task that ends before its first plan has a round too."""
-        if not self.rounds:
-            self.rounds.append(Round(1, planned=False))
+        """The present round. A task that ends before its next plan has a round for its end too."""
+        if not self.rounds or self.rounds[-1].directive is not None:
+            self.rounds.append(Round(self.round_number, planned=False))
         return self.rounds[-1]
 
     @_take.register
