@@ -14,10 +14,13 @@ from artoo import Artoo, Config
 from artoo.agents.folders import create_agent
 from artoo.agents.transaction import Writing
 from artoo.cli.main import main
-from artoo.contracts.agents import OPERATOR, SubmittedWork, TrustLevel
+from artoo.cli.waiting import waiting_lines
+from artoo.contracts.agents import OPERATOR, BoardState, SubmittedWork, TrustLevel
 from artoo.runtime.options import RunOptions
+from artoo.runtime.pending import Pending
 from artoo.runtime.team.attempt import begin, hand_in
 from artoo.runtime.team.office import Office, open_office
+from artoo.runtime.team.stands import standing
 from artoo.testing import Asked, ScriptedModel
 from artoo.testing.replies import Scripted
 from board_work import take
@@ -275,3 +278,14 @@ def test_without_papers_nothing_is_approved(place: Path, capsys: pytest.CaptureF
     assert "not there any more" in capsys.readouterr().err
     assert main(["task", "show", task, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["state"] == "review"
+
+
+def test_work_in_review_is_not_called_unfinished(tmp_path: Path) -> None:
+    """Though its process was cut off before it noted the end, the board has it for review: so it is said to be."""
+    left = Pending("0199", 0.0, 1.0, request="edit a.txt", cut_off=True, on_board=True)
+    going_on, in_review = (
+        "\n".join(waiting_lines((standing(left, state),), tmp_path))
+        for state in (BoardState.IN_PROGRESS, BoardState.REVIEW)
+    )
+    assert "not handed in" in going_on and "approve" not in going_on
+    assert "in review" in in_review and "not handed in" not in in_review and "approve" in in_review

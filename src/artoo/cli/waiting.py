@@ -30,6 +30,7 @@ JsonObject = dict[str, object]
 CUT_OFF = "cut off before its end"
 NOT_KNOWN = "the board does not know its task (new books, or an old copy)"
 NOT_HANDED_IN = "not handed in: artoo serve goes on with it"
+IN_REVIEW = "handed in, and in review"
 _AN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f-]*)?")
 _WHERE = "artoo status lists what waits"
 
@@ -54,7 +55,7 @@ def settling_commands(one: Pending, name: str) -> dict[str, str]:
 def _on_the_board(one: Pending, name: str) -> dict[str, str]:
     """The team's work is settled by its review, so that the board knows of it."""
     looks = {"diff": f"artoo diff {name}", "show": f"artoo task show {name}"}
-    if one.cut_off:
+    if one.cut_off and one.stands != BoardState.REVIEW:
         return looks
     review = f"artoo task review {name}"
     return {**looks, "approve": f"{review} approve", "reject": f"{review} reject WHY"}
@@ -180,6 +181,8 @@ def _what(one: Pending) -> str:
 def _cut_off(one: Pending) -> str:
     if not one.on_board or one.stands == UNKNOWN:
         return CUT_OFF
+    if one.stands == BoardState.REVIEW:
+        return IN_REVIEW
     return f"its task is {one.stands}" if one.forsaken else NOT_HANDED_IN
 
 
