@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.settling import Review, Settled
-from artoo.contracts.solution import FinalResult
+from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.protocols.handed import LONGEST_DOING, HandedTask
 from artoo.redaction import Redactor
 from artoo.runtime.afterwards import Afterwards
@@ -26,8 +26,9 @@ MOST_DIFF = 60_000
 """Characters of diffs in one answer; the resource has all of it."""
 
 TaskStatus = Literal["working", "asks", "success", "pending", "failed", "stopped", "elsewhere"]
-"""working: it runs. asks: it runs, and waits for an answer. pending: done, and its changes wait for a yes. stopped:
-its process died, and it can be resumed. elsewhere: another process runs it."""
+"""working: it runs. asks: it waits for an answer (with `stopped_by` "question" it has ended, and the answer belongs
+into another request). pending: done, and its changes wait for a yes. stopped: its process died, and it can be
+resumed. elsewhere: another process runs it."""
 
 
 _CHANGES = (
@@ -137,12 +138,14 @@ def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
 def result_report(result: FinalResult, request: str, after: Afterwards, clean: Redactor) -> TaskReport:
     """A task that has ended, with what became of its changes since."""
     cost, changes = result.cost, result.changes
+    asks = result.stopped_by is StoppedBy.QUESTION
     unknown = after.waited is not None  # nothing says that it waits no more: then as its end said
     waits = None if unknown else after.waits is not None
     return TaskReport(
         task_id=result.task_id,
-        status=status_of(result, waits=waits),
+        status="asks" if asks else status_of(result, waits=waits),
         request=clean.text(request),
+        question=clean.text(result.output) if asks else "",
         answer=clean.text(told(result) if unknown else _answer(result, after.waits)),
         assurance=result.assurance.value,
         open=_texts(result.open, clean),

@@ -1,0 +1,18 @@
+"""What a client is told of a task that has ended."""
+
+from __future__ import annotations
+
+from artoo.contracts.solution import Directive, FinalResult, Loss, StoppedBy
+from artoo.protocols.reports import result_report
+from artoo.redaction import Redactor
+from artoo.runtime.afterwards import Afterwards
+
+
+def test_a_task_that_asks_back_has_its_question() -> None:
+    """It did not fail: it needs an answer, which is given with another request."""
+    result = FinalResult(
+        task_id="t", summary="Which file?", output="Which file?", loss=Loss(), directive=Directive.ABANDON,
+        stopped_by=StoppedBy.QUESTION,
+    )  # fmt: skip
+    report = result_report(result, "delete it", Afterwards(), Redactor())
+    assert (report.status, report.question) == ("asks", "Which file?")
