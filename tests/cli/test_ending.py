@@ -182,6 +182,7 @@ def test_an_answer_cannot_command_the_terminal() -> None:
         (ended(settled("pending", EDIT), directive=Directive.ABANDON), 1),
         (ended(settled("pending", EDIT), directive=Directive.ABANDON, stopped_by=StoppedBy.INTERRUPTED), 130),
         (ended(directive=Directive.ABANDON, stopped_by=StoppedBy.NO_MODEL), 3),
+        (ended(directive=Directive.ABANDON, stopped_by=StoppedBy.QUESTION), 5),
     ],
 )
 def test_exit_codes(result: FinalResult, code: int) -> None:

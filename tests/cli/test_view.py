@@ -18,7 +18,7 @@ from artoo.cli.live import LiveDisplay
 from artoo.cli.marks import ASCII, UNICODE, Marks, cost_line, marks_for, round_line
 from artoo.cli.plain import PlainDisplay
 from artoo.cli.printable import one_line, printable
-from artoo.cli.text import CHINESE, ENGLISH, count, in_language, seconds
+from artoo.cli.text import CHINESE, ENGLISH, count, in_language
 from artoo.cli.view import TaskView, activity_of
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.events import MessagesDropped
@@ -37,6 +37,7 @@ from artoo.contracts.roles import Role
 from artoo.contracts.solution import Cost, Decided, Halt, OutcomeSummary, RoleFailure, StoppedBy
 from artoo.ports.printing import Printed
 from artoo.tasklog.state import Call, Round, Stage, Subtask
+from artoo.words.shown import duration
 
 
 @dataclass
@@ -292,12 +293,13 @@ def test_numbers_read_naturally() -> None:
     """Plurals, thousands, minutes and shares are written as people write them."""
     assert (count("{count} rounds", 1), count("{count} rounds", 1_234)) == ("1 round", "1,234 rounds")
     assert count("{count} 轮", 1) == "1 轮"
-    assert [seconds(ms) for ms in (400, 9_960, 59_499, 60_000, 185_000)] == [
+    assert [duration(ms) for ms in (400, 9_960, 59_499, 60_000, 185_000, 7_500_000)] == [
         "0.4 s",
         "10 s",
         "59 s",
         "1 min 00 s",
         "3 min 05 s",
+        "2 h 05 min",
     ]
     cost = Cost(
         llm_calls=1, prompt_tokens=900, cached_tokens=450, completion_tokens=100, tool_calls=2, elapsed_ms=1_500

@@ -15,11 +15,12 @@ from rich.text import Text as Line
 from artoo.cli.aside import MEGABYTE
 from artoo.cli.marks import Marks, cost_line, round_line
 from artoo.cli.printable import one_line, printable
-from artoo.cli.text import count, seconds
+from artoo.cli.text import count
 from artoo.cli.view import TaskView, activity_of, command_of
 from artoo.contracts.conversation import ChecklistItem
 from artoo.contracts.solution import Decided
 from artoo.tasklog.state import Round, Stage, Subtask
+from artoo.words.shown import duration
 
 FRAMES_PER_SECOND = 8
 ECHOED = 3
@@ -146,7 +147,7 @@ class LiveDisplay:
     def _waited(self, since: float) -> str:
         """Seconds since then, once there is a whole one to speak of."""
         elapsed = self._view.clock() - since
-        return seconds(elapsed * 1000, whole=True) if elapsed >= 1 else ""
+        return duration(elapsed * 1000, whole=True) if elapsed >= 1 else ""
 
     def _subtasks(self, present: Round) -> RenderableType:
         """A line for each subtask, running ones first when there is not room for all."""

@@ -7,16 +7,8 @@ from importlib.metadata import version
 
 import click
 
+from artoo.cli.exit_codes import MEANINGS
 from artoo.cli.main import artoo
-
-EXIT_CODES = (
-    ("0", "ended well; gaps, if there are any, are named"),
-    ("1", "abandoned: what was reached and why it stopped is in the result"),
-    ("2", "usage or configuration; nothing was started"),
-    ("3", "no language model could be reached"),
-    ("4", "ended well, and changes wait for a yes: artoo diff, apply, discard"),
-    ("130", "interrupted"),
-)
 
 
 def page() -> str:
@@ -35,7 +27,7 @@ def _page() -> Iterator[str]:
         if command is not None:
             yield from _command(command, click.Context(command, info_name=name, parent=context))
     yield ".SH EXIT STATUS"
-    for code, meaning in EXIT_CODES:
+    for code, meaning in MEANINGS.items():
         yield from (".TP", f".B {code}", _text(meaning))
     yield from (".SH FILES", ".TP", r".I ~/.artoo", r"configuration, logs, memory; ARTOO_HOME moves it")
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from artoo.cli.text import Text, count, seconds
+from artoo.cli.text import Text, count
 from artoo.contracts.solution import Cost, Decided, Money
 from artoo.words.names import led_to
+from artoo.words.shown import duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,6 @@ def cost_line(cost: Cost, marks: Marks, text: Text, *, rounds: int) -> str:
         tokens,
         money_text(cost.money, text) if cost.money is not None else "",
         count(text.tools_cost, cost.tool_calls),
-        seconds(cost.elapsed_ms),
+        duration(cost.elapsed_ms),
     ]
     return marks.dot.join(part for part in parts if part)

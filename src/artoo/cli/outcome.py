@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from artoo.cli.exit_codes import ACCEPTED, FAILED, INTERRUPTED, NO_MODEL, PENDING
+from artoo.cli.exit_codes import ACCEPTED, FAILED, INTERRUPTED, NEEDS_INPUT, NO_MODEL, PENDING
 from artoo.cli.typed import typed
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import CriterionVerdict
@@ -18,7 +18,8 @@ from artoo.words.settling import waiting
 
 
 def exit_code(result: FinalResult, *, strict: bool = False) -> int:
-    """0 when done (perhaps with gaps), 1 abandoned, 3 no model, 4 done and something waits, 130 interrupted.
+    """0 when done (perhaps with gaps), 4 done and something waits; 1 abandoned, 3 no model, 5 a question,
+    130 interrupted.
 
     `strict`: what is incomplete is not done, and neither is what nothing decided.
     """
@@ -26,9 +27,12 @@ def exit_code(result: FinalResult, *, strict: bool = False) -> int:
         if strict and (result.open or result.unmet or result.assurance is Assurance.UNVERIFIED):
             return FAILED
         return PENDING if result.changes.waits else ACCEPTED
-    return {StoppedBy.NO_MODEL: NO_MODEL, StoppedBy.INTERRUPTED: INTERRUPTED}.get(
-        result.stopped_by or StoppedBy.INTERNAL, FAILED
-    )
+    codes = {
+        StoppedBy.NO_MODEL: NO_MODEL,
+        StoppedBy.QUESTION: NEEDS_INPUT,
+        StoppedBy.INTERRUPTED: INTERRUPTED,
+    }
+    return codes.get(result.stopped_by or StoppedBy.INTERNAL, FAILED)
 
 
 def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> str:

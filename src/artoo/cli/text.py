@@ -288,14 +288,3 @@ def count(template: str, number: int) -> str:
     """`2 rounds`, `1 round`: fills `{count}` and drops the English plural's s for one."""
     filled = template.format(count=f"{number:,}")
     return filled.removesuffix("s") if number == 1 and filled.isascii() else filled
-
-
-def seconds(duration_ms: float, *, whole: bool = False) -> str:
-    """`0.4 s`, `12 s`, `3 min 05 s`; `whole` leaves out tenths."""
-    exact = duration_ms / 1000
-    if exact < 9.95 and not whole:
-        return f"{exact:.1f} s"
-    if exact < 59.5:
-        return f"{int(exact) if whole else round(exact)} s"
-    minutes, rest = divmod(round(exact), 60)
-    return f"{minutes} min {rest:02d} s"

@@ -22,7 +22,7 @@ from artoo.web.others import Others
 from artoo.web.starting import Starter
 from artoo.web.words import Words, words_for
 from artoo.words.question import beside
-from artoo.words.shown import printable
+from artoo.words.shown import duration, printable
 
 LANGUAGE = "artoo_language"
 LONGEST_FORM = 1024 * 1024
@@ -130,7 +130,7 @@ def _environment() -> Environment:
     functions: dict[str, Any] = {"beside": beside}
     environment.globals.update(functions)
     environment.filters["moment"] = _moment
-    environment.filters["duration"] = _duration
+    environment.filters["duration"] = duration
     environment.filters["number"] = _number
     environment.filters["two"] = _two
     environment.filters["signed"] = _signed
@@ -147,15 +147,6 @@ def _moment(when: datetime | float | None) -> str:
         return ""
     local = when.astimezone() if isinstance(when, datetime) else datetime.fromtimestamp(when).astimezone()
     return f"{local:%Y-%m-%d %H:%M}"
-
-
-def _duration(milliseconds: float) -> str:
-    seconds = milliseconds / 1000
-    if seconds < 59.5:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
 def _number(value: float) -> str:

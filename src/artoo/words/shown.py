@@ -56,3 +56,15 @@ def _is_plain(character: str) -> bool:
     """Whether it is seen by itself, or is a blank."""
     hidden = not character or unicodedata.category(character) in _HIDDEN_CATEGORIES
     return not hidden and not is_ignorable(character)
+
+
+def duration(milliseconds: float, *, whole: bool = False) -> str:
+    """`0.4 s`, `12 s`, `3 min 05 s`, `2 h 05 min`; `whole` leaves out tenths."""
+    seconds = milliseconds / 1000
+    if seconds < 9.95 and not whole:
+        return f"{seconds:.1f} s"
+    if seconds < 59.5:
+        return f"{int(seconds) if whole else round(seconds)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
