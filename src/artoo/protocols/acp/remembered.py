@@ -10,7 +10,6 @@ from pathlib import Path
 
 from artoo.contracts.settling import ApplyMode
 from artoo.disk.whole import write_whole
-from artoo.protocols.acp.modes import OFFERED
 
 MOST = 500
 """Sessions that are remembered, the latest; older ones are found by their exchanges and begin in `ask`."""
@@ -31,7 +30,6 @@ def remember(home: Path, name: str, mode: ApplyMode) -> None:
 def mode_of(home: Path, name: str) -> ApplyMode | None:
     """Return the mode of a session that an editor has begun; None if none is known. Blocking."""
     try:
-        said = (home / _FOLDER / Path(name).name).read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        return ApplyMode((home / _FOLDER / Path(name).name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # not there, or nothing that artoo wrote
         return None
-    return next((mode for mode in OFFERED if mode.value == said), None)
