@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from living import Commands, World, as_plain_user, until
+from living import PATIENCE, Commands, World, as_plain_user, until
 
 from artoo.ports.workspace import MIB, SandboxLimits
 
@@ -90,8 +91,9 @@ async def test_a_command_that_takes_too_much_is_ended(little: Commands, what: st
     assert any("allowed" in note for note in ended.notes)
     assert server.ended is None
     assert await little.says("rm -rf /tmp/n* /tmp/?; find . -mindepth 1 -delete; echo on") == "on\n"
-    processes = (await little.says("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")).count("time.sleep")
-    assert processes == 0
+    async with asyncio.timeout(PATIENCE):  # killed processes die when they get a processor
+        while "time.sleep" in await little.says("cat /proc/[0-9]*/cmdline | tr '\\0' ' '"):
+            continue
     assert (await server.stop()).status == "stopped"
 
 
@@ -104,11 +106,9 @@ _HIDING = {
 
 @pytest.mark.parametrize("what", _HIDING)
 async def test_a_fork_bomb_that_hides_is_ended(little: Commands, what: str) -> None:
-    """When it has grown, only with the whole sandbox: no other system call reaches processes without a group."""
+    """When it has grown, perhaps with the whole sandbox: no other system call reaches processes without a group."""
     ended = await little.run(*_python(_BOMB.format(_HIDING[what])))
     assert ended.status == "process_limit", ended
-    if little.sandbox.alive:
-        assert await little.says("echo on") == "on\n"
 
 
 @pytest.mark.parametrize("what", _CANNOT)

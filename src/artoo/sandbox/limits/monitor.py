@@ -145,9 +145,9 @@ class SandboxMonitor:
         while True:
             await self._awake.wait()
             await asyncio.sleep(pause)  # first of all: most commands end before
-            seen, began = self._starts, time.monotonic()
-            excess = await asyncio.to_thread(self._processes.look)
-            pause = max(_PAUSE_SECONDS, _PAUSE_PER_LOOK * (time.monotonic() - began))
+            seen = self._starts
+            excess, taken = await asyncio.to_thread(self._processes.timed_look)
+            pause = max(_PAUSE_SECONDS, _PAUSE_PER_LOOK * taken)
             if excess is not None:
                 self._on_excess(excess)
                 pause = _AFTER_EXCESS_SECONDS
@@ -181,9 +181,15 @@ class _ProcessWatch:
     def __init__(self, leader: int, limits: SandboxLimits) -> None:
         self.is_idle = False
         self.bomb: Excess | None = None
+        self._counted = 0
         self._leader = leader
         self._limits = limits
         self._offered = set[int]()
+
+    def timed_look(self) -> tuple[Excess | None, float]:
+        """Look, and return also how long the processor was busy with it: it waits for a command that takes all."""
+        began = time.thread_time()
+        return self.look(), time.thread_time() - began
 
     def look(self) -> Excess | None:
         """Return the limit that is exceeded now. Blocking."""
@@ -233,7 +239,9 @@ class _ProcessWatch:
             return None
         group, share = Counter(one.group for one in newest).most_common(1)[0]
         suspect = next(one.pid for one in newest if one.group == group)
-        if share < len(newest) // 4 and count <= _HOPELESS * allowed:
+        before, self._counted = self._counted, count
+        grows = count > max(before, _HOPELESS * allowed)  # if not, its processes are being killed
+        if share < len(newest) // 4 and not grows:
             return None
         note = f"{count} processes in the sandbox, {allowed} are allowed"
         self.bomb = Excess("process_limit", command_of(suspect), suspect, note)
