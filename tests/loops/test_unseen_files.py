@@ -18,10 +18,7 @@ async def test_a_link_into_a_hidden_place_is_named(world: World) -> None:
     private.mkdir()
     (private / "notes").write_text("secret")
     (world.project / "notes").symlink_to(private / "notes")
-    script: dict[str, object] = {
-        "Plan": plan(subtask("look", tool="shell")),
-        "ExecutorStep": [shell("ls", final=False), says("notes", 1)],
-    }
-    ended = await world.play("Look.", script)
+    look = plan(subtask("look", tool="shell"))
+    ended = await world.play("Look.", {"Plan": look, "ExecutorStep": [shell("ls", final=False), says("notes", 1)]})
     (fact,) = (one for one in ended.result.facts if isinstance(one, NotSeen))
     assert "notes" in fact.notes[0]

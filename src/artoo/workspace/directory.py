@@ -80,7 +80,8 @@ class WorkspaceRecord(BaseModel):
     @property
     def roots(self) -> Roots:
         """The user's directories, without what a policy opens."""
-        return Roots(*(Path(text_of(one)) for one in (self.home, self.workspace, self.project)))
+        home, workspace, project = (Path(text_of(one)) for one in (self.home, self.workspace, self.project))
+        return Roots(home, workspace, project)
 
     @property
     def covered_roots(self) -> tuple[Path, ...]:
