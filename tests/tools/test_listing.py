@@ -123,18 +123,29 @@ async def test_named_files_speak_for_themselves_when_all_can_be_read(
 async def test_small_files_are_shown_whole_to_a_capable_model(source: ProjectLook, roots: Roots) -> None:
     """Where whole files are wanted, up to some lines; of a larger one the first."""
     (roots.project / "p.csv").write_text("name,age\nAna,34\nBo,22\nCy,50\n")
-    (roots.project / "q.csv").write_text("name,age\n" + "Ana,34\n" * 100)
+    (roots.project / "q.csv").write_text("name,age\n" + "Ana,34\n" * 300)
     listing = (await replace(source, whole_files=True).look("Look at p.csv and q.csv")).listing
     assert "All of p.csv (columns: name, age):\nname,age\nAna,34\nBo,22\nCy,50" in listing
     assert "First lines of q.csv (columns: name, age):\nname,age\nAna,34\nAna,34" in listing
     assert listing.count("Ana") == 3
 
 
+async def test_a_small_project_is_shown_whole_to_a_capable_model(source: ProjectLook, roots: Roots) -> None:
+    """Each of its files once, also those that the request does not name."""
+    (roots.project / "app.py").write_text("open('conf.json')\n")
+    (roots.project / "conf.json").write_text("{}\n")
+    look = replace(source, whole_files=True)
+    listing = (await look.look("Why does ./app.py crash?")).listing
+    assert listing.count("open('conf.json')") == 1 and "All of conf.json:\n{}" in listing
+    (roots.project / "data.txt").write_text("x\n" * 4_000)
+    assert "All of conf.json" not in (await look.look("Why does app.py crash?")).listing
+
+
 async def test_a_long_line_is_cut_only_where_the_whole_does_not_fit(source: ProjectLook, roots: Roots) -> None:
     """A letter of one line is no table of many: whoever is shown half of it reads it again."""
     (roots.project / "letter.txt").write_text("dear " * 60)
     (roots.project / "long.txt").write_text("w" * 1_500)
-    look = replace(source, whole_files=True).look
+    look = replace(source, whole_files=True, characters=1_200).look
     assert f"All of letter.txt:\n{'dear ' * 60}".strip() in (await look("Read letter.txt")).listing
     both = (await look("Read letter.txt and long.txt")).listing
     assert "First lines of letter.txt" in both and "First lines of long.txt" in both

@@ -23,6 +23,9 @@ from artoo.tools.walk import Entry, Kind
 LISTING_CHARACTERS = 1_200
 """The tree and the facts about named files, of which a third is for these; the text of files has as much again."""
 
+WHOLE_CHARACTERS = 8_000
+"""The same where whole files are shown: a call that reads them costs more."""
+
 MOST_NAMED = 8
 MAX_REQUEST = 20_000
 """Characters of a request that are looked at."""

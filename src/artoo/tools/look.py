@@ -19,11 +19,12 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.workspace import Files, Workspace
 from artoo.tools.commands import meant_changes
-from artoo.tools.guides import GUIDE_CHARACTERS, Guide, guides
+from artoo.tools.guides import GUIDE_CHARACTERS, GUIDE_FILES, Guide, guides
 from artoo.tools.listing import (
     LISTING_CHARACTERS,
     MAX_REQUEST,
     MOST_NAMED,
+    WHOLE_CHARACTERS,
     Head,
     Snapshot,
     describe,
@@ -50,8 +51,9 @@ _JUDGING_SECONDS = 2.0
 _HEAD_BYTES = 8_192
 _MOST_HEADS = 4
 _HEAD_LINES = 3
-_WHOLE_LINES, _WHOLE_BYTES = 30, 1_000
-"""Where whole files are wanted, one up to here is shown whole."""
+_WHOLE_LINES, _WHOLE_BYTES = 200, 6_000
+"""Where whole files are wanted, one up to here is shown whole, and so is a project of so many bytes together."""
+_MOST_WHOLE = 16
 _MOST_PATHS = 500
 _PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
 """A path with ordinary names, without the full stop of a sentence."""
@@ -77,16 +79,17 @@ async def _nothing_new() -> tuple[str, ...]:
 class ProjectLook:
     """Implements `ports.surroundings.TurnSource` over a workspace's files.
 
-    `whole_files`: small files that are named are shown whole. `workspace`: whose changes are told, with what they
-    mean (None: no changes). `mine`: whether a change of a printable path is the subtask's; others were made by the
-    task before. `turns` gives the news of a turn. `observe` is told what is passed on of texts that others wrote,
-    by where it stands; `looked` of the files that are shown.
+    `whole_files`: files that are named are shown whole if they are not long, and so is a small project.
+    `workspace`: whose changes are told, with what they mean (None: no changes). `mine`: whether a change of a
+    printable path is the subtask's; others were made by the task before. `turns` gives the news of a turn.
+    `observe` is told what is passed on of texts that others wrote, by where it stands; `looked` of the files that
+    are shown.
     """
 
     roots: Roots
     places: Places
     files: Look = real_files
-    characters: int = LISTING_CHARACTERS
+    characters: int | None = None
     guide_characters: int = GUIDE_CHARACTERS
     limits: WalkLimits = field(default_factory=lambda: _LOOK)
     whole_files: bool = False
@@ -95,6 +98,11 @@ class ProjectLook:
     turns: Callable[[], Awaitable[tuple[str, ...]]] = _nothing_new
     observe: Callable[[str, str], None] = _unobserved
     looked: LookedAt = field(default_factory=LookedAt)
+
+    @property
+    def room(self) -> int:
+        """Characters of the tree, and of the text of files."""
+        return self.characters or (WHOLE_CHARACTERS if self.whole_files else LISTING_CHARACTERS)
 
     async def look(self, request: str) -> Surroundings:
         """What is there that matters for `request`. Never raises; what cannot be seen is said in the listing."""
@@ -130,20 +138,32 @@ class ProjectLook:
         snapshot = replace(snapshot, missing=self._missing(files, snapshot, request))
         snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
         further = (*(path for _, path in pointers(snapshot, named)), *standing_in(snapshot, named))
+        further = (*further, *self._all_of_a_small_project(snapshot))
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in further))
         about = (*(self.roots.project / path for path in named), *_meant(changes))
         found = guides(files, self.roots, self.places, about, self.guide_characters)
-        seen = describe(snapshot, request, self.characters)
+        seen = describe(snapshot, request, self.room)
         return replace(seen, guide="\n\n".join(map(str, found))), found
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
         """With the heads of these files too, as far as so many are shown."""
         heads = dict(snapshot.heads)
+        shown_already = {absolute(name, self.roots) for name in heads}
         for name, path in named:
-            if len(heads) < _MOST_HEADS and name not in heads:
+            if len(heads) < (_MOST_WHOLE if self.whole_files else _MOST_HEADS) and path not in shown_already:
                 head = self._head(files, path)
                 heads |= {name: head} if head is not None else {}
+                shown_already.add(path)
         return replace(snapshot, heads=heads)
+
+    def _all_of_a_small_project(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """The files of a project that is shown whole, because all of it is no longer than one file may be."""
+        visible = [each for each in snapshot.entries if each.kind is Kind.FILE and not each.path.startswith(".")]
+        size = sum(each.size or 0 for each in visible)
+        fits = size <= min(_WHOLE_BYTES, self.room) and len(visible) <= _MOST_WHOLE
+        if not (self.whole_files and snapshot.complete and fits):
+            return ()
+        return tuple(each.path for each in visible if each.name not in GUIDE_FILES)  # which prompts have anyhow
 
     def _snapshot(self, files: Files) -> Snapshot:
         walk = Walk(self.roots.project, self.limits, files, hidden=Hidden.LAST, honour_ignore=True, details=True)

@@ -22,6 +22,8 @@ _CLAIM_SHOWN = 6_000
 _REQUEST_SHOWN = 500
 _REPORT_TOKENS = 800
 _TRIES = 2
+_HEAD_BEGINS = ("All of ", "First lines of ")
+"""How the listing begins what it shows of a file."""
 _ABSENT = "Named in the task and in the claim, and no such file is there now: {absent}"
 _DOUBT = (
     "Code found against the claim: {}. The claim agrees with what the tools did all the same if it tells of this "
@@ -73,10 +75,11 @@ async def judge(
     seen = (beside.today, at_first(used), facts, gone, _checks(beside.failed))
     shown = "\n\n".join(filter(None, seen))
     short = not subtask.begun and 0 < len(subtask.context) <= _REQUEST_SHOWN  # and nothing but the person's words
+    request = subtask.context.removeprefix("The request: ")  # which the segment's heading says
     claimed = f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}"
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
-        Segment.TASK: f"{subtask.context}\nPlanned as: {subtask.intent}" if short else subtask.intent,
+        Segment.TASK: f"{request}\nPlanned as: {subtask.intent}" if short else subtask.intent,
         Segment.CONTEXT: f"{claimed}\n\n{_DOUBT.format(beside.doubt)}" if beside.doubt else claimed,
         Segment.EVIDENCE: shown,
     }
@@ -113,8 +116,11 @@ def claim_of(result: ExecutionResult, shown: str) -> str:
 
 
 def heads_used(subtask: SubTask, result: ExecutionResult) -> str:
-    """What the executor may have used of files that it was shown: nothing where a call has read one."""
-    return "" if any(call.tool == "read_file" for call in result.tool_calls) else subtask.heads
+    """What the executor may have used of files that it was shown: nothing where calls have read all of these."""
+    read = [call.target for call in result.tool_calls if call.tool == "read_file"]
+    begun = (line.partition(" of ") for line in subtask.heads.splitlines() if line.startswith(_HEAD_BEGINS))
+    names = [rest.rstrip(":").partition(" (")[0] for _, _, rest in begun]
+    return "" if read and all(any(path.endswith(name) for path in read) for name in names) else subtask.heads
 
 
 def _checks(failed: Sequence[CriterionVerdict]) -> str:

@@ -86,7 +86,7 @@ class SearchText(CountsAsItself):
             name = shown(place, self.roots) if entry.path == "." else printable(f"{prefix}{entry.path}")
             for number, line in _matches(search, entry, name, files):
                 holding.add(name)
-                lines.append(f"{name}:{number}: {line.strip()[:_LINE_CHARACTERS]}")
+                lines.append(f"{name}:{number}: {line.rstrip()[:_LINE_CHARACTERS]}")
                 if len(lines) == MAX_MATCHES:
                     break
             if len(lines) == MAX_MATCHES:
