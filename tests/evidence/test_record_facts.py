@@ -88,6 +88,13 @@ def test_a_persons_no_contradicts_nothing() -> None:
     assert fact is not None and not fact.contradicts
 
 
+def test_work_goes_on_without_what_a_person_refused() -> None:
+    """What was done after the no is judged by its criteria; a look alone is no work."""
+    no = ran("rm a", status=CallStatus.REFUSED, withheld_by="person", exit_code=None)
+    assert found("b is written, and a stays.", no, ran("cp c b", changes=("/p/b",))) is None
+    assert found("b is there.", no, ran("ls", "b")) is Found.WITHHELD
+
+
 def test_each_program_of_a_small_model_is_a_way_by_itself() -> None:
     """What failed after the call whose output it delivers is nothing against it."""
     calls = (ran("sort n", "an"), ran("python x.py", error="no", code=2))

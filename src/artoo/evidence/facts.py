@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall, standing_failure
+from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall, falls_short, standing_failure
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.shortened import last_part, shortened
@@ -72,7 +72,8 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
         later = {word for each in calls[number:] for word in words_of(each.target)} - {*words_of(call.target)}
         told = delivered > number or any(len(word) > 2 and word in later for word in words_of(result.output))
         told = told or takes_up(result.output, calls[number - 1 :], request)
-        if refused or not (told and claimed):
+        went_on = refused and claimed and any(map(_is_work, calls[number:]))  # without it: criteria tell the rest
+        if not went_on and (refused or not (told and claimed)):
             how = _how_it_ended(number, call)
             return Fact(
                 how,
@@ -89,6 +90,12 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
     if not result.output.strip():
         return Fact(Reason(found=Found.EMPTY), contradicts=False)
     return None
+
+
+def _is_work(call: ToolCall) -> bool:
+    """Whether a call did something that may be what was left to do."""
+    done = call.status is CallStatus.OK and not falls_short(call)
+    return done and (call.changed_something or not call.only_looked)
 
 
 def _how_it_ended(number: int, call: ToolCall) -> Reason:

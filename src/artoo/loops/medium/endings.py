@@ -340,7 +340,7 @@ def _failing(outcomes: Sequence[SubTaskOutcome]) -> tuple[FailedLast, ...]:
     for outcome in outcomes:
         calls = outcome.tool_calls if outcome.status == "matched" else ()
         number = standing_failure(calls) or (len(calls) if calls and calls[-1].went_wrong else 0)
-        found += (_failed_last(call) for call in calls[number - 1 : number] if not call.withheld_by)
+        found += (_failed_last(call) for call in calls[number - 1 : number])
     return tuple(found[:_MOST_TRIED])
 
 
