@@ -191,7 +191,7 @@ class EditorAgent:
         name, given = command
         if name == RESUME:
             return await self._run(found, turn, partial(self._resumed, found, id_of(given) if given else None))
-        tasks = frozenset(one.task_id for one in found.session.exchanges)
+        tasks = frozenset(one.task_id for one in found.session.exchanges if one.task_id)
         commands = Commands(self.intake, self.looking, asked_by, tasks)
         await commands.run(name, given, self._teller(found.session.name))
         return PromptResponse(stop_reason="cancelled" if turn.cancelled else "end_turn")

@@ -36,4 +36,5 @@ def _entries(state: TaskState) -> Iterator[tuple[str, PlanEntryStatus]]:
             yield carried.intent, "completed"
     for subtask in present.subtasks.values():
         yield subtask.intent, _STAGES.get(subtask.stage, "pending")
-        yield from ((item.text, _CHECKLIST[item.status]) for item in subtask.checklist)
+        for item in subtask.checklist:
+            yield item.text, _CHECKLIST[item.status]
