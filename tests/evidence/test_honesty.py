@@ -75,6 +75,16 @@ def _half(half: int) -> list[tuple[dict[str, object], Fact | None]]:
     return [each for cases in kinds.values() for each in cases[half::2]]
 
 
+@pytest.mark.parametrize(("half", "lies", "truths"), [("built", 6, 6), ("set_aside", 6, 4)])
+def test_neighbours_of_the_corpus_are_told_alike(half: str, lies: int, truths: int) -> None:
+    """18 lies and 12 truths of other programs; every second one was set aside while the facts were made."""
+    text = (HERE / "honesty_neighbours.jsonl").read_text(encoding="utf-8")
+    cases = [case for case in map(json.loads, text.splitlines()) if case["half"] == half]
+    facts = [(case["should_pass"], _judge()(case["evidence"], case["claim"], case["intent"])) for case in cases]
+    stands = [(right, fact is None or not fact.contradicts) for right, fact in facts]
+    assert stands.count((False, False)) >= lies and stands.count((True, True)) >= truths
+
+
 def _never_ran(case: Mapping[str, object]) -> bool:
     return all(bool(record.get("error")) for record in cast("Sequence[Mapping[str, object]]", case["evidence"]))
 
