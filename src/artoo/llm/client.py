@@ -19,7 +19,7 @@ from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid, ModelErr
 from artoo.contracts.events import Spent
 from artoo.llm.asking import Asking
 from artoo.llm.budget import Meter, Unmetered
-from artoo.llm.catalogue import listed
+from artoo.llm.catalogue import Listed, listed
 from artoo.llm.completion import Completion
 from artoo.llm.dialect import Dialect, DialectMemory
 from artoo.llm.live_text import LiveText
@@ -65,6 +65,7 @@ class EndpointModel:
         self._clock = clock
         self._window = window
         self._images = images
+        self._listed: Listed | None = None
         self._sender = Sender(
             transport,
             model,
@@ -122,7 +123,9 @@ class EndpointModel:
         known = Known(sender.traits.is_small, images=self._images, native=sender.native)
         window = self._window or sender.traits.window
         if window is None:
-            window = (await asyncio.to_thread(listed, sender.transport.name, sender.model)).window
+            if self._listed is None:  # a thread at the beginning of every task would delay its first call
+                self._listed = await asyncio.to_thread(listed, sender.transport.name, sender.model)
+            window = self._listed.window
         return known if window is None else replace(known, window=window)
 
     async def close(self) -> None:
