@@ -120,7 +120,7 @@ class Minds:
 
     def plan(self, question: Question[T]) -> dict[str, object]:
         """A plan of what is missing."""
-        tools = list(_offered(self.world, question.system))
+        tools = list(_offered(self.world, question))
         standing = self._directive.standing if self._directive is not None else ()
         met = met_in(standing)
         preferred = [name for name in _preferred(question.user) if name in tools]
@@ -300,7 +300,7 @@ class LabModel:
             case "Plan":
                 return self.minds.plan(question)
             case "ExecutorStep" if self.subtask_id is not None:
-                return self.minds.step(self.subtask_id, _offered(self.minds.world, question.system))
+                return self.minds.step(self.subtask_id, _offered(self.minds.world, question))
             case "MergeReport":
                 found = dict.fromkeys(_TOKEN.findall(question.user.partition("Results:")[2]))
                 return {"answer": " ".join(found), "sources": [1]}
@@ -332,10 +332,12 @@ def met_in(outcomes: tuple[SubTaskOutcome, ...]) -> frozenset[str]:
     return frozenset(verdict.criterion for verdict in verdicts if _TOKEN.fullmatch(verdict.criterion))
 
 
-def _offered(world: World, system: str) -> tuple[str, ...]:
-    """The tools that a prompt lists, each on a line of its own."""
-    text = f"\n{system}"
-    return tuple(name for name in world.names if f"\n- {name}: " in text)
+def _offered(world: World, question: Question[T]) -> tuple[str, ...]:
+    """The tools that a prompt lists: each on a line of its own, or all in one line for the planner."""
+    text = f"{question.system}\n\n{question.user}"
+    line = text.partition("\n\nTools:\n")[2].partition("\n")[0]
+    listed = {each.partition("(")[0] for each in line.split(", ")}
+    return tuple(name for name in world.names if name in listed or f"\n- {name}: " in text)
 
 
 def _meaning(text: str) -> str:

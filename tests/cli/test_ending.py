@@ -27,7 +27,7 @@ from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, cou
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.runtime.naming import named, short_name
 from artoo.words.result import result_words
-from artoo.words.settling import unfinished, waiting, why_it_waits
+from artoo.words.settling import not_yet, unfinished, waiting, why_it_waits
 
 HERE = Here("/home/me/project", "/home/me")
 TASK = "0198f000-0000-7000-8000-000000000000"
@@ -320,12 +320,14 @@ def test_a_move_is_one_thing_that_took_effect() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_json_keeps_the_answer_apart_from_what_waits(language: str) -> None:
-    """`answer` is the answer alone; that it waits, and how to go on, stands in `pending`."""
+def test_json_says_below_the_answer_that_it_waits(language: str) -> None:
+    """A model may have said "Deleted" of files that are still there; how to go on stands in `pending`."""
     reason = waiting("", counts_of((DELETION,)), 0, language)
     read = json.loads(as_json(ended(settled("pending", DELETION), language=language)))
-    assert read["answer"] == "The spelling is corrected."
+    assert read["answer"] == f"The spelling is corrected.\n\n{not_yet(reason, language)}"
     assert read["pending"]["reason"] == reason
+    done = json.loads(as_json(ended(settled("applied", DELETION), language=language)))
+    assert done["answer"] == "The spelling is corrected."
 
 
 def test_a_file_of_which_only_times_changed_is_not_called_changed() -> None:

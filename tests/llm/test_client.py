@@ -227,9 +227,9 @@ async def test_structure_by_the_best_way_the_server_has(refuse: list[str], wire:
     assert (first.wire, second.wire) == (wire, wire)
     assert (first.requests, second.requests) == (1 + refused, 1)
     assert len(server.player.refused) == refused
-    system = server.player.requests[0].system
-    assert system.startswith("You are R3.\ncontract: Step")
-    assert ("JSON schema" in system) == (wire in ("json_object", "prompted"))
+    asked = server.player.requests[0]
+    assert asked.system == "You are R3.\ncontract: Step"
+    assert ("JSON schema" in asked.user) == (wire in ("json_object", "prompted"))
 
 
 async def test_schema_is_named_like_the_contract():

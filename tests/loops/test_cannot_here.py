@@ -70,7 +70,7 @@ async def test_what_is_sent_back_says_why_and_the_judge_sees_the_listing(world: 
     correction = ended.one(CorrectionSignal)
     assert (correction.what_was_wrong, correction.what_to_do) == ("no file", "Read notiz.txt.")
     asked = ended.asked("ValidationReport")[0].user
-    assert "notiz.txt (6 B)" in asked.partition("Shown before the first call:")[2].partition("call 1")[0]
+    assert "notiz.txt (6 B)" in asked.partition("Files here:")[2].partition("Request:")[0]
     assert ended.one(SubTaskOutcome).hopeless
 
 
@@ -83,7 +83,7 @@ async def test_a_file_that_only_the_plan_names_is_shown(world: World) -> None:
 
 
 async def test_the_judge_has_the_persons_words(world: World) -> None:
-    """What the planner adds, or misreads, does not look asked for; a long request is left to the plan."""
+    """What the planner adds, or misreads, does not look asked for."""
     world.file("kasse.txt", "12 EUR\n")
     passed = {"verdicts": [{"number": 1, "quote": "12 EUR", "verdict": "pass"}]}
     script: Script = {
@@ -91,8 +91,6 @@ async def test_the_judge_has_the_persons_words(world: World) -> None:
         "ExecutorStep": lambda _: shell("cat kasse.txt"),
         "ValidationReport": lambda _: passed,
     }
-    for request, shown in (("What is in the till?", True), ("What is in the till? " * 40, False)):
-        ended = await world.play(request, script)
-        asked = ended.asked("ValidationReport")[0].user
-        both = f"Request:\nThe request: {request}\nPlanned as: read kasse.txt, name the method\n"
-        assert (both in asked, "What is in the till?" in asked) == (shown, shown)
+    ended = await world.play("What is in the till?", script)
+    asked = ended.asked("ValidationReport")[0].user
+    assert "Request:\nWhat is in the till?\n" in asked and "Planned as: read kasse.txt, name the method\n" in asked

@@ -114,7 +114,7 @@ async def test_a_request_in_chinese_or_mixed(world: World, asked: Asked) -> None
     assert (spec.task_id, spec.language) == (asked.name, asked.language)
     assert [criterion.text for criterion in ended.one(Plan).task_criteria] == [ANY_ANSWER]
     assert (ended.directive, ended.result.output) == ("accept", asked.answer)
-    assert "in the language of the request" in ended.asked("Plan")[0].system
+    assert "in the language of the request" in ended.asked("Plan")[0].user
 
 
 async def test_a_failure_is_told_in_chinese(world: World) -> None:

@@ -67,7 +67,7 @@ async def test_a_task_of_one_subtask_takes_two_calls(world: World) -> None:
 async def test_looking_changing_testing_and_reporting_takes_three_calls(world: World) -> None:
     """The plan names the look, which is made before the first turn; then R3 changes and tests, and answers."""
     world.file("a.txt", "one\n")
-    look = {"tool": "read_file", "arguments": {"path": "a.txt"}}
+    look = {"tool": "search_text", "arguments": {"pattern": "one"}}
     part = {**subtask("put two into a.txt"), "first_calls": [look]}
     holds: Json = {"text": "a.txt says two", "check": {"check": "file_matches", "path": "a.txt", "regex": "^two$"}}
     script = {
@@ -76,7 +76,7 @@ async def test_looking_changing_testing_and_reporting_takes_three_calls(world: W
     }
     ended = await world.play("Put two into a.txt and test it.", script)
     assert (ended.contracts, ended.directive) == (["Plan", "ExecutorStep", "ExecutorStep"], "accept")
-    assert [call.tool for call in ended.calls] == ["read_file", "shell"]
+    assert [call.tool for call in ended.calls] == ["search_text", "shell"]
     assert "one" in ended.calls[0].output
 
 

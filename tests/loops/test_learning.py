@@ -70,7 +70,7 @@ def tools_under(heading: str, prompt: str) -> list[str]:
 
 def planner_by_the_prompt(asked: Asked) -> Scripted:
     """Takes what it should prefer, leaves what it must not use, and is a creature of habit otherwise."""
-    name = asked.user.rpartition("Look up ")[2].split()[0].strip('".:;')
+    name = asked.user.partition("Look up ")[2].split()[0].strip('".:;')
     if asked.contract == "Plan":
         forbidden, preferred = tools_under("Must not use", asked.user), tools_under("Should prefer", asked.user)
         willing = [name for name in HABIT if name not in forbidden]

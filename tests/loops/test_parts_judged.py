@@ -81,7 +81,7 @@ async def test_a_writer_sees_the_calls_and_quotes_from_them_alone(world: World) 
     """What calls put out and what was changed grounds a verdict; the results' own words do not. Nothing is shown
     twice: not the same call, not an output that is the result.
     """
-    table = "".join(f"person {number},{number}\n" for number in range(20))
+    table = "".join(f"person {number},{number}\n" for number in range(120))
     world.file("points.csv", table)
 
     def script(quote: str) -> Script:

@@ -26,6 +26,7 @@ from scenario import (
 
 from artoo.contracts.criteria import CheckAmended
 from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTaskOutcome
+from artoo.contracts.findings import Unconfirmed
 from artoo.contracts.plan import Plan
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult, OutcomeSummary
@@ -71,15 +72,44 @@ async def test_every_language_takes_the_same_way(world: World, request_: str, an
     assert not ended.all(CorrectionSignal)
 
 
-async def test_a_plan_without_criteria_is_asked_for_some(world: World) -> None:
-    """Code writes none in its place: the planner mends its plan, and no judge reads the request's words."""
+async def test_a_plan_without_criteria_is_held_to_the_request(world: World) -> None:
+    """Code writes none in its place, and the planner is not asked again: the request itself is the criterion."""
     script = {
-        "Plan": [plan(subtask("page"), criteria=()), plan(subtask("page"), criteria=[exists("a.html")])],
+        "Plan": plan(subtask("page"), criteria=()),
         "ExecutorStep": write("a.html", PAGE),
+        "ValidationReport": judged(("pass", "a.html")),
     }
     ended = await world.play("Make a.html", script)
-    assert ended.contracts == ["Plan", "Plan", "ExecutorStep"] and ended.result.assurance == "checked"
-    assert "no task_criteria" in ended.asked("Plan")[1].user
+    assert [each.text for each in ended.one(Plan).task_criteria] == ["Make a.html"]
+    assert ended.contracts == ["Plan", "ExecutorStep", "ValidationReport"]
+    assert (ended.directive, ended.result.assurance) == ("accept", "judged")
+
+
+async def test_a_reply_names_the_files_that_it_was_shown(world: World) -> None:
+    """Only those that the request or the answer names: that a file lies there says nothing about the answer."""
+    world.file("brief.txt", "Der Umweg kostet uns vierzig Minuten.\n")
+    world.file("other.txt", "x\n")
+    ended = await world.play(
+        "Translate brief.txt into English.", {"Plan": reply("The detour costs forty minutes.")}
+    )
+    assert ended.result.facts[0] == Unconfirmed(looked=False, files=("brief.txt",))
+    ended = await world.play("What is the capital of Australia?", {"Plan": reply("Canberra.")})
+    assert ended.result.facts[0] == Unconfirmed(looked=False)
+
+
+async def test_the_roles_of_a_task_share_the_beginning_of_their_prompts(world: World) -> None:
+    """Laws, files and request are the same for planner, executor and judge, and a server has them cached."""
+    world.file("brief.txt", "Der Umweg kostet uns vierzig Minuten.\n")
+    script = {
+        "Plan": plan(subtask("translate"), criteria=["it says in English what brief.txt says"]),
+        "ExecutorStep": [shell("true", final=False), says("The detour costs us forty minutes.")],
+        "ValidationReport": judged(("pass", "Der Umweg kostet uns vierzig Minuten.")),
+    }
+    ended = await world.play("Translate brief.txt.", script)
+    prompts = [ended.asked(name)[0] for name in ("Plan", "ExecutorStep", "ValidationReport")]
+    begun = {asked.user.partition("\n\nRole: ")[0] for asked in prompts}
+    assert len(begun) == 1 and "Der Umweg" in begun.pop()
+    assert len({asked.system.partition("\n\ncontract: ")[0] for asked in prompts}) == 1
 
 
 async def test_talk_takes_one_call(world: World) -> None:
@@ -122,7 +152,7 @@ async def test_a_reply_may_say_what_its_author_was_shown(world: World) -> None:
     request_ = "What do the children in kinder.txt have?"
     ended = await world.play(request_, {"Plan": reply("Mia has 1500, Tom 33.")})
     assert ended.contracts == ["Plan"] and (ended.directive, ended.result.assurance) == ("success", "unverified")
-    assert "no tool showed this, and no file was changed" in result_words("en").fact(ended.result.facts[0])
+    assert "the model was shown kinder.txt whole" in result_words("en").fact(ended.result.facts[0])
     planned = plan(subtask("look"), criteria=["it names both"])
     worker = await world.play(request_, {"Plan": planned, "ExecutorStep": says("Mia has 1500, Tom 33.")})
     assert worker.result.assurance == "unverified" and worker.contracts == ["Plan", "ExecutorStep"]
@@ -171,7 +201,7 @@ async def test_a_judge_sees_what_the_executor_was_shown(world: World) -> None:
     reading = [read("brief.txt", final=False), write("en.txt", "The detour costs us forty minutes.")]
     again = await world.play("Translate brief.txt into English, as en.txt", {**script, "ExecutorStep": reading})
     (asked,) = again.asked("ValidationReport")
-    assert asked.user.count("Der Umweg") == 1 and "Shown before the first call" not in asked.user
+    assert asked.user.index("Der Umweg") < asked.user.index("Role: validator")
 
 
 async def test_what_cannot_be_done_is_said(world: World) -> None:
@@ -493,7 +523,8 @@ async def test_the_executor_is_told_all_that_it_is_held_to(world: World) -> None
     held = [matches("x", "It says x"), matches("x", "Say x")]
     script = {"Plan": plan(subtask("It says x, and more"), criteria=held), "ExecutorStep": shell("echo x")}
     ended = await world.play("Say x", script)
-    assert "It is done when:\n- It says x\n- Say x" in ended.asked("ExecutorStep")[0].user
+    told = ended.asked("ExecutorStep")[0].user
+    assert told.endswith("It is done when:\n- It says x") and "Request:\nSay x\n" in told
     script = {"Plan": plan(subtask("Say x"), criteria=held), "ExecutorStep": shell("echo x")}
     ended = await world.play("Say x", script)
     assert ended.asked("ExecutorStep")[0].user.endswith("It is done when:\n- It says x")

@@ -17,7 +17,7 @@ from artoo.llm.prompt import estimated_tokens
 from artoo.prompts import library
 from artoo.prompts.laws import LAWS
 from artoo.prompts.library import MANIFEST, TEXTS, digests, procedural, verify
-from artoo.prompts.segments import LAST_STABLE, Segment, assemble
+from artoo.prompts.segments import LAST_STABLE, Segment, assemble, assemble_shared
 from artoo.runtime.artoo import Artoo
 from artoo.runtime.config_file import load_config
 
@@ -64,6 +64,17 @@ def test_every_role_has_its_static_part(role: Role, contract: str) -> None:
     assert f"contract: {contract}" in system.splitlines()
     assert user == ""
     assert estimated_tokens(system) <= 500
+
+
+@pytest.mark.parametrize(("role", "contract"), CALLS)
+def test_the_roles_of_a_task_share_their_prefix(role: Role, contract: str) -> None:
+    """Laws, guide, files and request come first, and the role's own text after them, with the line that names the
+    contract."""
+    task = {Segment.PROJECT_GUIDE: "g", Segment.SURROUNDINGS: "f", Segment.TASK: "r"}
+    system, user = assemble_shared({**procedural(role, contract), **task, Segment.EVIDENCE: "e"})
+    assert system == assemble_shared(procedural("planner", "Plan"))[0]
+    assert user.startswith("Project guide:\ng\n\nFiles here:\nf\n\nRequest:\nr\n\nRole: ")
+    assert f"contract: {contract}" in user.splitlines() and user.endswith("Evidence:\ne")
 
 
 @pytest.mark.parametrize(("role", "contract"), CALLS)

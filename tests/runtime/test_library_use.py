@@ -237,7 +237,7 @@ async def test_a_users_function_is_a_tool(config: Config, tmp_path: Path) -> Non
     with ScriptedModel(script) as model:
         async with Artoo(config, environ={}, model=model, tools=[double]) as artoo:
             result = await artoo.run("How much is twice 21?", options=options(tmp_path))
-        assert "- double: double a number" in model.player.requests[0].system
+        assert "- double: double a number" in model.player.requests[0].user
     assert (result.directive.value, result.output) == ("accept", "42")
 
 

@@ -66,12 +66,12 @@ def skill(folder: Path, name: str = "greeting", says: str = "hello") -> Path:
 async def ran(
     project: Path, *steps: Scripted, confirm: Confirm | None = None
 ) -> tuple[FinalResult, list[ToolCalled], list[str]]:
-    """The result, its calls, and the prompts' system messages."""
+    """The result, its calls, and the prompts."""
     config = Config(workspace=project.parent / "workspace").at_home(project.parent / ".artoo")
     with ScriptedModel(script(*steps)) as model:
         async with Artoo(config, environ={}, model=model, confirm=confirm) as artoo:
             result = await artoo.run("greet", options=RunOptions(project=project))
-        systems = [request.system for request in model.player.requests]
+        systems = [request.system + request.user for request in model.player.requests]
     log = find_log(config.home, result.task_id).envelopes()
     return result, [one.payload for one in log if isinstance(one.payload, ToolCalled)], systems
 

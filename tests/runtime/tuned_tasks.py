@@ -61,7 +61,7 @@ def script(*, hopeless: bool = False) -> dict[str, object]:
     """`hopeless`: no later plan finds the black stone."""
 
     def plan(asked: Asked) -> dict[str, object]:
-        left = [name for name in (PLACES if hopeless else ("diver",)) if f"\n- {name}: " in asked.system]
+        left = [name for name in (PLACES if hopeless else ("diver",)) if f"\n- {name}: " in asked.user]
         again = "Done already" in asked.user
         steps = [step(left[0], "black")] if again else [step("heap", "grey", "red", "white"), step("pond", "black")]
         return {"subtasks": steps, "task_criteria": [check("grey")]}

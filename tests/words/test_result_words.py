@@ -44,6 +44,7 @@ FACTS: tuple[ResultFact, ...] = (
     CheckAmended(criterion="§12", before=FileExists(path="a"), after=FileExists(path="b"), reason="c"),
     PartChecked(criteria=("§13",)),
     NotSeen(notes=("§14",)),
+    Unconfirmed(looked=False, files=("§15",)),
 )
 WORDS = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
 

@@ -14,7 +14,7 @@ from artoo.contracts.settling import Settled
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.words.outcome import resumable, status_of
 from artoo.words.result import result_words
-from artoo.words.settling import waiting
+from artoo.words.settling import not_yet, waiting
 
 
 def exit_code(result: FinalResult, *, strict: bool = False) -> int:
@@ -38,14 +38,14 @@ def exit_code(result: FinalResult, *, strict: bool = False) -> int:
 def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> str:
     """One line of JSON: the result for programs. `verdicts` are the last ones, of the subtasks and of the task.
 
-    `answer` is the answer alone; that it waits, and what to type, is in `pending`.
+    `answer` is the answer, and below it what of that is pending; how to settle it is in `pending`.
     """
     words = result_words(result.language)
     return json.dumps(
         {
             "status": status_of(result),
             "directive": result.directive.value,
-            "answer": words.plain(result, typed()),
+            "answer": "\n\n".join(filter(None, (words.plain(result, typed()), _not_yet(result)))),
             "output": result.output,
             "assurance": result.assurance.value,
             "decided": [
@@ -77,6 +77,16 @@ def settled_object(settled: Settled, exclude: set[str] | None = None) -> dict[st
     """What became of a difference, for programs: with every listed path that took effect, and moments as such."""
     named: dict[str, object] = {"applied": list(settled.took_effect), "expires_at": iso(settled.expires_at)}
     return settled.model_dump(mode="json", exclude=exclude) | named
+
+
+def _not_yet(result: FinalResult) -> str:
+    """That the changes of which the answer speaks are pending; empty where none are."""
+    changes = result.changes
+    if not changes.waits:
+        return ""
+    return not_yet(
+        waiting(changes.reason, changes.counts, len(changes.conflicts), result.language), result.language
+    )
 
 
 def _pending(result: FinalResult) -> dict[str, object] | None:

@@ -93,7 +93,7 @@ _ALIASES: Mapping[str, str] = {"type": "check", "pattern": "regex", "criterion":
 """Names of fields that models write as well, and the only ones that they can mean; no prompt shows them."""
 
 
-def _own_names(value: object) -> object:
+def own_names(value: object) -> object:
     """A model's object by the names of the fields; what would be given twice stays as it came."""
     if not isinstance(value, dict):
         return value
@@ -107,7 +107,7 @@ Check = Annotated[
         ToolSucceeded | OutputMatches | OutputIsJson | FileExists | FileMatches | CommandSucceeds,
         Field(discriminator="check"),
     ],
-    BeforeValidator(_own_names),
+    BeforeValidator(own_names),
 ]
 
 OF_THE_WORLD = (FileExists, FileMatches, CommandSucceeds)
@@ -174,10 +174,10 @@ def by_command(command: str) -> Criterion:
     )
 
 
-def _from_text(value: object) -> object:
+def from_text(value: object) -> object:
     """A plain string is a plausible criterion (the v0.8 form)."""
-    return {"text": value} if isinstance(value, str) else _own_names(value)
+    return {"text": value} if isinstance(value, str) else own_names(value)
 
 
-CriterionLike = Annotated[Criterion, BeforeValidator(_from_text)]
+CriterionLike = Annotated[Criterion, BeforeValidator(from_text)]
 """A Criterion, also accepted as a plain string."""

@@ -120,13 +120,15 @@ class Reason(Contract):
 
 class Unconfirmed(Contract):
     """Nothing has confirmed the answer. `looked`: whether any call showed or changed anything; else a model knows
-    it, or not, or has seen it in an image of the request (`images`). `confirmed`: criteria that hold all the same:
-    only the rest of it is open then.
+    it, or not, or has seen it in an image of the request (`images`) or in files that it was shown whole and that
+    the request or the answer names (`files`). `confirmed`: criteria that hold all the same: only the rest of it
+    is open then.
     """
 
     fact: Literal["unconfirmed"] = "unconfirmed"
     looked: bool
     images: bool = False
+    files: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
 
 

@@ -45,12 +45,13 @@ class FirstCall(Contract):
 class PlannedSubTask(Contract):
     """One subtask as the planner writes it; the dispatcher gives it its id.
 
-    Equal `sequence` numbers run in parallel; a higher one starts when all lower ones are done. `part`: it is not
-    all that is asked for, so that the request in its context speaks of more.
+    Equal `sequence` numbers run in parallel; a higher one starts when all lower ones are done. `request` is the
+    user's, whole. `part`: the subtask is not all of it.
     """
 
     sequence: int = Field(default=1, ge=1, le=99)
     intent: str
+    request: str = ""
     context: str = ""
     success_criteria: tuple[CriterionLike, ...] = ()
     tool: str | None = None
@@ -63,11 +64,11 @@ class Plan(Contract):
     which ends the task. R2 → dispatcher, R7.
 
     `task_criteria` speak about the combined result of all subtasks. `label` is the kind of request, under which
-    memory keeps what the task teaches. `deadline` and `scope` are limits that the request itself states, `effort`
-    is how large the task is (None: a log of version 0.1). `surroundings` is what is on disk as R2 saw it, `heads`
-    what that shows of files, `named_files` the part about the files that the request names, if it says enough by
-    itself, `guide` the standing instructions there; `images` those of the request. `heard` are the ids of the
-    user's messages that R2 has read.
+    memory keeps what the task teaches. `deadline` and `scope` are limits that the request itself states,
+    `effort` is how large the task is (None: a log of version 0.1). `surroundings` is what is on disk as R2 saw
+    it, `heads` what that shows of files, `whole` the files shown whole, `named_files` the part about the files
+    that the request names, if it says enough by itself, `guide` the standing instructions there; `images` those
+    of the request. `heard` are the ids of the user's messages that R2 has read.
     """
 
     task_criteria: tuple[CriterionLike, ...] = ()
@@ -80,6 +81,7 @@ class Plan(Contract):
     effort: Effort | None = None
     surroundings: str = ""
     heads: str = ""
+    whole: tuple[str, ...] = ()
     named_files: str = ""
     guide: str = ""
     images: tuple[AttachedImage, ...] = ()
@@ -110,14 +112,15 @@ class SubTask(Contract):
 
     `surroundings` is what was on disk when it was planned; `heads`, `named_files` and `guide` as in the plan,
     `images` those of the request. `deadline`: when the attempts at it must have ended. `begun`: other parts of the
-    task, in this round or before, may have changed files. `part`, `first_calls` as in PlannedSubTask. `said` are
-    messages that the user wrote to the running task before this subtask began, `said_ids` the ids of them.
+    task, in this round or before, may have changed files. `request`, `part`, `first_calls` as in PlannedSubTask.
+    `said` are messages that the user wrote to the running task before this subtask began, `said_ids` their ids.
     """
 
     subtask_id: str
     parent_task_id: str
     sequence: int
     intent: str
+    request: str = ""
     context: str = ""
     surroundings: str = ""
     heads: str = ""
@@ -134,6 +137,13 @@ class SubTask(Contract):
     first_calls: tuple[FirstCall, ...] = ()
     said: tuple[str, ...] = ()
     said_ids: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> str:
+        """The request where the intent says something else, then the context."""
+        whole = "The whole request, of which your subtask is a part" if self.part else "The request"
+        request = "" if self.request in ("", self.intent) else f"{whole}: {self.request}"
+        return "\n".join(filter(None, (request, self.context)))
 
 
 class ManifestEntry(Contract):

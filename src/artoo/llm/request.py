@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from artoo.contracts.conversation import Said
 from artoo.llm.dialect import SHORT_ANSWER, Dialect
 from artoo.llm.prompt import Prompt, stated_schema
 from artoo.llm.wires import chat, messages, responses
@@ -48,13 +49,14 @@ def request_for(
 ) -> tuple[Prompt, How]:
     """The prompt as it is sent, and how. Variant 0 is greedy; variant n samples with seed n.
 
-    Where the server does not enforce the schema, the system prompt states it.
+    Where the server does not enforce the schema, the prompt states it: to a small model in the system message, to
+    others at the end of the first message, because their system message is the same for all roles of a task.
     """
     form = dialect.form if prompt.schema is not None else Form.FREE  # a fenced block or calls are held by nothing
     if wire == "messages" and form is Form.JSON_OBJECT:
         form = Form.PROMPTED  # the wire has no such form
     if prompt.schema is not None and form in (Form.JSON_OBJECT, Form.PROMPTED):
-        prompt = replace(prompt, system=f"{prompt.system}\n\n{stated_schema(prompt.schema)}")
+        prompt = _with_schema(prompt, stated_schema(prompt.schema), first=traits.is_small)
     limit = max_tokens if "long_answer" not in dialect.without else min(max_tokens, SHORT_ANSWER)
     how = How(
         model=model,
@@ -71,6 +73,15 @@ def request_for(
         caches=traits.is_openai,
     )
     return prompt, how
+
+
+def _with_schema(prompt: Prompt, stated: str, *, first: bool) -> Prompt:
+    """The prompt with the words that state its schema, in the system message (`first`) or below the request."""
+    asked = prompt.messages[0] if prompt.messages else None
+    if first or not isinstance(asked, Said):
+        return replace(prompt, system=f"{prompt.system}\n\n{stated}")
+    asked = asked.model_copy(update={"text": f"{asked.text}\n\n{stated}"})
+    return replace(prompt, messages=(asked, *prompt.messages[1:]))
 
 
 def features_of(body: Mapping[str, object], prompt: Prompt, how: How, wire: str) -> Iterator[str]:

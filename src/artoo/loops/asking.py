@@ -28,7 +28,7 @@ from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.model import Conversation, Known, Model, Question, Spoken, Tier
 from artoo.prompts.library import Form, procedural
-from artoo.prompts.segments import Segment, assemble
+from artoo.prompts.segments import Segment, assemble, assemble_shared
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -94,17 +94,17 @@ class Asker:
         max_tokens: int,
         variant: int = 0,
         body_field: str | None = None,
-        simple: bool = False,
+        form: Form = "",
         images: Sequence[AttachedImage] = (),
     ) -> T:
-        """The model's answer as a valid `schema`. `simple`: with the instructions for small models. `images` are
-        shown to a model that takes them; of one that does not, the prompt only says that they are there.
+        """The model's answer as a valid `schema`. `form`: which texts of the role are used. `images` are shown to a
+        model that takes them; of one that does not, the prompt only says that they are there.
 
         Raises ModelError, BudgetExhausted or IdentityRefused.
         """
         await self.standing.check()
         told = with_images(segments, images, shown=self.known.images)
-        system, user = self._assembled(contract, told, "simple" if simple else "")
+        system, user = self._assembled(contract, told, form)
         question = Question(
             contract=contract,
             schema=schema,
@@ -139,11 +139,18 @@ class Asker:
         simple: bool,
         images: Sequence[AttachedImage] = (),
     ) -> Opening:
-        """How a conversation begins. `text_segments` are added for the text dialect, which describes the tools."""
+        """How a conversation begins. `text_segments` are added for the text dialect, which describes the tools.
+
+        The first message is the same in both dialects. The form of the text dialect is in its system prompt.
+        """
         told = with_images(segments, images, shown=self.known.images)
         system, user = self._assembled(contract, told, "")
-        described, _ = self._assembled(contract, {**told, **text_segments}, "simple" if simple else "text")
-        return Opening(system, described, user)
+        form: Form = "simple" if simple else "text"
+        if self.known.small:
+            described, _ = self._assembled(contract, {**told, **text_segments}, form)
+            return Opening(system, described, user)
+        dialect = {Segment.CONTRACT: procedural(self.port.role, contract, form)[Segment.CONTRACT], **text_segments}
+        return Opening(system, "\n\n".join((system, assemble(dialect)[0])), user)
 
     async def converse(self, conversation: Conversation, *, reported: int, cause: Envelope | None) -> Spoken:
         """The next turn of a conversation, whose first `reported` messages are on the stream already.
@@ -176,7 +183,8 @@ class Asker:
     def _assembled(self, contract: str, segments: Mapping[Segment, str], form: Form) -> tuple[str, str]:
         """The system and the user message, with what is in every prompt of this role."""
         own = procedural(self.port.role, contract, form)
-        return assemble({**own, **together(self.standing.segments, segments)})
+        ordered = assemble if self.known.small else assemble_shared
+        return ordered({**own, **together(self.standing.segments, segments)})
 
     @contextmanager
     def _failures(self, record: Mapping[str, Any], cause: Envelope | None) -> Generator[None]:

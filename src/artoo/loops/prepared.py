@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 
 from artoo.contracts.request import Act, TaskSpec, Turn
 from artoo.contracts.settling import ChangeClass
@@ -31,6 +32,11 @@ _KINDS = {
     ChangeClass.DELETION: "deleted",
 }
 _NEW = "If only new files are made, they take effect without that: say that they are made."
+
+
+def today_is(at: datetime) -> str:
+    """The day where the user is, for prompts whose model can reckon with it."""
+    return f"Today: {at.astimezone().date().isoformat()}"
 
 
 def beforehand(unasked: Collection[ChangeClass]) -> str:

@@ -30,6 +30,19 @@ def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) 
     return MappingProxyType(segments)
 
 
+def tools_to_plan_with(specs: tuple[ToolSpec, ...]) -> Mapping[Segment, str]:
+    """The same for the planner: artoo's own by name, those that a first call may use with their arguments."""
+    shipped = sorted((spec for spec in specs if not spec.special), key=lambda spec: spec.priority)
+    return {**tool_segments(specs), Segment.TOOLS: ", ".join(map(_signature, shipped))}
+
+
+def _signature(spec: ToolSpec) -> str:
+    if not spec.only_reads:
+        return spec.name
+    named = (each.name if each.required else f"{each.name}?" for each in spec.parameters)
+    return f"{spec.name}({', '.join(named)})"
+
+
 def describe_tools(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> str:
     """One line a tool, by priority: name, purpose, what goes into `input` and what into the fenced block.
 

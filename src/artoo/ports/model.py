@@ -79,9 +79,9 @@ class Conversation:
     """Everything that one turn of a conversation is asked with. `messages` only grow between compactions.
 
     `system` is the system prompt for function calling, `text_system` the one of the text dialect, which describes
-    the tools and the fenced form; both contain a line `contract: NAME`. `tools` are offered in this order. `key`
-    names the conversation for prompt caches. `max_tokens` bounds one answer; `variant` as in Question. `pictures`
-    maps the SHA-256 of an image to its data URL.
+    the tools and the fenced form. A line `contract: NAME` is in them, or in the first message. `tools` are
+    offered in this order. `key` names the conversation for prompt caches. `max_tokens` bounds one answer;
+    `variant` as in Question. `pictures` maps the SHA-256 of an image to its data URL.
     """
 
     contract: str

@@ -12,17 +12,19 @@ from artoo.contracts.steering import Heard
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`listing`: the project as it is now, with heads of the files that are named. `heads`: these alone. `named`:
-    the same, with what is to be said of them; empty where the request names none, or one that cannot be read.
-    `guide`: standing instructions of the person and of the project, each with whose they are. `missing`: what has
-    the form of a file's path in the request and is nowhere. `changed`: what was created, changed, moved and deleted
-    in the view, a line a kind; empty where nobody is to be told. `earlier`: the same of what the task had changed
+    """`listing`: the project as it is now, with heads of the files that are named. `heads`: these alone.
+    `named`: the same, with what is to be said of them; empty where the request names none, or one that cannot
+    be read. `whole`: the paths of files that are shown whole, as their heads have them. `guide`: standing
+    instructions of the person and of the project, each with whose they are. `missing`: what has the form of a
+    file's path in the request and is nowhere. `changed`: what was created, changed, moved and deleted in the
+    view, a line a kind; empty where nobody is to be told. `earlier`: the same of what the task had changed
     before a subtask began. `classes`: what all these changes mean for the person, the most dangerous first.
     """
 
     listing: str = ""
     heads: str = ""
     named: str = ""
+    whole: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     guide: str = ""
     changed: str = ""

@@ -1,18 +1,21 @@
-"""The 24 segments of a prompt, most stable first (SPEC section 9; `004`, pitfall "context window fragmentation").
+"""The 24 segments of a prompt and their two orders (SPEC section 9; `004`, pitfall "context window fragmentation").
 
-Servers cache prompts by prefix. Whatever changes least stands first, so that two calls share the longest
-prefix they can. Segments up to `LAST_STABLE` form the system message, the others the user message. An
-empty segment costs nothing.
+Servers cache prompts by prefix, so what two calls have in common stands first. An empty segment costs nothing.
+
+- `assemble`: the least changing segment first. A role's own text is in the system message. For small models: the
+  embedded server keeps the state after that message on disk, a file for each role.
+- `assemble_shared`: what all roles of a task have in common first (laws, guide, files, request), then what is the
+  role's own. For all other models: the roles of one task then share their prefix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 
 class Segment(IntEnum):
-    """Names and order. A lower number changes less often."""
+    """Names, and the order of `assemble`. A lower number changes less often."""
 
     IDENTITY = 1
     LAWS = 2
@@ -61,9 +64,29 @@ _HEADINGS: dict[Segment, str] = {
 _HEADS = {segment: f"{_HEADINGS[segment]}:\n" if segment in _HEADINGS else "" for segment in Segment}
 
 
+_COMMON_SYSTEM = (Segment.IDENTITY, Segment.LAWS, Segment.AGENT_PERSONA, Segment.AGENT_LIMITS)
+_COMMON_USER = (
+    Segment.PROJECT_GUIDE,
+    Segment.ENVIRONMENT,
+    Segment.MAIL,
+    Segment.SURROUNDINGS,
+    Segment.TASK,
+    Segment.CURATED_KNOWLEDGE,
+)
+_OWN = tuple(segment for segment in Segment if segment not in (*_COMMON_SYSTEM, *_COMMON_USER))
+
+
 def assemble(parts: Mapping[Segment, str]) -> tuple[str, str]:
-    """The system and the user message for these segments, in order, each under its heading."""
-    told = {segment: text for segment in sorted(parts) if (text := parts[segment].strip())}
-    system = [_HEADS[segment] + text for segment, text in told.items() if segment <= LAST_STABLE]
-    user = [_HEADS[segment] + text for segment, text in told.items() if segment > LAST_STABLE]
-    return "\n\n".join(system), "\n\n".join(user)
+    """Return the system and the user message of a role whose own text comes first."""
+    system = [segment for segment in Segment if segment <= LAST_STABLE]
+    return _joined(parts, system), _joined(parts, [segment for segment in Segment if segment > LAST_STABLE])
+
+
+def assemble_shared(parts: Mapping[Segment, str]) -> tuple[str, str]:
+    """Return the system and the user message of a role whose own text comes after what all roles are told."""
+    return _joined(parts, _COMMON_SYSTEM), _joined(parts, (*_COMMON_USER, *_OWN))
+
+
+def _joined(parts: Mapping[Segment, str], order: Iterable[Segment]) -> str:
+    told = ((segment, parts.get(segment, "").strip()) for segment in order)
+    return "\n\n".join(_HEADS[segment] + text for segment, text in told if text)

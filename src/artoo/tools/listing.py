@@ -113,11 +113,13 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     heads = _whole_heads(snapshot.heads, characters)
     tree = _tree(snapshot, named, characters - len(facts) - 1)
     about = "\n".join(filter(None, (heads, facts)))
+    whole = (path for path, head in snapshot.heads.items() if head.whole)
     enough = not snapshot.missing and all(snapshot.heads.get(path, Head()).lines for path in named)
     return Surroundings(
         listing="\n".join(filter(None, (tree, about))),
         heads=heads,
         named=about if named and enough else "",
+        whole=tuple(path for path in map(printable, whole) if f"All of {path}" in heads),
         missing=tuple(map(printable, snapshot.missing)),
     )
 

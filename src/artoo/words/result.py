@@ -77,6 +77,7 @@ class ResultWords:
     unverified: str
     partly: str
     unlooked: str
+    from_files: str
     from_image: str
     open: str
     unjudged: str
@@ -144,6 +145,8 @@ class ResultWords:
                 return self.partly.format(criteria="; ".join(map(self.criterion, confirmed)).rstrip(".\u3002"))
             case Unconfirmed(looked=True):
                 return self.unverified
+            case Unconfirmed(images=False, files=(_, *_) as files):
+                return self.from_files.format(paths=", ".join(files))
             case Unconfirmed(images=images):
                 return self.from_image if images else self.unlooked
             case LeftOpen(criterion=criterion, found=found):
@@ -264,6 +267,7 @@ ENGLISH: Final = ResultWords(
     unverified="Unverified: nothing has confirmed this answer.",
     partly="Verified in part: {criteria}.",
     unlooked="Unverified: no tool showed this, and no file was changed; it is what the model knows or was shown.",
+    from_files="Unverified: no tool was needed, and no file was changed; the model was shown {paths} whole.",
     from_image="Unverified: no tool showed this, and no file was changed; it is what the model knows or was shown, "
     "images too.",
     open="Not verified: {criterion}",
@@ -337,6 +341,7 @@ CHINESE: Final = ResultWords(
     unverified="未经验证：没有任何东西证实这个答案。",
     partly="部分得到验证：{criteria}。",
     unlooked="未经验证：没有任何工具显示过这个回答，也没有更改任何文件；它是模型自己知道的或给它看过的。",
+    from_files="未经验证：无需工具，也没有更改任何文件；给模型看过以下文件的全部内容：{paths}。",
     from_image="未经验证：没有任何工具显示过这个回答，也没有更改任何文件；它是模型从图片中看到的、自己知道的或给它看过的。",
     open="未验证：{criterion}",
     unread="已核验：{checks}。回答本身的文字未经核验。",

@@ -88,6 +88,11 @@ def dropped(language: str) -> str:
     return "the changes were discarded; none of them took effect"
 
 
+def not_yet(waits: str, language: str) -> str:
+    """What is said below an answer whose changes are pending: it may speak of them as done. `waits`: `waiting`."""
+    return f"尚未生效：{waits}" if language.startswith("zh") else f"Not done yet: {waits}"
+
+
 def unfinished(language: str) -> str:
     """Why what could have been applied unasked was not."""
     return "任务未完成，其更改未被应用" if language.startswith("zh") else "the task was not finished"

@@ -96,7 +96,7 @@ async def test_limits_are_enforced(place: Path) -> None:
     offered: list[str] = []
 
     def script(asked: Asked) -> Scripted:
-        offered.append(asked.system)
+        offered.append(asked.system + asked.user)
         match asked.contract:
             case "Plan":
                 return plan("count", {"text": "it ran", "check": {"check": "tool_succeeded"}}, tool="python")

@@ -8,13 +8,14 @@ from typing import get_args
 
 from artoo.auditor.invariants.invariant import Invariant, on
 from artoo.auditor.notes import TaskNotes, tokens_of
+from artoo.contracts.conversation import Said
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
 from artoo.prompts.library import Form, procedural
-from artoo.prompts.segments import assemble
+from artoo.prompts.segments import assemble, assemble_shared
 
 
 @on(ModelCalled)
@@ -60,13 +61,22 @@ def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> 
         yield f"the {called.role} has no prompt for {called.contract} ({error})"
         return
     continued = not (called.system or called.user)  # a conversation states it at its first call
-    if not continued and not called.system.startswith(due):
-        yield f"the system prompt of the {called.role} for {called.contract} is not the one in the manifest"
+    first = called.user or next((each.text for each in called.added if isinstance(each, Said)), "")
+    stated = (called.system.startswith(alone) or _holds(called.system, first, own) for alone, own in due)
+    if not continued and not any(stated):
+        yield f"the prompt of the {called.role} for {called.contract} is not the one in the manifest"
+
+
+def _holds(system: str, user: str, own: tuple[str, str]) -> bool:
+    """Whether a prompt begins with what all roles are told, and has the role's own text below a blank line."""
+    return system.startswith(own[0]) and f"\n\n{own[1]}\n" in f"\n\n{user}\n"
 
 
 @cache
-def _procedural(role: str, contract: str, form: Form) -> str:
-    return assemble(procedural(role, contract, form))[0]
+def _procedural(role: str, contract: str, form: Form) -> tuple[str, tuple[str, str]]:
+    """How the system message begins where the role's text is in it; else both messages (`prompts.segments`)."""
+    parts = procedural(role, contract, form)
+    return assemble(parts)[0], assemble_shared(parts)
 
 
 INVARIANTS: tuple[Invariant, ...] = (calls_overshot, tokens_overshot, cost_understated, prompt_changed)

@@ -36,7 +36,7 @@ from artoo.evidence.facts import Fact, broken_act, floating_tokens, own_knowledg
 from artoo.loops.asking import Asker
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
 from artoo.loops.fast.judgement import CANNOT, Beside, heads_used, judge
-from artoo.loops.fast.opening import today_is
+from artoo.loops.prepared import today_is
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.evidence import EvidenceSource
@@ -186,7 +186,7 @@ class AgentValidator:
             return None  # a token may stand in a picture, which code cannot read
         request = [subtask.intent, *(each.text for each in subtask.success_criteria), *subtask.said]
         told = [] if self.asker.known.small else [self._today, subtask.heads]  # a small one is held to look
-        (told if subtask.part else request).append(subtask.context)  # other parts' files are not its own
+        (told if subtask.part else request).append(subtask.given)  # other parts' files are not its own
 
         async def around() -> str:
             return (await self.surroundings.look(subtask.intent)).listing
@@ -323,7 +323,7 @@ def _is_outweighed(
 
 def _told(subtask: SubTask) -> str:
     """What a subtask is to do: its own words, and the request with what earlier parts gave."""
-    return f"{subtask.intent}\n{subtask.context}"
+    return f"{subtask.intent}\n{subtask.given}"
 
 
 def _gap(attempt: int, judged: Judged) -> GapPoint:

@@ -80,7 +80,7 @@ class SecondAuthor:
             Segment.ROLE: _executors_role(),
             Segment.PROJECT_GUIDE: self.subtask.guide,
             Segment.SURROUNDINGS: self.subtask.surroundings,
-            Segment.CONTEXT: self.subtask.context,
+            Segment.CONTEXT: self.subtask.given,
             Segment.SUBTASK: self.subtask.intent,
             Segment.CLOSING: program_in(language),
         }
@@ -92,7 +92,7 @@ class SecondAuthor:
                 cause=self.cause,
                 max_tokens=_TOKENS,
                 body_field="body",
-                simple=True,
+                form="simple",
                 images=self.subtask.images,
             )
         except ModelAnswerInvalid:

@@ -16,10 +16,9 @@ from artoo.loops.asking import Asker
 from artoo.prompts.segments import Segment
 from artoo.verdicts.judging import Judged, no_budget, reason_of
 from artoo.verdicts.quotes import JudgedCriterion, numbered, unquoted, usable_verdicts
-from artoo.verdicts.shown import SHORTEST_SHARE, at_first, facts_of
+from artoo.verdicts.shown import SHORTEST_SHARE, facts_of
 
 _CLAIM_SHOWN = 6_000
-_REQUEST_SHOWN = 500
 _REPORT_TOKENS = 800
 _TRIES = 2
 _HEAD_BEGINS = ("All of ", "First lines of ")
@@ -69,19 +68,22 @@ async def judge(
 ) -> Judged:
     """Return the judge's verdicts on these criteria; it is asked once more where a quote is not in the evidence."""
     judged: Judged | None = None
-    used = subtask.surroundings if CANNOT in criteria else heads_used(subtask, result)
     gone = _ABSENT.format(absent=beside.absent) if beside.absent else ""
+    doubt = _DOUBT.format(beside.doubt) if beside.doubt else ""
     facts = facts_of(result, difference, beside.earlier)
-    seen = (beside.today, at_first(used), facts, gone, _checks(beside.failed))
-    shown = "\n\n".join(filter(None, seen))
-    short = not subtask.begun and 0 < len(subtask.context) <= _REQUEST_SHOWN  # and nothing but the person's words
-    request = subtask.context.removeprefix("The request: ")  # which the segment's heading says
+    # Quotes may come from what stands above only where the executor had nothing else to look at.
+    used = subtask.surroundings if CANNOT in criteria else heads_used(subtask, result)
+    above = "\n\n".join(filter(None, (beside.today, used)))
+    evidence = "\n\n".join(filter(None, (facts, gone, _checks(beside.failed))))
+    shown = f"{above}\n\n{evidence}"
     claimed = f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}"
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
-        Segment.TASK: f"{request}\nPlanned as: {subtask.intent}" if short else subtask.intent,
-        Segment.CONTEXT: f"{claimed}\n\n{_DOUBT.format(beside.doubt)}" if beside.doubt else claimed,
-        Segment.EVIDENCE: shown,
+        Segment.ENVIRONMENT: beside.today,
+        Segment.SURROUNDINGS: subtask.surroundings,  # as the executor was told: both prompts begin alike
+        Segment.TASK: subtask.request or subtask.intent,
+        Segment.CONTEXT: "\n\n".join(filter(None, (_planned(subtask), claimed, doubt))),
+        Segment.EVIDENCE: evidence,
     }
     for variant in range(_TRIES):
         try:
@@ -105,6 +107,13 @@ async def judge(
                 continue
         break
     return judged or Judged(())
+
+
+def _planned(subtask: SubTask) -> str:
+    """What of the request is judged, where the plan words it in another way."""
+    if subtask.request in ("", subtask.intent):
+        return ""
+    return f"{'Only this part of the request is judged' if subtask.part else 'Planned as'}: {subtask.intent}"
 
 
 def claim_of(result: ExecutionResult, shown: str) -> str:

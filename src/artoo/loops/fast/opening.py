@@ -13,16 +13,16 @@ from artoo.loops.asking import Asker, Opening
 from artoo.loops.fast.conversation import CONTRACT
 from artoo.loops.fast.own_tools import in_text
 from artoo.loops.heuristics import Heuristics
-from artoo.loops.prepared import beforehand, prepared
+from artoo.loops.prepared import beforehand, prepared, today_is
 from artoo.loops.tool_text import other_language, program_in, prohibitions, tool_segments
 from artoo.ports.surroundings import Surroundings, SurroundingsSource
 from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
-
-def today_is(at: datetime) -> str:
-    """The day where the user is, for prompts whose model can reckon with it."""
-    return f"Today: {at.astimezone().date().isoformat()}"
+_ALL = "The whole request."
+_REPEATED = 200
+"""Characters of a request that is said again below "Your subtask" if it is the subtask: pasted text is not."""
+_PART = "The rest of the request is not yours."
 
 
 @dataclass(slots=True)
@@ -59,8 +59,11 @@ class Briefing:
             Segment.CAUTIONS: self._caution(subtask, seen),
             Segment.ENVIRONMENT: "" if small else today_is(at),
             Segment.SURROUNDINGS: self.shown,
-            Segment.CONTEXT: "\n\n".join(filter(None, (subtask.context, _said(subtask)))),
-            Segment.SUBTASK: _assignment(subtask),
+            Segment.TASK: "" if small else subtask.request,
+            Segment.CONTEXT: "\n\n".join(
+                filter(None, (subtask.given if small else subtask.context, _said(subtask)))
+            ),
+            Segment.SUBTASK: _assignment(subtask, small=small),
         }
         described = tool_segments((*self.specs, *(() if simple else in_text(own))), programs_apart=simple)
         opening = self.asker.opening(CONTRACT, segments, described, simple=simple, images=subtask.images)
@@ -123,9 +126,13 @@ def _said(subtask: SubTask) -> str:
     return "\n".join(f"The user wrote meanwhile: {text}" for text in subtask.said)
 
 
-def _assignment(subtask: SubTask) -> str:
-    """The intent, and all that the result is held to; only the intent itself is not said twice."""
-    told = (criterion.text for criterion in subtask.success_criteria if criterion.text != subtask.intent)
+def _assignment(subtask: SubTask, *, small: bool) -> str:
+    """The intent, and all that the result is held to. What stands above is not said twice."""
+    above = (subtask.intent,) if small else (subtask.intent, subtask.request)
+    above_all = not small and subtask.intent == subtask.request and len(subtask.intent) > _REPEATED
+    intent = _ALL if above_all else subtask.intent
+    intent = f"{intent}\n{_PART}" if subtask.part and not small else intent
+    told = (criterion.text for criterion in subtask.success_criteria if criterion.text not in above)
     criteria = "\n".join(f"- {text}" for text in told)
     preferred = f"\nSuggested tool: {subtask.preferred_tool}" if subtask.preferred_tool else ""
-    return f"{subtask.intent}{preferred}" + (f"\nIt is done when:\n{criteria}" if criteria else "")
+    return f"{intent}{preferred}" + (f"\nIt is done when:\n{criteria}" if criteria else "")

@@ -36,7 +36,10 @@ _BETTER = {
 _UNCONFIRMED = "No two ways gave the same answer, so none stands. Work it out in another way, from the files."
 _LOOK = "Let a worker look at the files, or reply again without what is named below."
 _CANNOT = "If it cannot be done here, say that as the reply, with what was tried and what is missing: it ends so."
-_OWN_CHECK = "Your own check, which may be what is wrong (then amend it, and plan a look for its judge): "
+_OWN_CHECK = (
+    "Your own check, which may be what is wrong (then plan a look for its judge, and replace it with "
+    '"amend": [{"criterion": its text, "check": CHECK, "reason": why}]): '
+)
 _EXCERPT, _UNMET = 300, 1_200
 _MOST_NAMED = 6
 _MOST_FAILED = 3
@@ -103,12 +106,17 @@ def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[
     """Whose check it is that was not met, and what those said who were held to it: they may know that it is wrong.
     Why one gave up stands with the verdict already.
     """
-    own = [criterion for criterion in failed_checks(directive) if criterion in amendable]
+    own = may_amend(directive, amendable)
     held = [each for each in directive.failed if any(one.criterion in own for one in each.criteria_verdicts)]
     known = " ".join(verdict.evidence for verdict in _unmet(directive))
     said = (each.output.strip() for each in held)
     lines = [f"Said by the worker: {shortened(each, _EXCERPT)}" for each in said if each and each not in known]
     return [_OWN_CHECK + "; ".join(own[:_MOST_NAMED]), *lines[:_MOST_FAILED]] if own else []
+
+
+def may_amend(directive: PlanDirective, amendable: Collection[str]) -> list[str]:
+    """Of the criteria whose check R2 has written, those whose check failed in the last round."""
+    return [criterion for criterion in failed_checks(directive) if criterion in amendable]
 
 
 def failed_checks(directive: PlanDirective) -> dict[str, str]:

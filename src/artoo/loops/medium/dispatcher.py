@@ -102,6 +102,7 @@ class Dispatcher:
                 parent_task_id=self.port.task_id,
                 sequence=planned.sequence,
                 intent=planned.intent,
+                request=planned.request,
                 context=planned.context,
                 surroundings=plan.surroundings,
                 heads=plan.heads,

@@ -42,6 +42,7 @@ from artoo.contracts.settling import Settled
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, FinalResult, ReplanRequest, RoleFailure, StoppedBy, UnmetCriterion
 from artoo.evidence.facts import rests_on_nothing
+from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
 from artoo.loops.medium.gaps import verdicts_of
 from artoo.prompts.segments import Segment
@@ -74,13 +75,14 @@ class FailureReport(Contract):
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Where a task stands when it ends. `result`: what every ending reports alike; `failed`: outcomes of all rounds
-    that failed; `images`: the request had some.
+    that failed; `images`: the request had some; `whole`: files that the models were shown whole.
     """
 
     result: FinalResult
     request: str
     failed: tuple[SubTaskOutcome, ...] = ()
     images: bool = False
+    whole: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,9 @@ class Endings:
         sure = (each for each in verdicts if not doubted or assurance_of((each,)) is not Assurance.JUDGED)
         confirmed = tuple(dict.fromkeys(_what_held(each) for each in sure if each.verdict == "pass"))
         if assurance is Assurance.UNVERIFIED:
-            facts.append(Unconfirmed(looked=looked, images=standing.images, confirmed=confirmed[:_MOST_TRIED]))
+            files = _named(standing.whole, f"{standing.request}\n{end.merged_output}")
+            held = confirmed[:_MOST_TRIED]
+            facts.append(Unconfirmed(looked=looked, images=standing.images, files=files, confirmed=held))
         named = (each for each in opened if confirmed or each != standing.request)  # else it is said of the whole
         facts += (LeftOpen(criterion=each, found=beside.get(each)) for each in named)
         facts += _without_judge(end)
@@ -245,6 +249,12 @@ def _unread(end: ReplanRequest) -> Unread:
     outputs = {call.output.strip() for outcome in end.outcomes for call in outcome.tool_calls}
     decided = dict.fromkeys(map(_what_held, verdicts_of(end.outcomes, end.task_verdicts)))
     return Unread(checks=tuple(decided)[:_MOST_TRIED], put_out=end.merged_output.strip() in outputs)
+
+
+def _named(whole: Sequence[str], text: str) -> tuple[str, ...]:
+    """Of the files that were shown whole, those whose path or name stands in a text."""
+    named = {path.removeprefix("./") for path in paths_in(text)}
+    return tuple(path for path in whole if named & {path, path.rpartition("/")[2]})[:_MOST_TRIED]
 
 
 def _what_held(verdict: CriterionVerdict) -> str:

@@ -102,6 +102,7 @@ async def merge(
                 max_tokens=_TOKENS,
                 variant=variant,
                 body_field="answer",
+                form="" if criteria or asker.known.small else "unjudged",
             )
         except ModelAnswerInvalid:
             break

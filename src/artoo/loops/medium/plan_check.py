@@ -6,14 +6,12 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from artoo.contracts.criteria import Criterion
 from artoo.contracts.plan import MustNot, PlannedSubTask
 from artoo.loops.medium.advice import mentions
 
 _WORD = re.compile(r"\w+")
 NEARLY_SAME = 0.9
 """Jaccard similarity of the words of two plans with the same tools from which they count as the same plan."""
-_NO_CRITERIA = "the plan has no task_criteria; say how one can tell that the request is fulfilled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +37,14 @@ class Fingerprint:
 
 
 def objections(
-    subtasks: Sequence[PlannedSubTask],
-    task_criteria: Sequence[Criterion],
-    forbidden: MustNot,
-    tried: Collection[Fingerprint] = (),
+    subtasks: Sequence[PlannedSubTask], forbidden: MustNot, tried: Collection[Fingerprint] = ()
 ) -> list[str]:
     """Return all objections to a plan, none when it may run. `tried`: plans that this one must differ from.
 
-    A tool that there is not and too many subtasks do not come so far: the schema has neither.
+    A tool that there is not and too many subtasks do not come so far: the schema has neither. A plan without
+    criteria is held to the request.
     """
-    found = [] if task_criteria else [_NO_CRITERIA]
+    found = list[str]()
     for number, subtask in enumerate(subtasks, 1):
         if subtask.tool in forbidden.tools:
             found.append(f"subtask {number} uses {subtask.tool}, which must not be used")

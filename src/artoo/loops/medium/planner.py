@@ -11,6 +11,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.plan import Caution, MustNot, Plan, PlannedSubTask, PlanRefused
 from artoo.contracts.request import TaskSpec
+from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, PlanDirective, RoleFailure, StoppedBy
 from artoo.contracts.steering import PlanAnswered, PlanProposed, UserMessage
 from artoo.evidence.tokens import paths_in
@@ -19,7 +20,7 @@ from artoo.loops.heuristics import Heuristics
 from artoo.loops.medium.advice import Advice
 from artoo.loops.medium.blocking import keeping_hands
 from artoo.loops.medium.counsel import Counsel
-from artoo.loops.medium.directive_text import directive_text, failed_checks
+from artoo.loops.medium.directive_text import directive_text, failed_checks, may_amend
 from artoo.loops.medium.kinds import Kinds
 from artoo.loops.medium.plan_check import Fingerprint, fingerprint, objections
 from artoo.loops.medium.plan_draft import (
@@ -32,9 +33,9 @@ from artoo.loops.medium.plan_draft import (
     subtasks_of,
     verifiable,
 )
-from artoo.loops.prepared import earlier
+from artoo.loops.prepared import earlier, today_is
 from artoo.loops.role import listen
-from artoo.loops.tool_text import prohibitions, tool_segments
+from artoo.loops.tool_text import prohibitions, tools_to_plan_with
 from artoo.ports.bus import Port
 from artoo.ports.surroundings import Surroundings, SurroundingsSource
 from artoo.ports.tools import Offered, ToolSpec
@@ -42,6 +43,8 @@ from artoo.prompts.segments import Segment
 
 _PLAN_TOKENS = 4_000
 _SMALL_PLAN_TOKENS = 800
+_DRAFT_SHOWN = 4_000
+"""Characters of a refused plan that is asked for again."""
 _MOST_CHANGES = 5
 """How often a user may have a plan changed before it is approved; then the task ends."""
 
@@ -114,6 +117,20 @@ class _Made:
     plan: Plan
     this: _Round
     replaced: tuple[CheckAmended, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """A draft that may not run, as the model wrote it, and why."""
+
+    draft: str
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        reasons = "\n".join(f"- {reason}" for reason in self.reasons)
+        return (
+            f"Your last plan:\n{shortened(self.draft, _DRAFT_SHOWN)}\nIt was refused:\n{reasons}\nFix exactly this."
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -195,34 +212,36 @@ class Planner:
         self.port.publish(made.plan, cause=cause)
 
     async def _plan(self, task: _Task, this: _Round, cause: Envelope) -> None:
-        reasons: list[str] = []
+        refused: _Refused | None = None
         for variant in range(2):
-            made, reasons = await self._draft(task, this, reasons, cause, variant)
-            if made is not None:
+            made = await self._draft(task, this, refused, cause, variant)
+            if isinstance(made, _Made):
                 self._offer(task, made, cause)
                 return
-        refused = PlanRefused(reasons=tuple(reasons), label=task.kind, round=this.number)
-        self.port.publish(refused, cause=cause)
+            refused = made
+        reasons = () if refused is None else refused.reasons
+        self.port.publish(PlanRefused(reasons=reasons, label=task.kind, round=this.number), cause=cause)
 
     async def _draft(
-        self, task: _Task, this: _Round, objected: list[str], cause: Envelope, variant: int
-    ) -> tuple[_Made | None, list[str]]:
+        self, task: _Task, this: _Round, refused: _Refused | None, cause: Envelope, variant: int
+    ) -> _Made | _Refused:
         specs = tuple(spec for spec in self.offered() if spec.name not in this.must_not.tools)
         named = tuple(spec.named for spec in self.offered())  # a blocked tool is refused with the reason
         reading = tuple(spec.name for spec in specs if spec.only_reads)
+        amendable = () if this.directive is None else may_amend(this.directive, task.amendable(this.directive))
         heard = tuple(self._said)
         try:
             draft = await self.asker.ask(
                 "Plan",
-                plan_schema(named, self.most_subtasks, reading),
-                self._segments(task, this, objected, specs),
+                plan_schema(named, self.most_subtasks, reading, amends=bool(amendable)),
+                self._segments(task, this, refused, specs),
                 cause=cause,
                 max_tokens=_SMALL_PLAN_TOKENS if self.asker.known.small else _PLAN_TOKENS,
                 variant=variant + this.number - 1 + len(this.remarks),
                 images=task.spec.images,
             )
         except ModelAnswerInvalid as error:
-            return None, [str(error)]
+            return _Refused(error.answer, (str(error),))
         if this.directive is None and (kind := task.kinds.chosen(draft.label)) != task.kind:
             # What was advised was about another kind of request: what it forbids does not bind this one.
             task.kind = kind
@@ -233,8 +252,8 @@ class Planner:
         if draft.subtasks:
             plan, against = await self._checked(task, this, draft, criteria, cause, anew=bool(replaced))
         if plan is None:
-            return None, against
-        return _Made(plan.model_copy(update={"effort": draft.effort, "heard": heard}), this, replaced), []
+            return _Refused(draft.model_dump_json(exclude_defaults=True, by_alias=True), tuple(against))
+        return _Made(plan.model_copy(update={"effort": draft.effort, "heard": heard}), this, replaced)
 
     async def _checked(
         self,
@@ -251,47 +270,49 @@ class Planner:
         task.deadline = task.deadline or parse_deadline(draft.deadline, task.asked_at)
         owed = {each.text for each in task.owed(this.directive)}
         fresh, intent = not this.carried, task.spec.intent
-        subtasks = subtasks_of(draft.subtasks, criteria, intent, fresh=fresh, scope=scope, owed=owed)
+        shown = frozenset(this.around.whole if self.heuristics.listing and not self.asker.known.small else ())
+        subtasks = subtasks_of(draft.subtasks, criteria, intent, fresh=fresh, scope=scope, owed=owed, shown=shown)
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
         tried = task.tried if must_differ and not anew else ()  # a plan may be right, and its check not
-        found = objections(subtasks, criteria, this.must_not, tried)
+        found = objections(subtasks, this.must_not, tried)
         against, cautions = await self.counsel.on_draft(subtasks, this.must_not.targets, cause)
         if found or against:
             return None, [*found, *against]
         wanted = "\n".join((task.spec.intent, *(subtask.intent for subtask in subtasks)))
-        if frozenset(paths_in(wanted)) - frozenset(paths_in(task.spec.intent)):  # files that only the plan names
+        if frozenset(paths_in(wanted)) - frozenset(paths_in(task.spec.intent)) - shown:  # files of the plan alone
             this = replace(this, around=await self.surroundings.look(wanted))
         task.tried.append(fingerprint(subtasks))
         return _plan_of(task, this, criteria, subtasks, cautions, scope), []
 
     def _segments(
-        self, task: _Task, this: _Round, objected: list[str], specs: tuple[ToolSpec, ...]
+        self, task: _Task, this: _Round, refused: _Refused | None, specs: tuple[ToolSpec, ...]
     ) -> dict[Segment, str]:
-        refused = "\n".join(f"- {reason}" for reason in objected)
         spec, advice = task.spec, task.advice if self.heuristics.lessons else Advice()
         if self.heuristics.lessons and this.directive is None and not self.asker.known.small:
             advice = advice.with_kinds(task.kinds.told())
-        checks = "\n".join(f"- {each.text}" for each in spec.checks)
+        checks = "\n".join(("The user's own checks:", *(f"- {each.text}" for each in spec.checks)))
         standing = "\n".join(f"- {each.text}" for each in task.standing(this.directive))
         standing = f"Criteria that hold in any case:\n{standing}" if standing else ""
         said = "\n".join(f"- {text}" for text in self._said.values())
         said = f"The user wrote while the task was running:\n{said}" if said else ""
-        refused = f"Your last plan was refused:\n{refused}\nFix exactly this." if refused else ""
         done = f"\nDone in this task so far:\n{this.around.changed}" if this.around.changed else ""
         around = f"{this.around.listing}{done}".strip()
+        now = task.asked_at.isoformat(timespec="minutes")
         return {
-            **tool_segments(specs),
+            **tools_to_plan_with(specs),
             Segment.PROJECT_GUIDE: this.around.guide,
             **advice.segments(prohibitions(this.must_not)),
-            Segment.ENVIRONMENT: f"Now: {task.asked_at.isoformat(timespec='minutes')}",
+            Segment.ENVIRONMENT: today_is(task.asked_at),
             Segment.SESSION: earlier(spec),
             Segment.SURROUNDINGS: around if self.heuristics.listing else "",
-            Segment.TASK: spec.intent + (f"\nThe user's own checks:\n{checks}" if checks else ""),
+            Segment.TASK: spec.intent,
             Segment.DIRECTIVE: ""
             if this.directive is None
             else directive_text(this.directive, task.amendable(this.directive)),
-            Segment.CONTEXT: "\n\n".join(filter(None, (standing, said))),
-            Segment.CLOSING: "\n\n".join(filter(None, (_change(this), refused))),
+            Segment.CONTEXT: "\n\n".join(
+                filter(None, (f"Now: {now}", checks if spec.checks else "", standing, said))
+            ),
+            Segment.CLOSING: "\n\n".join(filter(None, (_change(this), "" if refused is None else str(refused)))),
         }
 
 
@@ -329,6 +350,7 @@ def _plan_of(
         scope=scope,
         surroundings=this.around.listing,
         heads=this.around.heads,
+        whole=this.around.whole,
         named_files=this.around.named,
         guide=this.around.guide,
         images=task.spec.images,
@@ -344,13 +366,14 @@ def _criteria(
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
     """Return the criteria that stood, with amended checks, then those of this draft; and the amendments.
 
-    The criteria of an only subtask that does the whole are the task's.
+    The criteria of an only subtask that does the whole are the task's. Without any the request is the criterion.
     """
     only = draft.subtasks[0].success_criteria if len(draft.subtasks) == 1 and not this.carried else ()
     drafted = verifiable((*draft.task_criteria, *only))
     if not task.criteria:
-        several = len(draft.subtasks) > 1 and not drafted  # R4b's call, which is made anyhow, judges the whole
-        return (of_person(task.spec.intent, task.spec.checks) if several else merged(task.spec.checks, drafted)), ()
+        several = len(draft.subtasks) > 1  # R4b's call, which is made anyhow, judges the whole
+        unsaid = draft.subtasks and not drafted and (several or not task.spec.checks)
+        return (of_person(task.spec.intent, task.spec.checks) if unsaid else merged(task.spec.checks, drafted)), ()
     failed = failed_checks(this.directive) if this.directive is not None else {}
     standing, replaced = amended(task.standing(this.directive), draft.amend, failed, task.amended)
     return merged(standing, drafted), replaced

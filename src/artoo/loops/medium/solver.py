@@ -83,8 +83,8 @@ class _Task:
 
     `kind` is the label of the request, from R2's plan on; `learnt` are the lessons of a success, which are taught
     unless what the task changed is discarded. Blocks are those of all rounds so far. `refusal`: why there is no
-    plan, while there is none. `effort` is the one in force, `flights` the trajectories of attempts under way,
-    `heard` the ids of messages that a model has read.
+    plan, while there is none. `whole`: files that the models were shown whole. `effort` is the one in force,
+    `flights` the trajectories of attempts under way, `heard` the ids of messages that a model has read.
     """
 
     spec: TaskSpec
@@ -104,6 +104,7 @@ class _Task:
     shared: tuple[SharedPath, ...] = ()
     halted: Halt | None = None
     refusal: str = ""
+    whole: tuple[str, ...] = ()
     effort: EffortChosen | None = None
     flights: dict[str, Flight] = field(default_factory=dict[str, Flight])
     heard: set[str] = field(default_factory=set[str])
@@ -183,7 +184,7 @@ class Solver:
                 if spec.corrects and task.earlier is not None and self.memory is not None:
                     await self.memory.retract(task.earlier, spec, envelope)
             case Plan() as plan:
-                task.refusal, task.kind = "", plan.label or task.kind
+                task.refusal, task.whole, task.kind = "", plan.whole, plan.label or task.kind
                 task.heard.update(plan.heard)
                 self._adopt_budgets(task, plan, envelope)
             case Sampled() as sample:
@@ -385,7 +386,7 @@ class Solver:
             amended=task.amended,
             language=task.spec.language,
         )
-        return Standing(result, task.spec.intent, tuple(task.failed.values()), bool(task.spec.images))
+        return Standing(result, task.spec.intent, tuple(task.failed.values()), bool(task.spec.images), task.whole)
 
     def _finish(self, task: _Task, result: FinalResult, cause: Envelope, lessons: Iterable[Lesson] = ()) -> None:
         """The end is decided; the result goes out when the gate has settled the task's difference."""
