@@ -282,7 +282,7 @@ class LabModel:
         minds.calls += 1
         await self.clock.sleep(seconds(minds, minds.world.think, "think", minds.calls))
         value = question.schema.model_validate(self._value(question))
-        return Answer(value, "", "lab", Usage(), 0, "lab")
+        return Answer(value=value, text="", model="lab", usage=Usage(), duration_ms=0, wire="lab")
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
         """See Converses. A turn is one call, whose output is delivered."""
@@ -293,7 +293,8 @@ class LabModel:
             raise AssertionError("only an executor holds a conversation in the lab")
         offered = {spec.name: spec for spec in conversation.tools if spec.name in minds.world.names}
         step = minds.step(self.subtask_id, tuple(offered))
-        return Spoken(_turn(step, offered, minds.calls), "lab", Usage(), 0, "lab")
+        turn = _turn(step, offered, minds.calls)
+        return Spoken(turn=turn, model="lab", usage=Usage(), duration_ms=0, wire="lab")
 
     def _value(self, question: Question[T]) -> dict[str, object]:
         match question.contract:
