@@ -39,7 +39,7 @@ from artoo.contracts.codec import encode_line
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import ToolCall, ToolCalled
 from artoo.contracts.roles import Role
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 
 SUBSCRIBERS = 8
 YIELD_EVERY = 512

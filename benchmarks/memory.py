@@ -44,7 +44,7 @@ from artoo.memory.maintenance import Maintenance
 from artoo.memory.service import SharedMemory
 from artoo.memory.signal import DAY_US, microseconds
 from artoo.memory.writer import BATCH
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 
 NOW = datetime.now(UTC)
 PAIRS = [Pair(f"tool:tool{tool}", f"path:/home/me/project/{place}") for tool in range(10) for place in range(10)]

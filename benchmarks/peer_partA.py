@@ -40,8 +40,8 @@ from artoo.loops.asking import Asker
 from artoo.loops.role import listen
 from artoo.ports.model import Model, Tier
 from artoo.prompts.segments import Segment
-from artoo.runtime.effectors import POOL_KINDS, EffectorPool, Pair
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.runtime.task.executor_pool import POOL_KINDS, EffectorPool, Pair
 from artoo.tasklog.writer import TaskLog
 
 T = TypeVar("T", bound=BaseModel)

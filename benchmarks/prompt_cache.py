@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo import Artoo, Config
-from artoo.agents.folders import create_agent
+from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
-from artoo.runtime.team.office import Office, open_office
-from artoo.runtime.team.team import open_team
+from artoo.team.office import Office, open_office
+from artoo.team.team import open_team
 
 TEAM = {"ada": TrustLevel.PROBATION, "bob": TrustLevel.STANDARD, "cyd": TrustLevel.SENIOR}
 WORK = ("write {name}.txt that holds the word {name}", "count the lines of poem.txt", "list the files here")

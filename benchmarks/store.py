@@ -30,10 +30,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import psutil
 import psycopg
 
-from artoo.agents.allocation import Allocation
-from artoo.agents.holders import this_process
-from artoo.agents.shared import SharedDatabase
-from artoo.runtime.system import UuidIds
+from artoo.agents.board.claim_holders import this_process
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.storage.postgres import SharedDatabase
+from artoo.runtime.app.system import UuidIds
 from artoo.store.address import StoreAddress, parse
 from artoo.store.connecting import connect
 from postgres_server import Server

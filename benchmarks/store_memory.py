@@ -38,7 +38,7 @@ from artoo.llm.budget import Meter
 from artoo.memory.postgres import rows
 from artoo.memory.postgres.service import PostgresMemory
 from artoo.ports.model import Answer, Question
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
 from artoo.testing import ScriptedModel

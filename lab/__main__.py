@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from artoo.cli.options import HELP
+from artoo.cli.commands.options import HELP
 
 
 @click.group(context_settings=HELP)

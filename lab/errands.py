@@ -15,9 +15,9 @@ from pathlib import Path
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.execution import CallStatus, ToolCall, ToolCalled
 from artoo.contracts.solution import FinalResult
-from artoo.runtime.artoo import Artoo
-from artoo.runtime.config import Config
-from artoo.runtime.options import RunOptions
+from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.config.model import Config
 from artoo.testing import Asked, ScriptedModel, with_body
 
 LISTENS_AT = 5758

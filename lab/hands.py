@@ -11,7 +11,7 @@ from artoo.ports.clock import Clock
 from artoo.ports.evidence import DIFFERENCE_CHARACTERS, CommandView, FileView, Language, Trial
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.tools import Arguments, Departure, Parameter, Ticket, ToolSpec
-from artoo.runtime.stage import Hands, SubTaskSight
+from artoo.runtime.task.role_context import Hands, SubTaskSight
 from lab.minds import Minds, seconds
 from lab.world import CUT_OFF, effect
 

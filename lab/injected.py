@@ -20,13 +20,13 @@ from artoo.contracts.base import Contract
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import ToolError
 from artoo.contracts.solution import FinalResult
-from artoo.runtime.artoo import Artoo
-from artoo.runtime.config import Config
-from artoo.runtime.options import RunOptions
+from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.config.model import Config
 from artoo.testing import Asked, ScriptedModel, with_body
 from artoo.testing.replies import Scripted
 from artoo.testing.script import Answering
-from artoo.tools.user_tools import Function, tool
+from artoo.tools.core.function_tools import Function, tool
 from lab.errands import at_home
 
 HOST = Path(__file__).with_name("foreign_suite.py")

@@ -22,7 +22,7 @@ from artoo.memory.maintenance import Maintenance
 from artoo.memory.service import SharedMemory
 from artoo.ports.dream import Cluster
 from artoo.ports.ids import Ids
-from artoo.runtime.stage import TaskMemory
+from artoo.runtime.task.role_context import TaskMemory
 from artoo.testing.ids import SequentialIds
 from lab.laws import Arm, Law, Oracle
 from lab.running import Trace, run_job

@@ -15,9 +15,9 @@ from artoo.contracts.solution import Cost, Decided, FinalResult
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 from artoo.ports.model import Model
-from artoo.runtime.in_time import TimeLeft
-from artoo.runtime.stage import LiveStage, TaskMemory
-from artoo.runtime.task import TaskRun, TaskSettings
+from artoo.runtime.task.deadline_model import TimeLeft
+from artoo.runtime.task.role_context import LiveStage, TaskMemory
+from artoo.runtime.task.task_run import TaskRun, TaskSettings
 from artoo.testing.ids import SequentialIds
 from lab.hands import hands_of, specs_of
 from lab.laws import Arm

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.memory.service import SharedMemory
-from artoo.runtime.stage import TaskMemory
+from artoo.runtime.task.role_context import TaskMemory
 from artoo.testing.ids import SequentialIds
 from lab.laws import Arm, Law
 from lab.running import run_job

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from artoo.agents.board import Board
-from artoo.agents.board_rows import TaskClaim, find
-from artoo.agents.database import Database
-from artoo.agents.governance import SEED_POLICIES, Policies
-from artoo.agents.merges import Merges
-from artoo.agents.steady import seconds_us
-from artoo.agents.transaction import Writing
-from artoo.agents.work import LEASE_SECONDS, claim_where
+from artoo.agents.board.board import Board
+from artoo.agents.board.merges import Merges
+from artoo.agents.board.rows import TaskClaim, find
+from artoo.agents.board.rules import SEED_POLICIES, Policies
+from artoo.agents.board.worker import LEASE_SECONDS, claim_where
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.monotonic_clock import seconds_us
+from artoo.agents.storage.transaction import Writing
 from artoo.contracts.agents import BoardState, BoardTask
 from artoo.contracts.errors import ClaimLost, GovernanceRefused
-from artoo.runtime.system import UuidIds
+from artoo.runtime.app.system import UuidIds
 
 
 async def take(database: Database, task_id: str, agent: str) -> TaskClaim:

@@ -94,7 +94,7 @@ async def assert_replay(logs: list[Path]) -> None:
     """Each of these tasks, run again without model and tools, decides as its log says, and breaks no invariant."""
     from artoo.contracts.errors import MessageUnreadable
     from artoo.contracts.recording import TaskOpened
-    from artoo.runtime.replaying.proof import prove
+    from artoo.runtime.replay.proof import prove
     from artoo.tasklog.reader import TaskLogReader
 
     for log in logs:

@@ -11,7 +11,7 @@ from pathlib import Path
 import job
 
 from artoo import Artoo, Config, RunOptions, tool
-from artoo.runtime.config import Limits, ModelEndpoint, Models
+from artoo.runtime.config.model import Limits, ModelEndpoint, Models
 
 _ENDPOINT = ModelEndpoint(concurrency=128)
 _CONFIG = Config(

@@ -30,30 +30,30 @@ if TYPE_CHECKING:
     from artoo.contracts.request import Turn
     from artoo.contracts.settling import ApplyMode
     from artoo.contracts.solution import FinalResult
-    from artoo.runtime.artoo import Artoo
-    from artoo.runtime.changes import Changes, RunResult
-    from artoo.runtime.config import Config
-    from artoo.runtime.config_file import load_config
-    from artoo.runtime.options import Budgets, RunOptions
-    from artoo.runtime.pending import Pending
-    from artoo.runtime.returning import Returned
-    from artoo.runtime.sync import run_sync
-    from artoo.tools.user_tools import tool
+    from artoo.runtime.app.artoo import Artoo
+    from artoo.runtime.app.run_options import Budgets, RunOptions
+    from artoo.runtime.app.sync import run_sync
+    from artoo.runtime.app.typed_results import Returned
+    from artoo.runtime.changes.pending_changes import Pending
+    from artoo.runtime.changes.run_changes import Changes, RunResult
+    from artoo.runtime.config.loader import load_config
+    from artoo.runtime.config.model import Config
+    from artoo.tools.core.function_tools import tool
 
 _ERRORS = "artoo.contracts.errors"
 _HOMES = {
-    "Artoo": "artoo.runtime.artoo",
-    "tool": "artoo.tools.user_tools",
-    "Changes": "artoo.runtime.changes",
-    "RunResult": "artoo.runtime.changes",
-    "Config": "artoo.runtime.config",
-    "load_config": "artoo.runtime.config_file",
-    "RunOptions": "artoo.runtime.options",
+    "Artoo": "artoo.runtime.app.artoo",
+    "tool": "artoo.tools.core.function_tools",
+    "Changes": "artoo.runtime.changes.run_changes",
+    "RunResult": "artoo.runtime.changes.run_changes",
+    "Config": "artoo.runtime.config.model",
+    "load_config": "artoo.runtime.config.loader",
+    "RunOptions": "artoo.runtime.app.run_options",
     "ApplyMode": "artoo.contracts.settling",
-    "Pending": "artoo.runtime.pending",
-    "Returned": "artoo.runtime.returning",
-    "run_sync": "artoo.runtime.sync",
-    "Budgets": "artoo.runtime.options",
+    "Pending": "artoo.runtime.changes.pending_changes",
+    "Returned": "artoo.runtime.app.typed_results",
+    "run_sync": "artoo.runtime.app.sync",
+    "Budgets": "artoo.runtime.app.run_options",
     "Choice": "artoo.contracts.confirmation",
     "ConfirmationRequest": "artoo.contracts.confirmation",
     "Consent": "artoo.contracts.confirmation",

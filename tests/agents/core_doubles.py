@@ -9,13 +9,13 @@ from pathlib import Path
 
 from engines import open_books
 
-from artoo.agents.allocation import Allocation
-from artoo.agents.asking import Asking
-from artoo.agents.board import Board
-from artoo.agents.database import Database
-from artoo.agents.mailbox import Mailbox
-from artoo.agents.registry import Registry
-from artoo.agents.wake import Wake
+from artoo.agents.board.board import Board
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.identity.registry import Registry
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.mail.request_reply import Asking
+from artoo.agents.mail.wake import Wake
+from artoo.agents.storage.database import Database
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role

@@ -20,12 +20,16 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from artoo.agents import cognition_store, database, dream_cycle, dream_plan, knowledge, transaction
-from artoo.agents.cognition_store import CognitionStore, Session
-from artoo.agents.dream_cycle import DreamCycle
-from artoo.agents.dream_plan import Promotion
-from artoo.agents.embedded import EmbeddedDatabase
-from artoo.agents.observations import Noted
+from artoo.agents.cognition import consolidate as dream_cycle
+from artoo.agents.cognition import consolidation_plan as dream_plan
+from artoo.agents.cognition import knowledge_file as knowledge
+from artoo.agents.cognition import store as cognition_store
+from artoo.agents.cognition.consolidate import DreamCycle
+from artoo.agents.cognition.consolidation_plan import Promotion
+from artoo.agents.cognition.observations import Noted
+from artoo.agents.cognition.store import CognitionStore, Session
+from artoo.agents.storage import database, transaction
+from artoo.agents.storage.sqlite import EmbeddedDatabase
 from artoo.disk import whole
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds

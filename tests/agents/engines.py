@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from artoo.agents.database import Database
-from artoo.agents.embedded import EmbeddedDatabase
-from artoo.agents.shared import SharedDatabase
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.postgres import SharedDatabase
+from artoo.agents.storage.sqlite import EmbeddedDatabase
 from artoo.ports.clock import Clock
 from artoo.store.address import StoreAddress
 from postgres_server import Server

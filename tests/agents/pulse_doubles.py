@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from artoo.agents.accounts import UNFINISHED, Accounts, PulseLedger
-from artoo.agents.backoff import Backoff
-from artoo.agents.duties import Done, Duty
-from artoo.agents.heartbeat import Heartbeat, HeartbeatSettings
-from artoo.agents.pulse import Beat
+from artoo.agents.heartbeat.backoff import Backoff
+from artoo.agents.heartbeat.beat_accounting import UNFINISHED, Accounts, PulseLedger
+from artoo.agents.heartbeat.beat_grid import Beat
+from artoo.agents.heartbeat.duties import Done, Duty
+from artoo.agents.heartbeat.heartbeat import Heartbeat, HeartbeatSettings
 from artoo.contracts.agents import PulseRecorded, Recorded
 from artoo.testing.clock import FakeClock
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from core_doubles import Stream, office
 
-from artoo.agents import embedded
-from artoo.agents.database import database_path
-from artoo.agents.embedded import EmbeddedDatabase
-from artoo.agents.holders import is_dead, this_process
-from artoo.agents.outbox import OTHERS_SECONDS, Outbox
-from artoo.agents.schema import APPLICATION_ID, MIGRATIONS, VERSION
-from artoo.agents.transaction import Writing
+from artoo.agents.board.claim_holders import is_dead, this_process
+from artoo.agents.mail.outbox import OTHERS_SECONDS, Outbox
+from artoo.agents.storage import sqlite as embedded
+from artoo.agents.storage.database import database_path
+from artoo.agents.storage.sqlite import EmbeddedDatabase
+from artoo.agents.storage.sqlite_schema import APPLICATION_ID, MIGRATIONS, VERSION
+from artoo.agents.storage.transaction import Writing
 from artoo.contracts.agents import OPERATOR, TaskMoved
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError

@@ -17,10 +17,10 @@ from core_doubles import Office, Stream, office
 from engines import Choice
 from working_process import AGENT
 
-from artoo.agents.outbox import Outbox
+from artoo.agents.mail.outbox import Outbox
 from artoo.contracts.agents import OPERATOR, BoardState, Mail, MailMoved, TaskMoved
 from artoo.contracts.base import Contract
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 
 PROGRAM = Path(__file__).with_name("working_process.py")
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None

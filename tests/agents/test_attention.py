@@ -10,9 +10,9 @@ from core_doubles import office
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.agents.attention import Level, Waiting, choose, level_at
-from artoo.agents.board_rows import TaskClaim
-from artoo.agents.mail_rows import MailClaim
+from artoo.agents.board.attention import Level, Waiting, choose, level_at
+from artoo.agents.board.rows import TaskClaim
+from artoo.agents.mail.rows import MailClaim
 from artoo.contracts.agents import OPERATOR, Priority
 from artoo.testing import FakeClock
 from board_work import hand_in, take

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from core_doubles import Office, Stream, office
 
-from artoo.agents.board_rows import MOST_SUBMISSIONS, TaskClaim
-from artoo.agents.outbox import Outbox
-from artoo.agents.work import MOST_INTERRUPTIONS
+from artoo.agents.board.rows import MOST_SUBMISSIONS, TaskClaim
+from artoo.agents.board.worker import MOST_INTERRUPTIONS
+from artoo.agents.mail.outbox import Outbox
 from artoo.contracts.agents import (
     OPERATOR,
     POLICY,

@@ -15,10 +15,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from artoo.agents.board_rows import TaskClaim
-from artoo.agents.governance import SEED_POLICIES
-from artoo.agents.merges import Merges
-from artoo.agents.outbox import Outbox
+from artoo.agents.board.merges import Merges
+from artoo.agents.board.rows import TaskClaim
+from artoo.agents.board.rules import SEED_POLICIES
+from artoo.agents.mail.outbox import Outbox
 from artoo.contracts.agents import (
     OPERATOR,
     POLICY,

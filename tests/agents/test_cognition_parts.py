@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.agents.dream_plan import Promotion, megram_of, planned, worth
-from artoo.agents.knowledge import HEADING, Learnt, merged, plain, relevant
-from artoo.agents.observations import observation_of
-from artoo.agents.patterns import MOST_PATTERNS, Pattern, Seen, counted
-from artoo.agents.words import general, likeness, one_line, words
+from artoo.agents.cognition.consolidation_plan import Promotion, megram_of, planned, worth
+from artoo.agents.cognition.knowledge_file import HEADING, Learnt, merged, plain, relevant
+from artoo.agents.cognition.observations import observation_of
+from artoo.agents.cognition.patterns import MOST_PATTERNS, Pattern, Seen, counted
+from artoo.agents.cognition.similarity import general, likeness, one_line, words
 from artoo.contracts.memory import Level
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.contracts.tags import macro_pair

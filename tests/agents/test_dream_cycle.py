@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from engines import open_books
 
-from artoo.agents.cognition import CognitiveMemory
-from artoo.agents.cognition_store import CognitionStore, Session
-from artoo.agents.database import Database
-from artoo.agents.dream_cycle import DreamCycle, DreamSettings, Word
-from artoo.agents.dream_plan import Promotion
-from artoo.agents.outbox import Outbox
-from artoo.agents.pulse import Beat
-from artoo.agents.pulses import Pulses
+from artoo.agents.cognition.consolidate import DreamCycle, DreamSettings, Word
+from artoo.agents.cognition.consolidation_plan import Promotion
+from artoo.agents.cognition.memory_tiers import CognitiveMemory
+from artoo.agents.cognition.store import CognitionStore, Session
+from artoo.agents.heartbeat.beat_grid import Beat
+from artoo.agents.heartbeat.beat_ledger import Pulses
+from artoo.agents.mail.outbox import Outbox
+from artoo.agents.storage.database import Database
 from artoo.contracts.agents import DreamCycleReport, PulseRecorded
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ArtooError, BudgetExhausted, MemoryStoreError, ModelUnreachable

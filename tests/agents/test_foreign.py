@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from core_doubles import office
 
-from artoo.agents.foreign import Asked, Bounds, Foreign
-from artoo.agents.foreign_messages import MORE_ASKED, MOST_MESSAGES, Said
-from artoo.agents.foreign_post import MOST_DUE, MOST_TARGETS, ForeignPost, Target
-from artoo.agents.governance import SEED_POLICIES
-from artoo.agents.merges import Merges
+from artoo.agents.board.merges import Merges
+from artoo.agents.board.rules import SEED_POLICIES
+from artoo.agents.foreign.foreign_tasks import Asked, Bounds, Foreign
+from artoo.agents.foreign.messages import MORE_ASKED, MOST_MESSAGES, Said
+from artoo.agents.foreign.push_targets import MOST_DUE, MOST_TARGETS, ForeignPost, Target
 from artoo.contracts.agents import OPERATOR, BoardState, TaskMoved
 from artoo.contracts.errors import ForeignRefused
 from artoo.testing.ids import SequentialIds

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from engines import open_books
 
-from artoo.agents.board import Board
-from artoo.agents.governance import (
+from artoo.agents.board.board import Board
+from artoo.agents.board.rules import (
     SEED_POLICIES,
     TRANSITIONS,
     ComplexityRule,

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pulse_doubles import BookLedger, ScriptedDuty, World
 
-from artoo.agents.accounts import Accounts
-from artoo.agents.backoff import Backoff, WakeAllowance
-from artoo.agents.duties import Done, throttled_ending, throttling
-from artoo.agents.heartbeat import Heartbeat, HeartbeatSettings
-from artoo.agents.pulse import Beat, after_absence, checked_interval, reckon
+from artoo.agents.heartbeat.backoff import Backoff, WakeAllowance
+from artoo.agents.heartbeat.beat_accounting import Accounts
+from artoo.agents.heartbeat.beat_grid import Beat, after_absence, checked_interval, reckon
+from artoo.agents.heartbeat.duties import Done, throttled_ending, throttling
+from artoo.agents.heartbeat.heartbeat import Heartbeat, HeartbeatSettings
 from artoo.contracts.agents import AgentWoken, ClockJumped, PulseRecorded
 from artoo.contracts.errors import BudgetExhausted, ConfigurationError, ModelRefused, ModelUnreachable, ToolError
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from core_doubles import Stream, office
 
-from artoo.agents.folders import AgentFolder, create_agent, find_agents
-from artoo.agents.identity import digest, read_identity, segments
-from artoo.agents.outbox import Outbox
+from artoo.agents.identity.folders import AgentFolder, create_agent, find_agents
+from artoo.agents.identity.identity import digest, read_identity, segments
+from artoo.agents.mail.outbox import Outbox
 from artoo.contracts.agents import OPERATOR, RUNTIME, AgentChanged
 from artoo.contracts.errors import ActorRefused, ConfigurationError, IdentityRefused
 from artoo.prompts.segments import Segment

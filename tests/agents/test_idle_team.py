@@ -9,17 +9,17 @@ import pytest
 from engines import open_books
 from pulse_doubles import ScriptedDuty, World
 
-from artoo.agents.allocation import Allocation
-from artoo.agents.cognition_store import CognitionStore
-from artoo.agents.database import Database
-from artoo.agents.dream_cycle import DreamCycle
-from artoo.agents.dream_plan import Promotion
-from artoo.agents.duties import Done, Duty
-from artoo.agents.patrol import Patrol, PatrolRequest
-from artoo.agents.patrol_sights import Looking
-from artoo.agents.patrol_store import PatrolStore
-from artoo.agents.pulses import Pulses
-from artoo.agents.registry import Registry
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.cognition.consolidate import DreamCycle
+from artoo.agents.cognition.consolidation_plan import Promotion
+from artoo.agents.cognition.store import CognitionStore
+from artoo.agents.heartbeat.beat_ledger import Pulses
+from artoo.agents.heartbeat.duties import Done, Duty
+from artoo.agents.identity.registry import Registry
+from artoo.agents.patrol.patrol import Patrol, PatrolRequest
+from artoo.agents.patrol.store import PatrolStore
+from artoo.agents.patrol.watchers import Looking
+from artoo.agents.storage.database import Database
 from artoo.contracts.agents import OPERATOR
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
 from artoo.testing.clock import FakeClock

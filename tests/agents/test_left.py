@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from core_doubles import office
 
-from artoo.agents.folders import folder_of
-from artoo.agents.governance import SEED_POLICIES
-from artoo.agents.left import left_to_operator
+from artoo.agents.board.operator_todo import left_to_operator
+from artoo.agents.board.rules import SEED_POLICIES
+from artoo.agents.identity.folders import folder_of
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import IdentityRefused
 from board_work import hand_in, take

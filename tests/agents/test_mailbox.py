@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from core_doubles import Office, Stream, office
 
-from artoo.agents import mail_rows
-from artoo.agents.asking import Reply
-from artoo.agents.database import Database
-from artoo.agents.mailbox import MOST_ATTEMPTS
-from artoo.agents.outbox import Outbox
-from artoo.agents.patrol_conditions import NewMail
-from artoo.agents.patrol_sights import Looking
-from artoo.agents.patrol_store import ItemState, PatrolStore
+from artoo.agents.mail import rows as mail_rows
+from artoo.agents.mail.mailbox import MOST_ATTEMPTS
+from artoo.agents.mail.outbox import Outbox
+from artoo.agents.mail.request_reply import Reply
+from artoo.agents.patrol.conditions import NewMail
+from artoo.agents.patrol.store import ItemState, PatrolStore
+from artoo.agents.patrol.watchers import Looking
+from artoo.agents.storage.database import Database
 from artoo.contracts.agents import OPERATOR, Mail, MailMoved, Priority, ReplyMissed
 from artoo.contracts.errors import ActorRefused, ClaimLost, MailRefused
 from artoo.testing import FakeClock

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from core_doubles import Office, office
 
-from artoo.agents.board_rows import MOST_SUBMISSIONS
-from artoo.agents.governance import SEED_POLICIES
-from artoo.agents.merges import Merges
+from artoo.agents.board.merges import Merges
+from artoo.agents.board.rows import MOST_SUBMISSIONS
+from artoo.agents.board.rules import SEED_POLICIES
 from artoo.contracts.agents import (
     OPERATOR,
     POLICY,

@@ -14,13 +14,13 @@ from engines import open_books
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.agents.database import Database
-from artoo.agents.duties import Done
-from artoo.agents.patrol import Patrol, PatrolRequest
-from artoo.agents.patrol_conditions import Every, FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
-from artoo.agents.patrol_file import MOST_ITEMS, parse_patrol, patrol_problems, read_patrol
-from artoo.agents.patrol_sights import Looking, files_matching, mark_of
-from artoo.agents.patrol_store import MOST_REMEMBERED, ItemState, PatrolStore, script_problems
+from artoo.agents.heartbeat.duties import Done
+from artoo.agents.patrol.conditions import Every, FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
+from artoo.agents.patrol.parser import MOST_ITEMS, parse_patrol, patrol_problems, read_patrol
+from artoo.agents.patrol.patrol import Patrol, PatrolRequest
+from artoo.agents.patrol.store import MOST_REMEMBERED, ItemState, PatrolStore, script_problems
+from artoo.agents.patrol.watchers import Looking, files_matching, mark_of
+from artoo.agents.storage.database import Database
 from artoo.contracts.agents import PatrolRefused, Recorded
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
 from artoo.contracts.errors import ToolError

@@ -10,10 +10,10 @@ import pytest
 from engines import open_books
 from pulse_doubles import ScriptedDuty, World
 
-from artoo.agents.database import Database
-from artoo.agents.outbox import Outbox
-from artoo.agents.pulse import Beat
-from artoo.agents.pulses import Pulses
+from artoo.agents.heartbeat.beat_grid import Beat
+from artoo.agents.heartbeat.beat_ledger import Pulses
+from artoo.agents.mail.outbox import Outbox
+from artoo.agents.storage.database import Database
 from artoo.contracts.agents import AgentWoken, ClockJumped, PulseRecorded
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ActivityStoreError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from core_doubles import office
 
-from artoo.agents.folders import create_agent, folder_of
+from artoo.agents.identity.folders import create_agent, folder_of
 from artoo.contracts.agents import OPERATOR, BoardState, TaskChanged
 from artoo.contracts.errors import ActorRefused, ClaimLost, IdentityRefused, MailRefused
 from board_work import hand_in, take

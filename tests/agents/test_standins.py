@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from core_doubles import office
 
-from artoo.agents.standins import SILENT_SECONDS, StandIns
-from artoo.runtime.team.letters import Letters
+from artoo.agents.identity.fallback_agents import SILENT_SECONDS, StandIns
+from artoo.team.letters import Letters
 from artoo.testing import FakeClock
 
 

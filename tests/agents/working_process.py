@@ -12,21 +12,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from artoo.agents.allocation import Allocation
-from artoo.agents.board import Board
-from artoo.agents.board_rows import TaskClaim
-from artoo.agents.database import Database
-from artoo.agents.embedded import EmbeddedDatabase
-from artoo.agents.governance import SEED_POLICIES
-from artoo.agents.holders import this_process
-from artoo.agents.mailbox import Mailbox
-from artoo.agents.merges import Merges
-from artoo.agents.outbox import Outbox
-from artoo.agents.shared import SharedDatabase
+from artoo.agents.board.board import Board
+from artoo.agents.board.claim_holders import this_process
+from artoo.agents.board.merges import Merges
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.rows import TaskClaim
+from artoo.agents.board.rules import SEED_POLICIES
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.mail.outbox import Outbox
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.postgres import SharedDatabase
+from artoo.agents.storage.sqlite import EmbeddedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.address import parse
 from board_work import pass_what_waits
 

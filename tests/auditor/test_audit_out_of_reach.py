@@ -15,15 +15,15 @@ from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Command
-from artoo.runtime.system import SystemClock
+from artoo.runtime.app.system import SystemClock
 from artoo.sandbox.backends.select import candidates
 from artoo.sandbox.backends.selftest import prove
 from artoo.sandbox.protocols import Backend
 from artoo.testing.asking import AskPerson
-from artoo.tools.gate import Gate
-from artoo.tools.origins import Origins
-from artoo.tools.registry import Registry
-from artoo.tools.standard import Shared, builtin_tools
+from artoo.tools.approval.gate import Gate
+from artoo.tools.core.default_tools import Shared, builtin_tools
+from artoo.tools.core.registry import Registry
+from artoo.tools.provenance.taint import Origins
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.directory import Workspaces
 from artoo.workspace.open import workspaces_in

@@ -27,7 +27,7 @@ from artoo.contracts.memory import MemoryRead
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Cost, FinalResult
 from artoo.ports.clock import Clock
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.tasklog.layout import task_directory
 
 NOTHING = MemoryRead(space="tool:glob", entity="env:local")

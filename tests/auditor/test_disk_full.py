@@ -16,7 +16,7 @@ from trails import NOW, proved
 from artoo.auditor.layout import audit_directory
 from artoo.auditor.trail import Trail, encoded, gap_record
 from artoo.auditor.verify import Verification
-from artoo.cli.audit_view import verification_lines
+from artoo.cli.views.audit_view import verification_lines
 from artoo.ports.spool import Gap
 
 RECORDS = [encoded({"type": "message", "at": NOW, "id": "m" * 300, "kind": "Plan"})] * 5

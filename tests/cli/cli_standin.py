@@ -17,8 +17,8 @@ from typing import Self
 
 from review_cases import crowded_review, long_review, small_review
 
-from artoo.cli import running
-from artoo.cli.aside import Aside
+from artoo.cli.display import run_task as running
+from artoo.cli.display.side_channel import Aside
 from artoo.cli.main import main
 from artoo.contracts.base import Contract
 from artoo.contracts.changes import ChangeKind
@@ -56,8 +56,8 @@ from artoo.contracts.solution import (
     UnmetCriterion,
 )
 from artoo.ports.confirm import Confirm, answer_of
-from artoo.runtime.config import Config
-from artoo.runtime.options import RunOptions
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.config.model import Config
 
 TASK = "0198f000-0000-7000-8000-000000000000"
 Step = tuple[Role, Contract]

@@ -8,7 +8,7 @@ from pathlib import Path
 from artoo.contracts.settling import ApplyMode, Ending, Settled
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Command
-from artoo.tools.settler import Settler
+from artoo.tools.settlement.settler import Settler
 from artoo.workspace.open import workspaces_in
 from overlay_here import overlay_backend
 

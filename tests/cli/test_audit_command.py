@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from artoo import Artoo, Config, RunOptions
-from artoo.cli.audit_command import audit as audit_group
-from artoo.cli.audit_view import report_lines
+from artoo.cli.commands.audit_command import audit as audit_group
+from artoo.cli.views.audit_view import report_lines
 from artoo.contracts.audit import AuditReport
 from artoo.testing import ScriptedModel, with_body
 

@@ -7,14 +7,14 @@ from typing import cast
 
 import pytest
 
-from artoo.cli import running
-from artoo.cli.aside import Aside
-from artoo.cli.interrupts import Interrupts
-from artoo.cli.prompt import Prompt
-from artoo.cli.repl import Conversation
-from artoo.cli.text import in_language
+from artoo.cli.conversation.prompt import Prompt
+from artoo.cli.conversation.repl import Conversation
+from artoo.cli.display import run_task as running
+from artoo.cli.display.interrupts import Interrupts
+from artoo.cli.display.messages import in_language
+from artoo.cli.display.side_channel import Aside
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.sessions import open_session
+from artoo.runtime.task.conversations import open_session
 
 
 class Typed:

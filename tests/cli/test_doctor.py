@@ -15,14 +15,16 @@ import pytest
 from aiohttp import web
 from click.testing import CliRunner
 
-from artoo.cli import diagnosis, diagnosis_models, doctor_command
-from artoo.cli.diagnosis import Finding, State
-from artoo.cli.diagnosis_models import embedded, models
-from artoo.cli.diagnosis_sandbox import findings_of
-from artoo.cli.doctor_command import doctor, examine
+from artoo.cli.commands import doctor_command
+from artoo.cli.commands.doctor_command import doctor, examine
+from artoo.cli.doctor import checks as diagnosis
+from artoo.cli.doctor import models as diagnosis_models
+from artoo.cli.doctor.checks import Finding, State
+from artoo.cli.doctor.models import embedded, models
+from artoo.cli.doctor.sandbox import findings_of
 from artoo.llm import guard
 from artoo.llm.model_store import ModelStore
-from artoo.runtime.config import Config
+from artoo.runtime.config.model import Config
 from artoo.sandbox.backends.diagnostics import BackendDiagnosis, apparmor_remedy
 
 

@@ -8,13 +8,13 @@ import pytest
 from cli_standin import envelope
 from review_cases import change
 
-from artoo.cli.ending import Ending
-from artoo.cli.marks import ASCII, UNICODE
-from artoo.cli.outcome import as_json, exit_code
-from artoo.cli.paint import Paint
-from artoo.cli.places import Here
-from artoo.cli.text import CHINESE, ENGLISH, Text
-from artoo.cli.view import TaskView
+from artoo.cli.display.colors import Paint
+from artoo.cli.display.messages import CHINESE, ENGLISH, Text
+from artoo.cli.display.symbols import ASCII, UNICODE
+from artoo.cli.display.task_state import TaskView
+from artoo.cli.results.relative_paths import Here
+from artoo.cli.results.result_json import as_json, exit_code
+from artoo.cli.results.result_view import Ending
 from artoo.contracts.changes import ChangeKind, Conflict
 from artoo.contracts.confirmation import NOBODY, AskedAct, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Assurance
@@ -25,7 +25,7 @@ from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
-from artoo.runtime.naming import named, short_name
+from artoo.runtime.app.task_ids import named, short_name
 from artoo.words.result import result_words
 from artoo.words.settling import not_yet, unfinished, waiting, why_it_waits
 

@@ -11,7 +11,7 @@ from cli_standin import StandIn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from artoo.cli import running
+from artoo.cli.display import run_task as running
 from artoo.cli.main import artoo, main
 
 KNOWN = {0, 1, 2, 3, 4, 130}

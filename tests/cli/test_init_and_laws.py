@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 import yaml
 
-from artoo.cli.init_command import schema_text, template_text
+from artoo.cli.commands.init_command import schema_text, template_text
 from artoo.cli.main import main
 from artoo.prompts.laws import LAWS
-from artoo.runtime.config import Config
-from artoo.runtime.config_file import load_config, read_config
+from artoo.runtime.config.loader import load_config, read_config
+from artoo.runtime.config.model import Config
 
 
 def test_init_writes_a_configuration_that_holds_the_defaults(home: Path) -> None:
@@ -56,7 +56,7 @@ def test_the_schema_fits_the_template(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_every_setting_is_in_the_template() -> None:
     """Each setting stands in the template, at least as a comment."""
-    from artoo.runtime.config_environment import variables
+    from artoo.runtime.config.env_overrides import variables
 
     text = template_text()
     for route in variables().values():

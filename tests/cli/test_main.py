@@ -13,9 +13,9 @@ import pytest
 from cli_standin import StandIn
 from click.testing import CliRunner
 
-from artoo.cli import running
-from artoo.cli.commands import COMMANDS
-from artoo.cli.group import LazyGroup
+from artoo.cli.commands.group import LazyGroup
+from artoo.cli.commands.registry import COMMANDS
+from artoo.cli.display import run_task as running
 from artoo.cli.main import artoo, main
 from artoo.contracts.errors import (
     ArtooError,
@@ -246,7 +246,8 @@ def test_help_lists_the_commands_and_imports_nothing_heavy() -> None:
     """`artoo --help` needs neither Pydantic nor the runtime."""
     program = (
         "import sys; from artoo.cli.main import main; code = main(['--help']);"
-        "heavy = {'pydantic', 'rich', 'aiohttp', 'asyncio', 'yaml', 'prompt_toolkit', 'artoo.runtime.config'};"
+        "heavy = {'pydantic', 'rich', 'aiohttp', 'asyncio', 'yaml', 'prompt_toolkit',"
+        " 'artoo.runtime.config.model'};"
         "print(sorted(heavy & set(sys.modules))); sys.exit(code)"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

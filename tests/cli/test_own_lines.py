@@ -8,10 +8,10 @@ from importlib.util import find_spec
 import pytest
 from click.testing import CliRunner
 
-from artoo.cli import sandbox_command
-from artoo.cli.a2a_command import a2a
-from artoo.cli.mcp_command import mcp
-from artoo.tools.tool import Outcome
+from artoo.cli.commands import sandbox_command
+from artoo.cli.commands.a2a_command import a2a
+from artoo.cli.commands.mcp_command import mcp
+from artoo.tools.core.tool import Outcome
 
 QUOTED = "the store refuses api_key=abcd1234efgh"
 SAID = "artoo: the store refuses api_key=[redacted]\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from artoo.cli.pasted import images_in
+from artoo.cli.conversation.pasted_images import images_in
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from artoo.cli import running
+from artoo.cli.display import run_task as running
 from artoo.cli.main import main
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Assurance
@@ -18,7 +18,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, FinalResult
-from artoo.runtime.sessions import open_session
+from artoo.runtime.task.conversations import open_session
 
 TASK = "0198f000-1111-7000-8000-000000000001"
 REQUEST = UserRequest(text="write a.txt", project="/p", workspace="/p")

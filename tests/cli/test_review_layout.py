@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from review_cases import PROJECT, change, review
 
-from artoo.cli.paint import Paint
-from artoo.cli.places import Here, holds
-from artoo.cli.review.choosing import chosen
+from artoo.cli.display.colors import Paint
+from artoo.cli.display.line_wrap import rows_of
+from artoo.cli.results.relative_paths import Here, holds
 from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, SIGNS, Layout, counts_line
-from artoo.cli.review.words import CHINESE, ENGLISH, ReviewWords, review_words
-from artoo.cli.wrapping import rows_of
+from artoo.cli.review.messages import CHINESE, ENGLISH, ReviewWords, review_words
+from artoo.cli.review.selection import chosen
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import ChangeClass, ClassCount, ClassifiedChange, Review, Rewritten, counts_of
 from artoo.words.settling import waiting

@@ -13,15 +13,15 @@ import pytest
 from cli_standin import StandIn
 from cli_terminal import PROGRAM
 
-from artoo.cli import running
-from artoo.cli.ending import Ending
+from artoo.cli.display import run_task as running
+from artoo.cli.display.symbols import ASCII
+from artoo.cli.display.task_state import TaskView
 from artoo.cli.main import main
-from artoo.cli.marks import ASCII
-from artoo.cli.view import TaskView
+from artoo.cli.results.result_view import Ending
 from artoo.contracts.codec import decode
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
-from artoo.runtime.options import Budgets, RunOptions
+from artoo.runtime.app.run_options import Budgets, RunOptions
 
 
 def play(monkeypatch: pytest.MonkeyPatch, story: str) -> StandIn:

@@ -11,15 +11,15 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from cli_standin import StandIn
 
-from artoo.cli.aside import Aside
-from artoo.cli.display import Progress
-from artoo.cli.interrupts import Interrupts
-from artoo.cli.running import run_task
+from artoo.cli.display.display import Progress
+from artoo.cli.display.interrupts import Interrupts
+from artoo.cli.display.run_task import run_task
+from artoo.cli.display.side_channel import Aside
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ProtocolError
 from artoo.contracts.request import Turn
 from artoo.contracts.solution import StoppedBy
-from artoo.runtime.options import RunOptions
+from artoo.runtime.app.run_options import RunOptions
 
 
 class InterruptedEarly(StandIn):

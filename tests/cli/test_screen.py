@@ -12,9 +12,9 @@ import termios
 
 import pytest
 
-from artoo.cli.paint import Paint
-from artoo.cli.screen import Screen, show_lines
-from artoo.cli.wrapping import MARK, PLAIN_MARK
+from artoo.cli.display.colors import Paint
+from artoo.cli.display.line_wrap import MARK, PLAIN_MARK
+from artoo.cli.display.screen import Screen, show_lines
 
 
 @pytest.mark.parametrize(

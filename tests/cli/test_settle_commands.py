@@ -14,7 +14,7 @@ from pending_cases import FIRST, SECOND, waits
 
 from artoo.cli.main import main
 from artoo.contracts.settling import Settled
-from artoo.runtime.pending import Pending
+from artoo.runtime.changes.pending_changes import Pending
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Wait = Callable[..., None]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from artoo.cli.main import main
-from artoo.runtime.skills import Agreed
+from artoo.runtime.app.skill_selection import Agreed
 
 TEXT = "---\nname: greeting\ndescription: Say hello as we do here.\n---\nSay hello.\n"
 

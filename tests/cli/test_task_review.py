@@ -11,16 +11,16 @@ import pytest
 from cli_terminal import terminal
 
 from artoo import Artoo, Config
-from artoo.agents.folders import create_agent
-from artoo.agents.transaction import Writing
+from artoo.agents.identity.folders import create_agent
+from artoo.agents.storage.transaction import Writing
 from artoo.cli.main import main
-from artoo.cli.waiting import waiting_lines
+from artoo.cli.results.pending_view import waiting_lines
 from artoo.contracts.agents import OPERATOR, BoardState, SubmittedWork, TrustLevel
-from artoo.runtime.options import RunOptions
-from artoo.runtime.pending import Pending
-from artoo.runtime.team.attempt import begin, hand_in
-from artoo.runtime.team.office import Office, open_office
-from artoo.runtime.team.stands import standing
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.changes.pending_changes import Pending
+from artoo.team.attempt import begin, hand_in
+from artoo.team.office import Office, open_office
+from artoo.team.stands import standing
 from artoo.testing import Asked, ScriptedModel
 from artoo.testing.replies import Scripted
 from board_work import take

@@ -16,19 +16,19 @@ from typing import Any
 
 import pytest
 
-from artoo.agents.accounts import Accounts
-from artoo.agents.patrol_store import PatrolStore
-from artoo.agents.pulse import Beat
-from artoo.cli.mail_command import BOXES
+from artoo.agents.heartbeat.beat_accounting import Accounts
+from artoo.agents.heartbeat.beat_grid import Beat
+from artoo.agents.patrol.store import PatrolStore
+from artoo.cli.commands.mail_command import BOXES
+from artoo.cli.commands.serve_command import line_of, told
 from artoo.cli.main import main
-from artoo.cli.serve_command import line_of, told
-from artoo.cli.team_view import record_line
+from artoo.cli.views.team_view import record_line
 from artoo.contracts.agents import BoardState, PatrolRefused, TaskMoved
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.roles import Role
-from artoo.runtime.config_file import load_config
-from artoo.runtime.team.instance import only_instance
-from artoo.runtime.team.office import open_office
+from artoo.runtime.config.loader import load_config
+from artoo.team.instance import only_instance
+from artoo.team.office import open_office
 
 Run = Callable[..., "Ended"]
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from artoo.cli.aside import Fetch
-from artoo.cli.display import NoDisplay, Progress, display_for
-from artoo.cli.live import LiveDisplay
-from artoo.cli.marks import ASCII, UNICODE, Marks, cost_line, marks_for, round_line
-from artoo.cli.plain import PlainDisplay
-from artoo.cli.printable import one_line, printable
-from artoo.cli.text import CHINESE, ENGLISH, count, in_language
-from artoo.cli.view import TaskView, activity_of
+from artoo.cli.display.display import NoDisplay, Progress, display_for
+from artoo.cli.display.live import LiveDisplay
+from artoo.cli.display.messages import CHINESE, ENGLISH, count, in_language
+from artoo.cli.display.plain import PlainDisplay
+from artoo.cli.display.sanitize import one_line, printable
+from artoo.cli.display.side_channel import Fetch
+from artoo.cli.display.symbols import ASCII, UNICODE, Marks, cost_line, marks_for, round_line
+from artoo.cli.display.task_state import TaskView, activity_of
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.events import MessagesDropped
 from artoo.contracts.execution import (

@@ -16,15 +16,15 @@ from cli_terminal import CTRL_C, terminal
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from artoo.cli.completing import ConversationCompleter
+from artoo.cli.conversation.completion import ConversationCompleter
+from artoo.cli.conversation.conversation_hints import typed
 from artoo.cli.main import main
-from artoo.cli.typed import typed
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
-from artoo.runtime.sessions import MOST_KEPT, TURNS, open_session
+from artoo.runtime.task.conversations import MOST_KEPT, TURNS, open_session
 from artoo.settings.yaml_edit import with_value, without_value
 from artoo.testing import Script, ScriptedServer, with_body
 from artoo.words.result import result_words

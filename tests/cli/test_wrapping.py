@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal_recording import COLOURS, DIRECTORY, SCENES, WIDTHS, Scene, name_of, record
 
-from artoo.cli.wrapping import MARK, cells, fold_marked, fold_prose, fold_text, folded, rows_of
+from artoo.cli.display.line_wrap import MARK, cells, fold_marked, fold_prose, fold_text, folded, rows_of
 from overlay_here import overlay_backend
 
 RED, END = "\x1b[31m", "\x1b[0m"

@@ -23,7 +23,7 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.roles import Role
-from artoo.runtime.replaying.replay import replay
+from artoo.runtime.replay.replay import replay
 from artoo.testing import Reply, ScriptedModel, with_body
 
 P = TypeVar("P", bound=Contract)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_commands import lines, words_of
 
-from artoo.cli.commands import COMMANDS
+from artoo.cli.commands.registry import COMMANDS
 from artoo.cli.main import main
 from artoo.testing import Asked, ScriptedServer
 from artoo.testing.replies import Scripted
@@ -18,7 +18,7 @@ from artoo.testing.replies import Scripted
 ROOT = Path(__file__).parents[2]
 CODES = {0, 1, 2, 3, 4, 130}
 ELSEWHERE: dict[tuple[str, ...], str] = {
-    ("serve",): "tests/runtime/team/test_serve_killed.py",
+    ("serve",): "tests/team/test_serve_killed.py",
     ("web",): "tests/web/test_guard.py",
     ("mcp",): "tests/protocols/test_protocols_start.py",
     ("mcp", "--http"): "tests/protocols/test_mcp_http.py",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from artoo.cli.commands import COMMANDS
+from artoo.cli.commands.registry import COMMANDS
 from artoo.contracts import findings
 from artoo.contracts.base import Contract
 from artoo.loops.heuristics import NAMES
-from artoo.runtime.config import Config
-from artoo.tools.policy import FILE_KINDS, OPENING_KINDS, OTHER_KINDS
+from artoo.runtime.config.model import Config
+from artoo.tools.approval.policy import FILE_KINDS, OPENING_KINDS, OTHER_KINDS
 
 ROOT = Path(__file__).parents[2]
 KINDS = (*FILE_KINDS, *OTHER_KINDS, *OPENING_KINDS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from artoo.cli import exit_codes
-from artoo.cli.run_command import run
+from artoo.cli.commands import exit_codes
+from artoo.cli.commands.run_command import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 MEANT = {

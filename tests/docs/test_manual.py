@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from artoo.cli.commands import COMMANDS
-from artoo.cli.manual import page
+from artoo.cli.commands.man_page import page
+from artoo.cli.commands.registry import COMMANDS
 
 
 def test_every_command_has_its_place() -> None:

@@ -8,7 +8,7 @@ from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall, sta
 from artoo.contracts.findings import Found, Reason
 from artoo.evidence.facts import broken_act, told_files
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
-from artoo.tools.shell_syntax import parse_command
+from artoo.tools.shell.parser import parse_command
 
 
 def ran(command: str, output: str = "", error: str = "", code: int = 0, **more: object) -> ToolCall:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lab_command import run_lab
 
-from artoo.runtime.config import Control
+from artoo.runtime.config.model import Control
 from lab import conducting
 from lab.catalogue import EXPERIMENTS, experiment
 from lab.cells import in_both_worlds

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from artoo.cli import model_command
+from artoo.cli.commands import model_command
 from artoo.cli.main import main
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm.model_store import KNOWN_MODELS, QWEN_CODER, ModelStore, hash_file, try_lock

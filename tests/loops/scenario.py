@@ -28,7 +28,7 @@ from artoo.contracts.routes import may_follow, may_publish
 from artoo.contracts.solution import Decided, FinalResult, RoleFailure
 from artoo.ports.clock import Clock
 from artoo.ports.confirm import Confirm
-from artoo.runtime.system import SystemClock
+from artoo.runtime.app.system import SystemClock
 from artoo.testing import Asked, Reply, ScriptedServer, with_body
 from artoo.testing.replies import Scripted
 from artoo.words.result import result_words

@@ -18,7 +18,7 @@ from artoo import Artoo, Config
 from artoo.contracts.solution import Directive
 from artoo.llm.client import EndpointModel
 from artoo.llm.transport import Json, OnEvent, TransportReply
-from artoo.runtime.system import SystemClock
+from artoo.runtime.app.system import SystemClock
 from artoo.testing import Asked, Reply, ScriptPlayer
 from artoo.testing.replies import Scripted
 from artoo.testing.scripted_model import reply_body

@@ -8,14 +8,14 @@ import pytest
 from scenario import Script, World, judged, matches, plan, python, shell, subtask
 
 from artoo import Budgets, ConfigurationError, RunOptions
-from artoo.cli.marks import ASCII, cost_line
-from artoo.cli.outcome import as_json, exit_code
-from artoo.cli.text import CHINESE, ENGLISH
+from artoo.cli.display.messages import CHINESE, ENGLISH
+from artoo.cli.display.symbols import ASCII, cost_line
+from artoo.cli.results.result_json import as_json, exit_code
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.findings import Unjudged
 from artoo.contracts.solution import Cost, Money, StoppedBy
-from artoo.runtime.budgets import open_budget
-from artoo.runtime.pendings import pendings
+from artoo.runtime.app.budgets import open_budget
+from artoo.runtime.changes.find_pending import pendings
 from artoo.sandbox.backends.select import open_backend
 from artoo.testing import Asked, FakeClock, ScriptedServer, slow
 from artoo.testing.replies import Scripted

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from scenario import World, judged, plan, python, read, says, shell, subtask
 
-from artoo.cli.slash import Tally
+from artoo.cli.conversation.slash_commands import Tally
 from artoo.contracts.audit import AuditReport
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CorrectionSignal
 from artoo.llm.request import ServerTraits
-from artoo.runtime.artoo import Artoo
+from artoo.runtime.app.artoo import Artoo
 
 PEOPLE = "name,age,department\nAnn,34,Sales\nBo,51,Sales\nCy,29,IT\nDi,40,Sales\n"
 AVERAGE = "In people.csv, what is the average age of the people in the Sales department? Round to one decimal."

@@ -18,7 +18,7 @@ from artoo.contracts.findings import Unconfirmed
 from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.solution import FinalResult
-from artoo.runtime.images import LARGEST_IMAGE, LARGEST_TOGETHER, MOST_IMAGES, is_image, media_type_of
+from artoo.runtime.app.images import LARGEST_IMAGE, LARGEST_TOGETHER, MOST_IMAGES, is_image, media_type_of
 from artoo.tasklog.layout import images_directory, part_path, task_directory
 from artoo.testing import Asked, Reply, ScriptedServer, server_error, slow
 

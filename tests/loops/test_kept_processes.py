@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 from scenario import Json, World, plan, says, subtask
 
-from artoo.cli.running_commands import ps, stop
+from artoo.cli.commands.running_commands import ps, stop
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.findings import LeftRunning, StoppedAtEnd
-from artoo.runtime.left_running import find_left, left_processes
+from artoo.runtime.task.kept_processes import find_left, left_processes
 from artoo.testing import Reply, with_body
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the backends of Linux")

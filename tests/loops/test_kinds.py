@@ -11,9 +11,9 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.memory import MegramState, MemoryWritten
 from artoo.contracts.plan import Plan
 from artoo.contracts.tags import kind_pair
-from artoo.runtime.memory_books import opened_books
-from artoo.runtime.pendings import pendings
-from artoo.runtime.system import SystemClock
+from artoo.runtime.app.system import SystemClock
+from artoo.runtime.changes.find_pending import pendings
+from artoo.runtime.memory.open_memory import opened_books
 from artoo.testing import Asked, ScriptedServer
 from artoo.testing.replies import Scripted
 

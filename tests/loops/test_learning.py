@@ -15,7 +15,7 @@ from artoo.contracts.plan import Plan
 from artoo.contracts.solution import PlanDirective
 from artoo.contracts.tags import Pair, kind_pair, micro_pair, placed, tool_pair
 from artoo.memory.service import SharedMemory
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 

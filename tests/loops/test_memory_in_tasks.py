@@ -40,7 +40,7 @@ from artoo.contracts.solution import Directive, PlanDirective, RoleFailure
 from artoo.contracts.tags import Pair, macro_pair, micro_pair, placed, slug, thing_pair, tool_pair
 from artoo.loops.medium.experience import Experience
 from artoo.memory.service import SharedMemory
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 
 COUNT = "How many lines has a.txt?"
 

@@ -11,7 +11,7 @@ from scenario import World, matches, plan, python, subtask
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.execution import CallEffects, CallStatus, ToolStarted
 from artoo.contracts.network import NetworkUsed
-from artoo.runtime.replaying.replay import replay
+from artoo.runtime.replay.replay import replay
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskLogReader
 from overlay_here import overlay_backend

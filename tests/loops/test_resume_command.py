@@ -14,8 +14,8 @@ from scenario import Each, Ended, Script, World, matches, merged, moves, plan, r
 from artoo import Artoo
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
-from artoo.runtime.replaying.conductor import PLAYED
-from artoo.runtime.replaying.replay import replay
+from artoo.runtime.replay.conductor import PLAYED
+from artoo.runtime.replay.replay import replay
 from artoo.tasklog.layout import part_path, tasks_directory
 from artoo.tasklog.reader import TaskLogReader
 from artoo.testing import Asked, ScriptedServer, server_error, slow

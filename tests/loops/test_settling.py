@@ -13,8 +13,8 @@ from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
 from artoo.contracts.request import Turn
 from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
 from artoo.contracts.solution import FinalResult
-from artoo.runtime.pendings import find_pending
-from artoo.runtime.replaying.replay import replay
+from artoo.runtime.changes.find_pending import find_pending
+from artoo.runtime.replay.replay import replay
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskLogReader
 from artoo.testing import Reply

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from artoo.cli.memory_command import memory as command
-from artoo.cli.memory_command import pair_of
-from artoo.cli.memory_view import plot, show_explanation
+from artoo.cli.commands.memory_command import memory as command
+from artoo.cli.commands.memory_command import pair_of
+from artoo.cli.views.memory_view import plot, show_explanation
 from artoo.contracts.memory import Megram, MegramState, MemoryAction, Potentials, TLayerProposal
 from artoo.contracts.tags import LOCAL, Pair, macro_pair
 from artoo.memory import keys
@@ -19,7 +19,7 @@ from artoo.memory.environment import Environment, Transaction, open_environment
 from artoo.memory.ledger import Ledger
 from artoo.memory.maintenance import Maintenance
 from artoo.ports.memory_books import Explanation, Share
-from artoo.runtime.system import SystemClock
+from artoo.runtime.app.system import SystemClock
 
 NOW = datetime.now(UTC)
 FIND = Pair("tool:shell:find", "path:/home/me")

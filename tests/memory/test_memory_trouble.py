@@ -71,7 +71,7 @@ from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Megram, MegramState
 from artoo.memory.opening import open_memory
 from artoo.memory.service import SharedMemory
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 
 async def main():
     clock, ids = SystemClock(), UuidIds()

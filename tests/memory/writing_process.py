@@ -12,7 +12,7 @@ from pathlib import Path
 
 from artoo.contracts.memory import Megram, MegramState
 from artoo.memory.service import SharedMemory
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 
 FLUSH_EVERY = 250
 STATES = (

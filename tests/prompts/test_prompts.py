@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.cli.diagnosis import State, texts
+from artoo.cli.doctor.checks import State, texts
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.roles import Role
 from artoo.llm.prompt import estimated_tokens
@@ -18,8 +18,8 @@ from artoo.prompts import library
 from artoo.prompts.laws import LAWS
 from artoo.prompts.library import MANIFEST, TEXTS, digests, procedural, verify
 from artoo.prompts.segments import LAST_STABLE, Segment, assemble, assemble_shared
-from artoo.runtime.artoo import Artoo
-from artoo.runtime.config_file import load_config
+from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.config.loader import load_config
 
 CALLS = [
     (Role.PERCEIVER, "TaskSpec"),

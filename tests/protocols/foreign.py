@@ -16,11 +16,11 @@ from a2a.types import AgentCard, Message, Part, Role, SendMessageConfiguration, 
 from a2a.utils.constants import TransportProtocol
 from hosting import Place
 
-from artoo.agents.folders import create_agent
+from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR, TrustLevel
-from artoo.runtime.config import Config
-from artoo.runtime.config_file import load_config
-from artoo.runtime.team.office import Office, open_office
+from artoo.runtime.config.loader import load_config
+from artoo.runtime.config.model import Config
+from artoo.team.office import Office, open_office
 from artoo.testing import Asked, Reply, ScriptedServer, slow, with_body
 from artoo.testing.script import Scripted
 

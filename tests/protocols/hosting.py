@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.runtime.config import Config
+from artoo.runtime.config.model import Config
 from artoo.testing import Asked, Reply, ScriptedServer, slow, with_body
 from artoo.testing.script import Scripted
 

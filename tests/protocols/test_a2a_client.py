@@ -11,7 +11,7 @@ from a2a.utils.constants import TransportProtocol
 from foreign import PATIENCE, books, client_of, first_task, hosted, message, started, state
 
 from artoo.contracts.agents import BoardState, TaskMoved
-from artoo.runtime.team.office import Office
+from artoo.team.office import Office
 
 
 async def _is(office: Office, task_id: str, wanted: BoardState) -> None:

@@ -25,7 +25,7 @@ from starlette.applications import Starlette
 from artoo.contracts.agents import OPERATOR
 from artoo.protocols.a2a.card import Signer, own_signer
 from artoo.protocols.http import LoopbackServer
-from artoo.runtime.team.office import Office
+from artoo.team.office import Office
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from foreign import PATIENCE, PEER, Served, books, hosted, started
 
 from artoo.contracts.agents import BoardState
 from artoo.protocols.a2a.handler import MOST_FOLLOWED
-from artoo.runtime.team.office import Office
+from artoo.team.office import Office
 
 HEADERS = {"a2a-version": "1.0", "content-type": "application/json"}
 

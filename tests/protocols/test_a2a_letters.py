@@ -30,7 +30,7 @@ from artoo.protocols.a2a.outward import permits_of
 from artoo.protocols.a2a.push import Pushes
 from artoo.protocols.a2a.serving import Door, serve
 from artoo.redaction import Redactor
-from artoo.runtime.team.office import Office, open_office
+from artoo.team.office import Office, open_office
 from artoo.testing import FakeClock
 
 URL = "http://127.0.0.1:1"

@@ -11,7 +11,7 @@ from a2a.utils.errors import A2AError
 from foreign import PATIENCE, PEER, books, client_of, first_task, hosted, message, started, state
 
 from artoo.contracts.agents import BoardState
-from artoo.runtime.team.office import Office
+from artoo.team.office import Office
 
 
 def more(text: str, name: str, task_id: str, **configuration: object) -> SendMessageRequest:

@@ -15,15 +15,15 @@ from foreign import PATIENCE, prepare
 from google.protobuf.json_format import MessageToJson
 from hosting import Place
 
-from artoo.agents.foreign import Asked, Bounds, ForeignTask
-from artoo.agents.foreign_post import Target
+from artoo.agents.foreign.foreign_tasks import Asked, Bounds, ForeignTask
+from artoo.agents.foreign.push_targets import Target
 from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import ForeignRefused
 from artoo.protocols.a2a.following import Following
 from artoo.protocols.a2a.outward import permits_of
 from artoo.protocols.a2a.push import Pushes
 from artoo.redaction import Redactor
-from artoo.runtime.team.office import Office, open_office
+from artoo.team.office import Office, open_office
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from artoo.protocols.acp.open_sessions import directory
 from artoo.protocols.intake import Runner, open_intake
 from artoo.protocols.looking import looking_at
 from artoo.protocols.standard_streams import LONGEST_LINE
-from artoo.runtime.sessions import Session
+from artoo.runtime.task.conversations import Session
 
 HELLO = {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {"protocolVersion": 1}}
 

@@ -20,7 +20,7 @@ from hosting import DELETE, EDIT, Place
 from artoo.contracts.confirmation import ConfirmationAnswer, Consent
 from artoo.contracts.recording import AskedBy, TaskOpened
 from artoo.contracts.solution import FinalResult, StoppedBy
-from artoo.runtime.desk import answer_question, open_questions
+from artoo.runtime.approvals.prompt_store import answer_question, open_questions
 from artoo.tasklog.reader import find_log, list_tasks
 
 

@@ -14,12 +14,12 @@ import pytest
     "started",
     [
         "artoo.cli.main",
-        "artoo.cli.run_command",
-        "artoo.cli.mcp_command",
-        "artoo.cli.acp_command",
-        "artoo.cli.a2a_command",
-        "artoo.runtime.beginning",
-        "artoo.runtime.team.team",
+        "artoo.cli.commands.run_command",
+        "artoo.cli.commands.mcp_command",
+        "artoo.cli.commands.acp_command",
+        "artoo.cli.commands.a2a_command",
+        "artoo.runtime.task.start_task",
+        "artoo.team.team",
     ],
 )
 def test_no_command_loads_a_protocol_before_it_serves(started: str) -> None:

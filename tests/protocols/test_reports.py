@@ -5,7 +5,7 @@ from __future__ import annotations
 from artoo.contracts.solution import Directive, FinalResult, Loss, StoppedBy
 from artoo.protocols.reports import result_report
 from artoo.redaction import Redactor
-from artoo.runtime.afterwards import Afterwards
+from artoo.runtime.changes.settlement_history import Afterwards
 
 
 def test_a_task_that_asks_back_has_its_question() -> None:

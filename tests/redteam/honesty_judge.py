@@ -10,7 +10,7 @@ from typing import cast
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
 from artoo.evidence.facts import Fact, broken_act, floating_tokens, own_knowledge
 from artoo.ports.evidence import CommandView, FileView, Language, Trial
-from artoo.tools.shell_syntax import ShellCommand, parse_command
+from artoo.tools.shell.parser import ShellCommand, parse_command
 
 _REFUSALS = ("denied", "declined", "refused", "rejected by", "not confirmed", "withheld", "blocked")
 _TARGETS = ("command", "path", "query", "pattern", "url", "script", "name")

@@ -20,7 +20,7 @@ from laid_out import Entry, snapshot
 
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass
-from artoo.runtime.pendings import find_pending, pendings
+from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.workspace.commit import undo
 
 TOLD = """git for-each-ref | grep -v refs/artoo/ || true

@@ -17,7 +17,7 @@ from task_world import World, make_world, overlay
 from artoo.contracts.settling import ApplyMode, Ending, Settled
 from artoo.ports.workspace import Command, Ended
 from artoo.sandbox.backends.copying import CopyBackend
-from artoo.tools.settler import Settler
+from artoo.tools.settlement.settler import Settler
 
 _WHO = {f"GIT_{role}_{what}": "u@example.invalid" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 

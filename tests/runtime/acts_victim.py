@@ -27,19 +27,19 @@ from artoo.ports.bus import Port
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Departure, Ticket
 from artoo.redaction import Redactor
-from artoo.runtime.acts import past_of
-from artoo.runtime.config import Config
-from artoo.runtime.hands import Outfit, open_hands
-from artoo.runtime.recording import recorded
-from artoo.runtime.settling import settle_earlier
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.runtime.changes.startup_recovery import settle_earlier
+from artoo.runtime.config.model import Config
+from artoo.runtime.task.resume_state import past_of
+from artoo.runtime.task.task_log import recorded
+from artoo.runtime.task.task_tools import Outfit, open_hands
 from artoo.sandbox.backends.select import open_backend
 from artoo.tasklog.layout import part_path, task_directory
 from artoo.tasklog.lock import TaskLock
 from artoo.tasklog.reader import TaskLogReader
-from artoo.tools.past import Past
-from artoo.tools.settler import Settler
-from artoo.tools.user_tools import tool, user_tool
+from artoo.tools.core.function_tools import tool, user_tool
+from artoo.tools.resume.earlier_runs import Past
+from artoo.tools.settlement.settler import Settler
 from artoo.workspace.open import workspaces_in
 
 TASK = "task-1"

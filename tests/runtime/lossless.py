@@ -12,7 +12,7 @@ from typing import Protocol
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.redaction import Redactor
-from artoo.runtime.recording import recorded
+from artoo.runtime.task.task_log import recorded
 from artoo.tasklog.reader import find_log
 
 

@@ -19,7 +19,7 @@ from artoo import Artoo, Config, RunOptions
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.redaction import Redactor
-from artoo.runtime.replaying import taking_up
+from artoo.runtime.replay import taking_up
 from artoo.tasklog import writer
 from artoo.tasklog.file import TaskFile
 from artoo.tasklog.layout import LogLimits, parts_of, task_directory, tasks_directory

@@ -18,9 +18,9 @@ from victim import burn
 
 from artoo.contracts.confirmation import PERSON, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.settling import Ending
-from artoo.runtime.config import Config
-from artoo.runtime.pendings import find_pending, settle_cut_applies
-from artoo.tools.settler import Settler
+from artoo.runtime.changes.find_pending import find_pending, settle_cut_applies
+from artoo.runtime.config.model import Config
+from artoo.tools.settlement.settler import Settler
 
 TASK = "019f2b3c-aaaa"
 PART = ("a.txt", "new.txt")

@@ -11,8 +11,8 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.roles import Role
-from artoo.runtime.acts import past_of
-from artoo.tools.past import AskFirst, Interrupted, Past
+from artoo.runtime.task.resume_state import past_of
+from artoo.tools.resume.earlier_runs import AskFirst, Interrupted, Past
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode, ChangeClass, ClassifiedChange, Review
 from artoo.ports.sandbox import Roots
-from artoo.runtime.answers import Answers
-from artoo.runtime.config_file import read_config
+from artoo.runtime.approvals.consent import Answers
+from artoo.runtime.config.loader import read_config
 
 ROOTS = Roots(Path("/home/u"), Path("/home/u/out"), Path("/home/u/project"))
 

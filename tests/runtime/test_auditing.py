@@ -8,8 +8,8 @@ from pathlib import Path
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
-from artoo.runtime.auditing import audited
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.runtime.task.auditor import audited
 
 
 async def test_an_end_that_waits_while_the_auditor_loads_ends_when_it_is_cancelled(tmp_path: Path) -> None:

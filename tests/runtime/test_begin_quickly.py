@@ -10,11 +10,11 @@ import pytest
 
 from artoo.contracts.request import Turn
 from artoo.ports.model import Known
-from artoo.runtime import beginning
-from artoo.runtime.config import Config
-from artoo.runtime.mcp import sheltered
-from artoo.runtime.options import listed
-from artoo.runtime.sights import plain
+from artoo.runtime.app.mcp import sheltered
+from artoo.runtime.app.run_options import listed
+from artoo.runtime.config.model import Config
+from artoo.runtime.task import start_task as beginning
+from artoo.runtime.task.observed_sources import plain
 
 
 async def test_only_a_conversation_asks_what_became_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,10 @@ from pydantic import BaseModel
 import artoo
 from artoo.contracts.errors import ConfigurationError
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.runtime.config import Config, McpEntry
-from artoo.runtime.config_environment import READ_ELSEWHERE, variables
-from artoo.runtime.config_file import load_config, read_config
-from artoo.runtime.home import default_home
+from artoo.runtime.app.home import default_home
+from artoo.runtime.config.env_overrides import READ_ELSEWHERE, variables
+from artoo.runtime.config.loader import load_config, read_config
+from artoo.runtime.config.model import Config, McpEntry
 from artoo.settings.text_file import LARGEST_FILE
 
 SEED = """\

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.config import Config
-from artoo.runtime.config_endpoints import TIERS, EndpointSettings, endpoint
+from artoo.runtime.config.endpoints import TIERS, EndpointSettings, endpoint
+from artoo.runtime.config.model import Config
 
 OPENAI = {"OPENAI_BASE_URL": "http://shared/v1/", "OPENAI_MODEL": "shared", "OPENAI_API_KEY": "shared-key"}
 

@@ -8,8 +8,8 @@ import pytest
 
 from artoo import ConfigurationError
 from artoo.contracts.events import Usage
-from artoo.runtime.budgets import price_list
-from artoo.runtime.config_file import read_config
+from artoo.runtime.app.budgets import price_list
+from artoo.runtime.config.loader import read_config
 
 
 def test_prices_are_read(tmp_path: Path) -> None:

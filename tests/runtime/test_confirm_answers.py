@@ -9,7 +9,7 @@ import pytest
 from artoo.contracts.confirmation import NOBODY, Choice, ConfirmationRequest, Consent
 from artoo.contracts.settling import Review
 from artoo.ports.confirm import Said, answer_of
-from artoo.runtime.answers import Answers
+from artoo.runtime.approvals.consent import Answers
 
 ACT = ConfirmationRequest(digest="d", title="send a letter")
 REVIEW = ConfirmationRequest(digest="r", title="apply", review=Review(task_id="t"))

@@ -15,8 +15,8 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import Review
 from artoo.contracts.steering import UserMessage
 from artoo.ports.desk import Given
-from artoo.runtime.asked_everywhere import AskedEverywhere, stoppable
-from artoo.runtime.desk import (
+from artoo.runtime.approvals.multi_prompt import AskedEverywhere, stoppable
+from artoo.runtime.approvals.prompt_store import (
     LONGEST_MESSAGE,
     NotAsked,
     TaskDesk,
@@ -134,7 +134,7 @@ def test_a_question_of_a_dead_process_waits_for_nobody(tmp_path: Path) -> None:
     """Its asker is killed; whoever looks next removes it."""
     code = (
         "import sys, os, signal; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
-        "from test_desk import QUESTION, TASK; from artoo.runtime.desk import TaskDesk\n"
+        "from test_desk import QUESTION, TASK; from artoo.runtime.approvals.prompt_store import TaskDesk\n"
         "with TaskDesk(Path(sys.argv[1]), TASK).laid(QUESTION): os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)], check=False)

@@ -13,7 +13,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, FinalResult
-from artoo.runtime import elsewhere
+from artoo.runtime.cluster import remote_logs as elsewhere
 from artoo.store.stream import Extent
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_the_end_is_found_wherever_the_line_begins(
     def part(_connection: object, _machine: str, _file: str, start: int, end: int) -> bytes:
         return log[start:end]
 
-    monkeypatch.setattr("artoo.runtime.elsewhere.ENDS", ends)
+    monkeypatch.setattr("artoo.runtime.cluster.remote_logs.ENDS", ends)
     monkeypatch.setattr("artoo.store.stream.part", part)
     extents = [Extent("other", "tasks/t1/log.jsonl", len(log), 5.0)]
     nothing = cast("Connection", None)

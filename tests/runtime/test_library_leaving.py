@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from artoo import Artoo, Config, ConfigurationError, RunOptions
-from artoo.runtime.plain_errors import plain
+from artoo.runtime.app.exception_groups import plain
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.lock import is_running
 from artoo.testing import ScriptedModel, with_body

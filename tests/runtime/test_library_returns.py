@@ -15,7 +15,7 @@ from artoo.contracts.criteria import Assurance
 from artoo.contracts.findings import OwnValues, Unformed
 from artoo.contracts.solution import StoppedBy
 from artoo.loops.medium.shaping import _contract  # pyright: ignore[reportPrivateUsage]
-from artoo.runtime.replaying.replay import replay
+from artoo.runtime.replay.replay import replay
 from artoo.tasklog.reader import find_log
 from artoo.testing import ScriptedModel, with_body
 from artoo.testing.script import Entry

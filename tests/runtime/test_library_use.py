@@ -21,7 +21,7 @@ from artoo.contracts.findings import StoppedAtEnd
 from artoo.contracts.plan import SubTask
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult, Halt, StoppedBy
-from artoo.runtime.effectors import EffectorPool, Pair
+from artoo.runtime.task.executor_pool import EffectorPool, Pair
 from artoo.tasklog.file import TaskFile
 from artoo.tasklog.layout import task_directory, tasks_directory
 from artoo.tasklog.lock import TaskLock, is_running

@@ -11,7 +11,7 @@ import pytest
 
 from artoo import Artoo, Config, RunOptions, tool
 from artoo.contracts.settling import Settled
-from artoo.runtime.pendings import pendings
+from artoo.runtime.changes.find_pending import pendings
 from artoo.tasklog.layout import tasks_directory
 from artoo.testing import ScriptedModel, with_body
 from artoo.testing.script import Entry

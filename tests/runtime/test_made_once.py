@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from artoo.disk import whole
-from artoo.runtime.machine import machine_name
-from artoo.runtime.made_once import made_once
+from artoo.runtime.app.machine_name import machine_name
+from artoo.runtime.app.write_once import made_once
 
 
 def test_who_comes_while_another_makes_it_reads_a_whole_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from artoo import Artoo, Config, RunOptions
 from artoo.bus.inprocess import InProcessBus
-from artoo.cli.memory_command import memory as command
+from artoo.cli.commands.memory_command import memory as command
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError
 from artoo.contracts.events import ModelCalled
@@ -21,10 +21,10 @@ from artoo.contracts.tags import kind_pair
 from artoo.memory.maintenance import Maintenance
 from artoo.memory.service import SharedMemory
 from artoo.ports.model import Model
-from artoo.runtime.memories import Memories, words_rules
-from artoo.runtime.stage import TaskMemory
-from artoo.runtime.system import SystemClock
-from artoo.runtime.thinking import MANIFEST, MOST_CHARACTERS, accept_text, accepted_texts
+from artoo.runtime.app.system import SystemClock
+from artoo.runtime.memory.shared_memory import Memories, words_rules
+from artoo.runtime.task.persona import MANIFEST, MOST_CHARACTERS, accept_text, accepted_texts
+from artoo.runtime.task.role_context import TaskMemory
 from artoo.testing import FakeClock, ScriptedModel, ScriptedServer, SequentialIds, with_body
 
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}

@@ -17,15 +17,15 @@ from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
 from artoo.ports.confirm import Confirm
-from artoo.runtime.afterwards import Afterwards, SettledBooks
-from artoo.runtime.answers import Answers
-from artoo.runtime.config import Config
-from artoo.runtime.expiring import drop_expired
-from artoo.runtime.pending import Pending
-from artoo.runtime.pendings import find_pending, pendings
-from artoo.runtime.undoing import put_back
-from artoo.tools.policy import Policies
-from artoo.tools.settler import Settler
+from artoo.runtime.approvals.consent import Answers
+from artoo.runtime.changes.expiry import drop_expired
+from artoo.runtime.changes.find_pending import find_pending, pendings
+from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.changes.settlement_history import Afterwards, SettledBooks
+from artoo.runtime.changes.undo import put_back
+from artoo.runtime.config.model import Config
+from artoo.tools.approval.policy import Policies
+from artoo.tools.settlement.settler import Settler
 from artoo.workspace import commit
 from artoo.workspace.commit import undo
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces

@@ -14,10 +14,10 @@ from laid_out import World, workspace_of
 
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled
-from artoo.runtime.config import Config
-from artoo.runtime.pending import Pending
-from artoo.runtime.pendings import find_pending
-from artoo.tools.settler import Settler
+from artoo.runtime.changes.find_pending import find_pending
+from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.config.model import Config
+from artoo.tools.settlement.settler import Settler
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement.history import settled_records
 

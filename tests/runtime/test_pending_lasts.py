@@ -21,10 +21,10 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled
 from artoo.disk import file_system
-from artoo.runtime.config import Config
-from artoo.runtime.pendings import find_pending, pendings
+from artoo.runtime.changes.find_pending import find_pending, pendings
+from artoo.runtime.config.model import Config
 from artoo.sandbox.reading.mount_table import MountTable
-from artoo.tools.settler import Settler
+from artoo.tools.settlement.settler import Settler
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement import pending, service
 from artoo.workspace.settlement.pending import PendingRecord

@@ -20,7 +20,7 @@ from artoo.contracts.conversation import Took
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult
-from artoo.runtime.replaying.replay import replay
+from artoo.runtime.replay.replay import replay
 from artoo.sandbox.backends.select import open_backend
 from artoo.tasklog.layout import parts_of, tasks_directory
 from artoo.tasklog.reader import TaskLogReader

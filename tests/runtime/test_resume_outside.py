@@ -12,7 +12,7 @@ import pytest
 
 from artoo.contracts.execution import CallStatus, ToolCall, ToolCalled
 from artoo.contracts.solution import FinalResult
-from artoo.runtime.replaying.replay import replay
+from artoo.runtime.replay.replay import replay
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskLogReader
 from artoo.testing import Asked, ScriptedServer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from artoo.runtime.sessions import open_session
+from artoo.runtime.task.conversations import open_session
 
 
 def said(home: Path) -> list[str]:
@@ -48,7 +48,7 @@ def test_a_home_that_cannot_be_written_loses_nothing_here(tmp_path: Path, monkey
     def full(*_: object, **__: object) -> None:
         raise OSError("no space")
 
-    monkeypatch.setattr("artoo.runtime.sessions.write_whole", full)
+    monkeypatch.setattr("artoo.runtime.task.conversations.write_whole", full)
     session.add("two", "2", "t2")
     session.add("three", "3", "t3")
     assert [turn.input for turn in session.exchanges] == ["one", "two", "three"]
@@ -66,13 +66,13 @@ def test_what_could_not_be_written_comes_behind_what_others_said(
         raise OSError("no space")
 
     with monkeypatch.context() as disk:
-        disk.setattr("artoo.runtime.sessions.write_whole", full)
+        disk.setattr("artoo.runtime.task.conversations.write_whole", full)
         second.add("two", "2", "t2")
     first.add("three", "3", "t3")
     second.add("four", "4", "t4")
     assert said(tmp_path) == ["one", "three", "two", "four"]
     with monkeypatch.context() as disk:
-        disk.setattr("artoo.runtime.sessions.write_whole", full)
+        disk.setattr("artoo.runtime.task.conversations.write_whole", full)
         second.clear()
     assert second.exchanges == ()
     first.add("five", "5", "t5")

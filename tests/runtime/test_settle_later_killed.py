@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from laid_out import Entry, World, snapshot, workspace_of
 
 from artoo.contracts.settling import Ending
-from artoo.runtime.config import Config
-from artoo.runtime.pending import Pending
-from artoo.runtime.pendings import find_pending, pendings, settle_cut_applies
+from artoo.runtime.changes.find_pending import find_pending, pendings, settle_cut_applies
+from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.config.model import Config
 from artoo.workspace.commit import undo
 from artoo.workspace.directory import Workspaces
 from artoo.workspace.settlement.history import SettledRecord, settled_records

@@ -14,11 +14,11 @@ from task_world import Task, World, overlay
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
-from artoo.runtime.answers import Answers
-from artoo.runtime.config import Config
-from artoo.runtime.pendings import find_pending, pendings
-from artoo.tools.policy import Policies
-from artoo.tools.settler import Settler
+from artoo.runtime.approvals.consent import Answers
+from artoo.runtime.changes.find_pending import find_pending, pendings
+from artoo.runtime.config.model import Config
+from artoo.tools.approval.policy import Policies
+from artoo.tools.settlement.settler import Settler
 from artoo.workspace.commit import undo
 
 TASK = "task-1"

@@ -16,15 +16,15 @@ from artoo.auditor.anchors import Anchors
 from artoo.auditor.chain import Head, add
 from artoo.auditor.layout import ANCHORS, audit_directory, chains_in
 from artoo.auditor.verify import Problem, Verification, verify
-from artoo.cli.log_command import log as log_command
+from artoo.cli.commands.log_command import log as log_command
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.memory import MemoryAction
 from artoo.contracts.tags import tool_pair
 from artoo.memory.opening import open_store
-from artoo.runtime.elsewhere import find_log_elsewhere, list_elsewhere, verify_shared
-from artoo.runtime.machine import machine_name
-from artoo.runtime.sharing import Sharing
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.machine_name import machine_name
+from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.runtime.cluster.remote_logs import find_log_elsewhere, list_elsewhere, verify_shared
+from artoo.runtime.cluster.upload_logs import Sharing
 from artoo.store import stream
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
@@ -97,7 +97,7 @@ class Laptop:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The store is looked at more often than people need."""
-    monkeypatch.setattr("artoo.runtime.sharing.EVERY_SECONDS", 0.05)
+    monkeypatch.setattr("artoo.runtime.cluster.upload_logs.EVERY_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ async def test_tasks_of_all_machines_are_listed(
     log = (task_directory(one.home, tasks[0]) / "log.jsonl").read_bytes()
     in_last_line = len(log) - len(log.splitlines()[-1]) // 2
     for ends in (256 * 1024, 4_000, in_last_line):  # whole, without the middle, a cut last line
-        monkeypatch.setattr("artoo.runtime.elsewhere.ENDS", ends)
+        monkeypatch.setattr("artoo.runtime.cluster.remote_logs.ENDS", ends)
         found = list_elsewhere(other.home, other.address, 20)
         assert [each.summary.task_id for each in found] == [tasks[2], tasks[0]]
         assert {each.machine for each in found} == {one.machine}

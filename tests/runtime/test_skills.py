@@ -11,7 +11,7 @@ from artoo.contracts.execution import ToolCalled
 from artoo.contracts.findings import NotAgreed
 from artoo.contracts.solution import FinalResult
 from artoo.ports.confirm import Confirm
-from artoo.runtime.skills import AGREED_FILE
+from artoo.runtime.app.skill_selection import AGREED_FILE
 from artoo.tasklog.reader import find_log
 from artoo.testing import ScriptedModel, with_body
 from artoo.testing.replies import Scripted

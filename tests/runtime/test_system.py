@@ -7,7 +7,7 @@ from uuid import UUID
 
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 
 
 async def test_system_clock_is_the_machines():

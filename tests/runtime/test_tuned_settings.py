@@ -10,12 +10,12 @@ from tuned_tasks import REQUEST, TYPE, run_tasks
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.solution import Directive
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.runtime.config import Control, Tuned
-from artoo.runtime.config_file import checked
-from artoo.runtime.opening import settings_of
-from artoo.runtime.replaying.recording import read_recording
-from artoo.runtime.replaying.replay import replay
-from artoo.runtime.replaying.what_if import law_of, what_if
+from artoo.runtime.config.loader import checked
+from artoo.runtime.config.model import Control, Tuned
+from artoo.runtime.replay.recording import read_recording
+from artoo.runtime.replay.replay import replay
+from artoo.runtime.replay.what_if import law_of, what_if
+from artoo.runtime.task.task_header import settings_of
 from artoo.tasklog.reader import find_log
 
 NEVER_NEAR = {TYPE: Tuned(delta=0.0)}

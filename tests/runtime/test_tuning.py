@@ -13,8 +13,8 @@ from tuned_tasks import TYPE, run_tasks
 
 from artoo.cli.main import main
 from artoo.contracts.solution import Directive, StoppedBy
-from artoo.runtime.config import Config, Control
-from artoo.runtime.config_file import load_config, read_config
+from artoo.runtime.config.loader import load_config, read_config
+from artoo.runtime.config.model import Config, Control
 from artoo.runtime.tuning.keeping import Proposal, Tuning, accept, revoke
 from artoo.runtime.tuning.records import Record, read_logs, record_of
 from artoo.tasklog.layout import task_directory, tasks_directory

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from artoo.runtime.config import Config
-from artoo.runtime.undoing import undone_already
+from artoo.runtime.changes.undo import undone_already
+from artoo.runtime.config.model import Config
 from artoo.workspace.settlement.history import SettledRecord, note_settled
 
 Line = tuple[str, str, int]

@@ -11,9 +11,9 @@ import pytest
 from pydantic import BaseModel
 
 from artoo import Artoo
-from artoo.agents.cognition_store import Session
-from artoo.agents.embedded import EmbeddedDatabase
-from artoo.agents.folders import AgentFolder
+from artoo.agents.cognition.store import Session
+from artoo.agents.identity.folders import AgentFolder
+from artoo.agents.storage.sqlite import EmbeddedDatabase
 from artoo.cli.main import main
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted
@@ -22,11 +22,11 @@ from artoo.contracts.memory import MemoryWritten
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Cost, Directive, FinalResult
 from artoo.ports.model import Question, Tier
-from artoo.runtime.config import Config
-from artoo.runtime.config_seed import AgentMemory
-from artoo.runtime.system import SystemClock
-from artoo.runtime.team.minds import Minds
-from artoo.runtime.upkeep import UpkeepModel, account_file, spent_on, upkeep_model
+from artoo.runtime.app.system import SystemClock
+from artoo.runtime.config.model import Config
+from artoo.runtime.config.seed_config import AgentMemory
+from artoo.runtime.task.background_budget import UpkeepModel, account_file, spent_on, upkeep_model
+from artoo.team.minds import Minds
 from artoo.testing import FakeClock, ScriptedModel, SequentialIds
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.config_file import read_config
+from artoo.runtime.config.loader import read_config
 from artoo.settings.yaml_edit import with_value
 from artoo.settings.yaml_file import parse
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artoo import Artoo, Config, RunOptions, tool
 from artoo.contracts.solution import FinalResult
-from artoo.runtime.config import Control
+from artoo.runtime.config.model import Control
 from artoo.testing import ScriptedModel
 from artoo.testing.script import Asked
 

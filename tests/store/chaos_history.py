@@ -15,8 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from artoo.agents.database import Database
-from artoo.agents.transaction import Reading, Row
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.transaction import Reading, Row
 
 
 @dataclass(frozen=True, slots=True)

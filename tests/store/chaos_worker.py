@@ -19,22 +19,22 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from artoo import Artoo, Config
-from artoo.agents.allocation import Allocation
-from artoo.agents.board import Board
-from artoo.agents.board_rows import TaskClaim
-from artoo.agents.database import Database
-from artoo.agents.governance import SEED_POLICIES
-from artoo.agents.mail_rows import MailClaim
-from artoo.agents.mailbox import Mailbox
-from artoo.agents.merges import Merges
-from artoo.agents.outbox import Outbox
-from artoo.agents.seats import Seats
+from artoo.agents.board.board import Board
+from artoo.agents.board.merges import Merges
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.rows import TaskClaim
+from artoo.agents.board.rules import SEED_POLICIES
+from artoo.agents.heartbeat.leader_lease import Seats
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.mail.outbox import Outbox
+from artoo.agents.mail.rows import MailClaim
+from artoo.agents.storage.database import Database
 from artoo.contracts.agents import BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ClaimLost, GovernanceRefused
 from artoo.contracts.roles import Role
-from artoo.runtime.system import SystemClock, UuidIds
-from artoo.runtime.team.office import open_books
+from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.team.office import open_books
 from artoo.testing import ScriptedModel
 from board_work import pass_what_waits
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.config_file import load_config
+from artoo.runtime.config.loader import load_config
 from artoo.store.address import parse
 
 

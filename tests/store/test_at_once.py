@@ -9,17 +9,17 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from artoo.agents.allocation import Allocation
-from artoo.agents.at_once import AtOnce
-from artoo.agents.board import Board
-from artoo.agents.board_rows import TaskClaim
-from artoo.agents.mailbox import Mailbox
-from artoo.agents.registry import Registry
-from artoo.agents.shared import SharedDatabase
-from artoo.agents.transaction import Reading, Row
+from artoo.agents.board.board import Board
+from artoo.agents.board.claim_sql import AtOnce
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.rows import TaskClaim
+from artoo.agents.identity.registry import Registry
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.storage.postgres import SharedDatabase
+from artoo.agents.storage.transaction import Reading, Row
 from artoo.contracts.agents import OPERATOR, BoardTask, Complexity, Priority, TaskMoved, TrustLevel
 from artoo.contracts.errors import ActorRefused
-from artoo.runtime.system import UuidIds
+from artoo.runtime.app.system import UuidIds
 from artoo.store.address import StoreAddress
 from artoo.testing import FakeClock
 from board_work import hand_in, take

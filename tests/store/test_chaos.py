@@ -15,20 +15,20 @@ from chaos_field import field as open_field
 from chaos_history import history, noted
 from chaos_network import Network, NoNamespaces
 
-from artoo.agents.board import Board
-from artoo.agents.database import Database
-from artoo.agents.mailbox import Mailbox
-from artoo.agents.outbox import Outbox
-from artoo.agents.registry import Registry
-from artoo.agents.shared import SharedDatabase
+from artoo.agents.board.board import Board
+from artoo.agents.identity.registry import Registry
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.mail.outbox import Outbox
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.postgres import SharedDatabase
 from artoo.auditor.layout import audit_directory
 from artoo.auditor.verify import Verification, verify
 from artoo.contracts.agents import OPERATOR, Complexity, TrustLevel
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
-from artoo.runtime.elsewhere import verify_shared
-from artoo.runtime.sharing import Sharing
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.runtime.cluster.remote_logs import verify_shared
+from artoo.runtime.cluster.upload_logs import Sharing
 from artoo.store.address import StoreAddress
 from artoo.tasklog.layout import tasks_directory
 

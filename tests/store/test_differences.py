@@ -10,18 +10,18 @@ from contextlib import asynccontextmanager
 import psycopg
 import pytest
 
-from artoo.agents.allocation import Allocation
-from artoo.agents.board import Board
-from artoo.agents.board_rows import TaskClaim
-from artoo.agents.differences import Differences
-from artoo.agents.governance import SEED_POLICIES
-from artoo.agents.holders import this_process
-from artoo.agents.merges import Merges
-from artoo.agents.registry import Registry
-from artoo.agents.shared import SharedDatabase
+from artoo.agents.board.board import Board
+from artoo.agents.board.claim_holders import this_process
+from artoo.agents.board.merges import Merges
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.rows import TaskClaim
+from artoo.agents.board.rules import SEED_POLICIES
+from artoo.agents.board.submission_bundles import Differences
+from artoo.agents.identity.registry import Registry
+from artoo.agents.storage.postgres import SharedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ClaimLost
-from artoo.runtime.system import UuidIds
+from artoo.runtime.app.system import UuidIds
 from artoo.store.address import StoreAddress
 from artoo.store.opened import opened
 from artoo.store.parcels import PIECE_BYTES, receive, send, sha256_of

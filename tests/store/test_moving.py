@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from artoo.agents.allocation import Allocation
-from artoo.agents.asking import Asking
-from artoo.agents.board import Board
-from artoo.agents.board_rows import TaskClaim
-from artoo.agents.cognition_store import CognitionStore, Session
-from artoo.agents.database import Database
-from artoo.agents.embedded import EmbeddedDatabase
-from artoo.agents.foreign import Asked, Bounds, Foreign
-from artoo.agents.foreign_post import ForeignPost, Target
-from artoo.agents.governance import SEED_POLICIES
-from artoo.agents.mail_rows import MailClaim
-from artoo.agents.mailbox import Mailbox
-from artoo.agents.moving import TABLES, Books
-from artoo.agents.observations import Noted
-from artoo.agents.patrol_store import ItemState, PatrolStore
-from artoo.agents.registry import Registry
-from artoo.agents.shared import SharedDatabase
-from artoo.agents.wake import Wake
+from artoo.agents.board.board import Board
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.rows import TaskClaim
+from artoo.agents.board.rules import SEED_POLICIES
+from artoo.agents.cognition.observations import Noted
+from artoo.agents.cognition.store import CognitionStore, Session
+from artoo.agents.foreign.foreign_tasks import Asked, Bounds, Foreign
+from artoo.agents.foreign.push_targets import ForeignPost, Target
+from artoo.agents.identity.registry import Registry
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.mail.request_reply import Asking
+from artoo.agents.mail.rows import MailClaim
+from artoo.agents.mail.wake import Wake
+from artoo.agents.patrol.store import ItemState, PatrolStore
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.migrate import TABLES, Books
+from artoo.agents.storage.postgres import SharedDatabase
+from artoo.agents.storage.sqlite import EmbeddedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
 from board_work import hand_in, take

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from artoo.agents.allocation import Allocation
-from artoo.agents.board import Board
-from artoo.agents.board_rows import TaskClaim
-from artoo.agents.mailbox import Mailbox
-from artoo.agents.registry import Registry
-from artoo.agents.shared import SharedDatabase
+from artoo.agents.board.board import Board
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.rows import TaskClaim
+from artoo.agents.identity.registry import Registry
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.storage.postgres import SharedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.connecting import connect
 from board_work import hand_in
 from postgres_server import Server

@@ -9,18 +9,18 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from artoo.agents.holders import this_process
-from artoo.agents.mailbox import Mailbox
-from artoo.agents.moving import Books
-from artoo.agents.outbox import Outbox
-from artoo.agents.registry import Registry
-from artoo.agents.seats import Seats
-from artoo.agents.shared import SharedDatabase
+from artoo.agents.board.claim_holders import this_process
+from artoo.agents.heartbeat.leader_lease import Seats
+from artoo.agents.identity.registry import Registry
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.mail.outbox import Outbox
+from artoo.agents.storage.migrate import Books
+from artoo.agents.storage.postgres import SharedDatabase
 from artoo.contracts.agents import OPERATOR, Mail, TrustLevel
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ActivityStoreError, MailRefused, StoreRefused
 from artoo.contracts.roles import Role
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress, parse
 from artoo.store.connecting import connect
 

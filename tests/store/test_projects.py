@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.machine import FILE, machine_name
-from artoo.runtime.projects import Projects, project_name, remote_name
+from artoo.runtime.app.machine_name import FILE, machine_name
+from artoo.runtime.cluster.project_names import Projects, project_name, remote_name
 
 
 @pytest.mark.parametrize(

@@ -14,22 +14,22 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from artoo.agents import shared
-from artoo.agents.allocation import Allocation
-from artoo.agents.board import Board
-from artoo.agents.board_rows import TaskClaim
-from artoo.agents.holders import is_dead, this_process
-from artoo.agents.mailbox import Mailbox
-from artoo.agents.receipts import LEAVE, settle
-from artoo.agents.registry import Registry
-from artoo.agents.seats import SEAT_SECONDS, Seats
-from artoo.agents.shared import SharedDatabase
-from artoo.agents.shared_engine import SharedEngine
-from artoo.agents.transaction import Reading, Writing
-from artoo.agents.wake import Wake
+from artoo.agents.board.board import Board
+from artoo.agents.board.claim_holders import is_dead, this_process
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.rows import TaskClaim
+from artoo.agents.heartbeat.leader_lease import SEAT_SECONDS, Seats
+from artoo.agents.identity.registry import Registry
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.mail.wake import Wake
+from artoo.agents.storage import postgres as shared
+from artoo.agents.storage.commit_receipts import LEAVE, settle
+from artoo.agents.storage.pg_transaction import SharedEngine
+from artoo.agents.storage.postgres import SharedDatabase
+from artoo.agents.storage.transaction import Reading, Writing
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ClaimLost, StoreAway
-from artoo.runtime.system import SystemClock, UuidIds
+from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
 from artoo.testing import FakeClock

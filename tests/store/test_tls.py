@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from artoo.agents.board import Board
-from artoo.agents.shared import SharedDatabase
-from artoo.cli.store_command import store
+from artoo.agents.board.board import Board
+from artoo.agents.storage.postgres import SharedDatabase
+from artoo.cli.commands.store_command import store
 from artoo.contracts.agents import OPERATOR
-from artoo.runtime.system import UuidIds
+from artoo.runtime.app.system import UuidIds
 from artoo.store.address import parse
 from board_work import take
 from tls_server import HOST, TlsServer, tls_server

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from log_doubles import TASK, call, final, message, request, task, write
 
-from artoo.cli.log_command import log
+from artoo.cli.commands.log_command import log
 from artoo.contracts import codec
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope

@@ -14,7 +14,7 @@ from log_doubles import task, write
 
 from artoo import Config
 from artoo.bus.spool import SpoolFile
-from artoo.runtime.settling import forget_old_logs, remove_left_spools
+from artoo.runtime.changes.startup_recovery import forget_old_logs, remove_left_spools
 from artoo.tasklog import retention
 from artoo.tasklog.layout import parts_of, task_directory, tasks_directory
 from artoo.tasklog.lock import TaskLock

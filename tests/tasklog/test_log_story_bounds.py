@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from log_doubles import message
 
-from artoo.cli import log_story
-from artoo.cli.log_story import told
+from artoo.cli.views import log_summary as log_story
+from artoo.cli.views.log_summary import told
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import ToolCall, ToolCalled
 

@@ -24,7 +24,7 @@ from artoo.contracts.execution import CallStatus, ToolCall, ToolCalled
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Cost, Directive, FinalResult, Loss, Money, StoppedBy
-from artoo.runtime.telemetered import observed
+from artoo.runtime.app.telemetry import observed
 from artoo.telemetry import providers, tap
 from artoo.telemetry.measures import Measures
 from artoo.telemetry.peers import peer_of

@@ -11,10 +11,10 @@ from tool_doubles import MakeToolbox, PlainWorkspace, StillClock, roots_in
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Workspace
-from artoo.tools.gate import Gate
-from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import Shared, builtin_tools
-from artoo.tools.tool import Tool
+from artoo.tools.approval.gate import Gate
+from artoo.tools.core.default_tools import Shared, builtin_tools
+from artoo.tools.core.registry import Registry, SubTaskToolbox
+from artoo.tools.core.tool import Tool
 from artoo.workspace.changes.path_class import Places
 
 

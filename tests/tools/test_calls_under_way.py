@@ -15,13 +15,13 @@ from artoo.contracts.execution import CallEffects, CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.tools import Departure, Parameter, Ticket, ToolSpec
 from artoo.testing.asking import AskPerson
-from artoo.tools.asking import Asking, never
-from artoo.tools.gate import Gate
-from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import Shared, builtin_tools, gated
-from artoo.tools.tool import Arguments, Outcome, Tool, argument
-from artoo.tools.under_way import current_act
-from artoo.tools.user_tools import tool, user_tool
+from artoo.tools.approval.ask_first import Asking, never
+from artoo.tools.approval.gate import Gate
+from artoo.tools.core.default_tools import Shared, builtin_tools, gated
+from artoo.tools.core.function_tools import tool, user_tool
+from artoo.tools.core.registry import Registry, SubTaskToolbox
+from artoo.tools.core.tool import Arguments, Outcome, Tool, argument
+from artoo.tools.resume.in_flight import current_act
 from artoo.workspace.changes.path_class import Places
 
 

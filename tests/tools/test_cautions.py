@@ -10,9 +10,9 @@ from artoo.contracts.confirmation import NOBODY, PERSON, ConfirmationAnswer, Con
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import Caution, MustNot
 from artoo.testing import FakeClock
-from artoo.tools.gate import Gate
-from artoo.tools.registry import Registry
-from artoo.tools.user_tools import tool, user_tool
+from artoo.tools.approval.gate import Gate
+from artoo.tools.core.function_tools import tool, user_tool
+from artoo.tools.core.registry import Registry
 
 DOUBT = Caution(identity="look_up", target="alpha", reason="it was good as often as bad before")
 

@@ -17,13 +17,13 @@ from tool_doubles import PlainWorkspace, StillClock, roots_in, said
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
+from artoo.tools.approval.gate import Gate
 from artoo.tools.builtin.shell import Shell
-from artoo.tools.evidence_source import WorkspaceEvidence
-from artoo.tools.gate import Gate
-from artoo.tools.index import FileIndex
-from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import Shared, builtin_tools
-from artoo.tools.workspace_commands import WorkspaceCommands
+from artoo.tools.context.evidence_source import WorkspaceEvidence
+from artoo.tools.core.default_tools import Shared, builtin_tools
+from artoo.tools.core.registry import Registry, SubTaskToolbox
+from artoo.tools.core.workspace_commands import WorkspaceCommands
+from artoo.tools.files.filename_index import FileIndex
 from artoo.workspace.changes.path_class import Places
 
 _SIMPLE = st.sampled_from(

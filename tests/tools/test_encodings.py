@@ -11,11 +11,11 @@ from tool_doubles import said
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
-from artoo.tools.evidence_source import WorkspaceEvidence
-from artoo.tools.look import ProjectLook
-from artoo.tools.registry import SubTaskToolbox
-from artoo.tools.text_file import decode, exact_text
-from artoo.tools.unified import unified
+from artoo.tools.context.evidence_source import WorkspaceEvidence
+from artoo.tools.context.project_snapshot import ProjectLook
+from artoo.tools.core.registry import SubTaskToolbox
+from artoo.tools.files.text_files import decode, exact_text
+from artoo.tools.files.unified_diff import unified
 from artoo.workspace.changes.path_class import Places
 
 GERMAN = "Grüße aus Köln\nzwei Häuser\nEnde\n"

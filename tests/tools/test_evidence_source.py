@@ -16,8 +16,8 @@ from artoo.contracts.errors import SandboxError
 from artoo.ports.evidence import TRIAL_TEXTS, FileView
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Command, Ended, Trial, Workspace
-from artoo.tools.evidence_source import MAX_TEXT_BYTES, WorkspaceEvidence
-from artoo.tools.look import ProjectLook
+from artoo.tools.context.evidence_source import MAX_TEXT_BYTES, WorkspaceEvidence
+from artoo.tools.context.project_snapshot import ProjectLook
 from artoo.workspace.changes.path_class import Places
 
 Look = Callable[[PlainWorkspace], WorkspaceEvidence]

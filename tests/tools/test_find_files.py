@@ -11,9 +11,9 @@ from tool_doubles import MakeToolbox, said
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.find_files import FindFiles
-from artoo.tools.index import MAX_FOUND, FileIndex, FileQuery, choose_index
-from artoo.tools.registry import SubTaskToolbox
-from artoo.tools.walk import WalkLimits
+from artoo.tools.core.registry import SubTaskToolbox
+from artoo.tools.files.filename_index import MAX_FOUND, FileIndex, FileQuery, choose_index
+from artoo.tools.files.walk import WalkLimits
 from artoo.workspace.files.rooted import real_files
 
 

@@ -8,7 +8,7 @@ from gate_world import Person
 
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest, Consent
 from artoo.testing.asking import AskPerson
-from artoo.tools.gate import Gate
+from artoo.tools.approval.gate import Gate
 
 
 def request(digest: str, *targets: str) -> ConfirmationRequest:

@@ -13,15 +13,15 @@ from artoo.contracts.confirmation import Consent
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.plan import MustNot
 from artoo.testing.asking import AskPerson
-from artoo.tools.asking import Asking, never
+from artoo.tools.approval.ask_first import Asking, never
+from artoo.tools.approval.gate import Gate
+from artoo.tools.approval.policy import Policies
 from artoo.tools.builtin.web_search import Hit, Search
-from artoo.tools.gate import Gate
-from artoo.tools.origins import MOST_NAMES, Origins
-from artoo.tools.passages import MOST_TEXT, Passages
-from artoo.tools.policy import Policies
-from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import own_tools
-from artoo.tools.user_tools import tool
+from artoo.tools.core.default_tools import own_tools
+from artoo.tools.core.function_tools import tool
+from artoo.tools.core.registry import Registry, SubTaskToolbox
+from artoo.tools.provenance.taint import MOST_NAMES, Origins
+from artoo.tools.provenance.text_match import MOST_TEXT, Passages
 from artoo.words.language import language_of
 
 
@@ -244,7 +244,7 @@ def test_words_that_leave_one_by_one_are_counted_together() -> None:
 
 async def test_beyond_the_bound_of_words_it_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be told from the words of a file does not leave unasked."""
-    monkeypatch.setattr("artoo.tools.origins.MOST_WORDS", 2)
+    monkeypatch.setattr("artoo.tools.provenance.taint.MOST_WORDS", 2)
     origins, person = Origins("look it up"), Person()
     origins.observe(read("one two three"))
     assert origins.full

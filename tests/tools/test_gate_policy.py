@@ -8,7 +8,7 @@ import pytest
 
 from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.errors import ConfigurationError
-from artoo.tools.policy import Policies, parse_policy
+from artoo.tools.approval.policy import Policies, parse_policy
 
 PROJECT, HOME = Path("/home/me/work [1]"), Path("/home/me")
 

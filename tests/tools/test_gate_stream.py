@@ -10,8 +10,8 @@ import pytest
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.roles import Role
-from artoo.runtime.system import SystemClock, UuidIds
-from artoo.tools.questions import AskOnStream
+from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.tools.approval.prompts import AskOnStream
 
 
 async def test_only_the_answer_with_the_digest_counts(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,9 +10,9 @@ import regex
 from artoo.contracts.changes import is_visible, path_bytes, printable_path
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.tools.origins import Origins
-from artoo.tools.policy import parse_policy
-from artoo.tools.unified import plain
+from artoo.tools.approval.policy import parse_policy
+from artoo.tools.files.unified_diff import plain
+from artoo.tools.provenance.taint import Origins
 
 WIDE = """\
 edits **

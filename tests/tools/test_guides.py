@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from artoo.ports.sandbox import Roots
-from artoo.tools.guides import GUIDE_CHARACTERS
-from artoo.tools.look import ProjectLook
-from artoo.tools.origins import Origins
+from artoo.tools.context.agents_md import GUIDE_CHARACTERS
+from artoo.tools.context.project_snapshot import ProjectLook
+from artoo.tools.provenance.taint import Origins
 from artoo.workspace.changes.path_class import Places
 
 

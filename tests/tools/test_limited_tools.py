@@ -9,8 +9,8 @@ from tool_doubles import StillClock
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.core.registry import Registry, SubTaskToolbox
+from artoo.tools.core.tool import Arguments, Outcome, argument
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from artoo.contracts.execution import ToolCall
 from artoo.evidence.grounding import own_words
 from artoo.evidence.numerals import numbers_in
 from artoo.evidence.tokens import paths_in, tokens_of, words_of
-from artoo.tools.origins import Origins
+from artoo.tools.provenance.taint import Origins
 
 _SEEDS = [
     *"a/.@-_1x \"'`,%#9",

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artoo.ports.sandbox import Roots
-from artoo.tools.listing import LISTING_CHARACTERS, Head, Snapshot, describe, named_in
-from artoo.tools.look import ProjectLook
-from artoo.tools.walk import Entry, Kind
+from artoo.tools.context.project_listing import LISTING_CHARACTERS, Head, Snapshot, describe, named_in
+from artoo.tools.context.project_snapshot import ProjectLook
+from artoo.tools.files.walk import Entry, Kind
 from artoo.workspace.changes.path_class import Places
 
 

@@ -13,9 +13,9 @@ from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Workspace
-from artoo.tools.gate import Gate
-from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import Shared, builtin_tools
+from artoo.tools.approval.gate import Gate
+from artoo.tools.core.default_tools import Shared, builtin_tools
+from artoo.tools.core.registry import Registry, SubTaskToolbox
 from artoo.workspace.changes.path_class import Places
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the backends of Linux")

@@ -14,11 +14,11 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import FileStat, Workspace
-from artoo.tools.gate import Gate
-from artoo.tools.look import ProjectLook
-from artoo.tools.looked_at import LookedAt
-from artoo.tools.registry import SubTaskToolbox
-from artoo.tools.standard import Shared, builtin_tools
+from artoo.tools.approval.gate import Gate
+from artoo.tools.context.project_snapshot import ProjectLook
+from artoo.tools.core.default_tools import Shared, builtin_tools
+from artoo.tools.core.registry import SubTaskToolbox
+from artoo.tools.provenance.read_tracking import LookedAt
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.files.rooted import real_files
 
@@ -124,7 +124,7 @@ def stat_of(path: Path) -> FileStat:
 
 def test_memory_of_what_was_shown_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was shown longest ago is forgotten first."""
-    monkeypatch.setattr("artoo.tools.looked_at._MOST", 2)
+    monkeypatch.setattr("artoo.tools.provenance.read_tracking._MOST", 2)
     looked = LookedAt()
     paths = [tmp_path / name for name in "abc"]
     for path in paths:

@@ -15,10 +15,10 @@ from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
 from artoo.testing.asking import AskPerson
+from artoo.tools.approval.gate import Gate
 from artoo.tools.builtin.macos import AppleScript, Mdfind, Real
-from artoo.tools.gate import Gate
-from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import Machine, reaching_tools
+from artoo.tools.core.default_tools import Machine, reaching_tools
+from artoo.tools.core.registry import Registry, SubTaskToolbox
 
 
 @pytest.fixture

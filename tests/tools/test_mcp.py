@@ -25,13 +25,13 @@ from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.testing.asking import AskPerson
-from artoo.tools.gate import Gate
+from artoo.tools.approval.gate import Gate
+from artoo.tools.core.registry import Registry, SubTaskToolbox
 from artoo.tools.mcp.bounded import LARGEST_ANSWER, bounded_client
 from artoo.tools.mcp.connection import KEPT_OUTPUT, MOST_TOOLS, McpConnection
 from artoo.tools.mcp.pipes import read_message
 from artoo.tools.mcp.pool import McpPool
 from artoo.tools.mcp.servers import McpServer, read_servers, servers_of
-from artoo.tools.registry import Registry, SubTaskToolbox
 
 PROGRAM = Path(__file__).with_name("mcp_server.py")
 

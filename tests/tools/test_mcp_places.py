@@ -14,10 +14,10 @@ from gate_world import Person
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.errors import ToolError
-from artoo.runtime.config import Config
-from artoo.runtime.mcp import agreed_servers, own_servers
+from artoo.runtime.app.mcp import agreed_servers, own_servers
+from artoo.runtime.config.model import Config
 from artoo.testing.asking import AskPerson
-from artoo.tools.gate import Gate
+from artoo.tools.approval.gate import Gate
 from artoo.tools.mcp.connection import McpConnection
 from artoo.tools.mcp.servers import McpServer
 

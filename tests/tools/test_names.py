@@ -9,9 +9,9 @@ from tool_doubles import PlainWorkspace
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.ports.sandbox import Roots
-from artoo.tools.gate import Gate
-from artoo.tools.names import BUILTIN_NAMES, check_identities
-from artoo.tools.standard import Machine, Shared, builtin_tools, reaching_tools
+from artoo.tools.approval.gate import Gate
+from artoo.tools.core.default_tools import Machine, Shared, builtin_tools, reaching_tools
+from artoo.tools.core.tool_names import BUILTIN_NAMES, check_identities
 from artoo.workspace.changes.path_class import Places
 
 

@@ -25,17 +25,17 @@ from artoo.ports.confirm import Questions
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Departure, Ticket
 from artoo.ports.workspace import Workspace
-from artoo.runtime.answers import Answers
+from artoo.runtime.approvals.consent import Answers
 from artoo.testing.asking import AskPerson
-from artoo.tools.gate import Gate
-from artoo.tools.network import Network
-from artoo.tools.origins import Origins
-from artoo.tools.policy import Policies
-from artoo.tools.questions import AskNobody
-from artoo.tools.registry import Registry
-from artoo.tools.standard import Shared, builtin_tools
-from artoo.tools.tool import Outcome
-from artoo.tools.wanted import Wanted, wanted, wanted_by
+from artoo.tools.approval.gate import Gate
+from artoo.tools.approval.network_consent import Network
+from artoo.tools.approval.policy import Policies
+from artoo.tools.approval.prompts import AskNobody
+from artoo.tools.core.default_tools import Shared, builtin_tools
+from artoo.tools.core.registry import Registry
+from artoo.tools.core.tool import Outcome
+from artoo.tools.provenance.taint import Origins
+from artoo.tools.shell.network_header import Wanted, wanted, wanted_by
 from artoo.workspace.changes.path_class import Places
 from overlay_here import overlay_backend
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.ports.sandbox import Captured
-from artoo.tools.output import MARK_ROOM, clip, head_tail, looks_binary, room_for_output
+from artoo.tools.core.truncate import MARK_ROOM, clip, head_tail, looks_binary, room_for_output
 
 TEXT = st.text(max_size=3_000)
 KEPT = st.integers(min_value=2 * MARK_ROOM, max_value=1_000)

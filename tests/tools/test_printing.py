@@ -6,7 +6,7 @@ import asyncio
 
 from artoo.ports.printing import Heard, Printed
 from artoo.redaction import Redactor
-from artoo.tools.printing import EVERY_SECONDS, LINES_TOLD, LONGEST_LINE, Printing, printing_of
+from artoo.tools.core.live_output import EVERY_SECONDS, LINES_TOLD, LONGEST_LINE, Printing, printing_of
 
 SECRET = "hunter2-of-the-test"
 

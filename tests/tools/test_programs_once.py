@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from artoo.ports.sandbox import Roots
-from artoo.tools import standard
-from artoo.tools.standard import Machine
+from artoo.tools.core import default_tools as standard
+from artoo.tools.core.default_tools import Machine
 
 
 def test_a_task_looks_for_a_program_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from tool_doubles import MakeToolbox, said
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.read_file import ReadFile
-from artoo.tools.registry import SubTaskToolbox
-from artoo.tools.text_file import decode
+from artoo.tools.core.registry import SubTaskToolbox
+from artoo.tools.files.text_files import decode
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.files.rooted import RealFiles
 

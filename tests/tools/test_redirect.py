@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from artoo.ports.sandbox import Roots
-from artoo.tools.index import FileKind
-from artoo.tools.redirect import index_query
+from artoo.tools.files.filename_index import FileKind
+from artoo.tools.shell.find_redirect import index_query
 
 ROOTS = Roots(home=Path("/home/u"), workspace=Path("/home/u/artoo_workspace"), project=Path("/home/u/code/p"))
 

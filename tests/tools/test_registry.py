@@ -25,12 +25,12 @@ from artoo.ports.tools import Parameter, ToolSpec, own_names
 from artoo.ports.waiting import waiting_for_a_person
 from artoo.ports.workspace import Command, Process
 from artoo.testing.asking import AskPerson
-from artoo.tools.asking import Asking
-from artoo.tools.gate import Gate
-from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import Shared, builtin_tools
-from artoo.tools.threads import MAX_THREADS, in_thread
-from artoo.tools.tool import Arguments, Outcome, argument
+from artoo.tools.approval.ask_first import Asking
+from artoo.tools.approval.gate import Gate
+from artoo.tools.core.default_tools import Shared, builtin_tools
+from artoo.tools.core.registry import Registry, SubTaskToolbox
+from artoo.tools.core.to_thread import MAX_THREADS, in_thread
+from artoo.tools.core.tool import Arguments, Outcome, argument
 from artoo.workspace.changes.path_class import Places
 
 
@@ -112,7 +112,7 @@ async def test_a_thread_that_cannot_be_had_leaves_its_place(monkeypatch: pytest.
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as full:
-        full.setattr("artoo.tools.threads._thread.start_new_thread", none_left)
+        full.setattr("artoo.tools.core.to_thread._thread.start_new_thread", none_left)
         for _ in range(MAX_THREADS + 1):
             with pytest.raises(ToolError, match="no thread could be started"):
                 await in_thread(len, "four")

@@ -26,15 +26,15 @@ from artoo.ports.confirm import Questions
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Departure, Ticket
 from artoo.testing.asking import AskPerson
-from artoo.tools.asking import Asking, always
-from artoo.tools.gate import AGAIN, Gate
-from artoo.tools.past import AskFirst, Consented, Interrupted, Past, RunAgain
-from artoo.tools.questions import AskNobody
-from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.resumed import Resumed
-from artoo.tools.standard import Shared, builtin_tools
-from artoo.tools.under_way import UnderWay, digest_of_call, under_way
-from artoo.tools.user_tools import tool, user_tool
+from artoo.tools.approval.ask_first import Asking, always
+from artoo.tools.approval.gate import AGAIN, Gate
+from artoo.tools.approval.prompts import AskNobody
+from artoo.tools.core.default_tools import Shared, builtin_tools
+from artoo.tools.core.function_tools import tool, user_tool
+from artoo.tools.core.registry import Registry, SubTaskToolbox
+from artoo.tools.resume.earlier_runs import AskFirst, Consented, Interrupted, Past, RunAgain
+from artoo.tools.resume.in_flight import UnderWay, digest_of_call, under_way
+from artoo.tools.resume.resume_calls import Resumed
 from artoo.workspace.changes.path_class import Places
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artoo.tools.shell_syntax import parse_command
+from artoo.tools.shell.parser import parse_command
 
 PROGRAMS = [
     ("ls -la", ("shell:ls",)),

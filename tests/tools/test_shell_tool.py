@@ -12,11 +12,11 @@ from tool_doubles import MakeToolbox, PlainWorkspace, said
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
+from artoo.tools.approval.gate import Gate
 from artoo.tools.builtin.python import Python
-from artoo.tools.gate import Gate
-from artoo.tools.registry import SubTaskToolbox
-from artoo.tools.standard import Machine, Shared, builtin_tools
-from artoo.tools.workspace_commands import WorkspaceCommands
+from artoo.tools.core.default_tools import Machine, Shared, builtin_tools
+from artoo.tools.core.registry import SubTaskToolbox
+from artoo.tools.core.workspace_commands import WorkspaceCommands
 from artoo.workspace.changes.path_class import Places
 
 
@@ -251,7 +251,7 @@ async def test_a_file_of_another_group_says_how_it_can_be_written(
 ) -> None:
     """A plain user's sandbox knows one group. What the kernel says of others does not tell that, also in a script
     that goes on."""
-    monkeypatch.setattr("artoo.tools.workspace_commands.os.geteuid", lambda: user)
+    monkeypatch.setattr("artoo.tools.core.workspace_commands.os.geteuid", lambda: user)
     for end in ("false", "true"):
         call = await toolbox.call("shell", {"command": f'echo "{complaint}" >&2; {end}'})
         assert ("write_file writes it" in (call.reason or "")) is told, said(call)

@@ -10,7 +10,15 @@ import pytest
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.skill import LONGEST_LIST, PART, ReadSkill, free_name, pieces
-from artoo.tools.skills import LARGEST, LONGEST_TEXT, MOST_FILES, MOST_PATHS, MOST_SKILLS, read_skill, skills_in
+from artoo.tools.context.skills import (
+    LARGEST,
+    LONGEST_TEXT,
+    MOST_FILES,
+    MOST_PATHS,
+    MOST_SKILLS,
+    read_skill,
+    skills_in,
+)
 from artoo.workspace.files.rooted import real_files
 
 FILES = real_files()

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 
 from artoo.ports.tools import Departure, Ticket
-from artoo.tools.under_way import UnderWay, current_call, under_way
+from artoo.tools.resume.in_flight import UnderWay, current_call, under_way
 
 
 class Task:

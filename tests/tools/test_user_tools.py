@@ -18,10 +18,10 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.testing.asking import AskPerson
-from artoo.tools.gate import Gate
-from artoo.tools.registry import Registry, SubTaskToolbox
-from artoo.tools.standard import own_tools
-from artoo.tools.user_tools import text_of, tool, user_tool
+from artoo.tools.approval.gate import Gate
+from artoo.tools.core.default_tools import own_tools
+from artoo.tools.core.function_tools import text_of, tool, user_tool
+from artoo.tools.core.registry import Registry, SubTaskToolbox
 
 
 async def yes(request: ConfirmationRequest) -> Consent:

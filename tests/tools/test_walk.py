@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artoo.contracts.errors import ToolError
-from artoo.tools.path_pattern import path_pattern
-from artoo.tools.walk import Hidden, Kind, Walk, WalkLimits
+from artoo.tools.files.glob_patterns import path_pattern
+from artoo.tools.files.walk import Hidden, Kind, Walk, WalkLimits
 from artoo.workspace.files.rooted import RealFiles
 
 

@@ -19,11 +19,11 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
+from artoo.tools.approval.gate import Gate
 from artoo.tools.builtin.duckduckgo import MOST_UNPACKED, search
 from artoo.tools.builtin.web_search import MOST_RESULTS, Engine, Google, Hit, Search, duckduckgo, engine_for
-from artoo.tools.gate import Gate
-from artoo.tools.registry import Registry
-from artoo.tools.standard import Machine, reaching_tools
+from artoo.tools.core.default_tools import Machine, reaching_tools
+from artoo.tools.core.registry import Registry
 
 
 async def searched(engine: Engine, query: str = "what  is it") -> ToolCall:

@@ -7,7 +7,7 @@ from tool_doubles import said
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
-from artoo.tools.registry import SubTaskToolbox
+from artoo.tools.core.registry import SubTaskToolbox
 
 TEXT = "def total(rows):\n    return sum(rows)\n\n\ndef mean(rows):\n    return total(rows) / len(rows)\n"
 

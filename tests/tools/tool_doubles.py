@@ -18,7 +18,7 @@ from artoo.contracts.execution import ToolCall
 from artoo.contracts.settling import ClassifiedChange
 from artoo.ports.sandbox import Captured, Roots
 from artoo.ports.workspace import BackendName, Command, Ended, Files, Mark, Process, Trial
-from artoo.tools.registry import SubTaskToolbox
+from artoo.tools.core.registry import SubTaskToolbox
 from artoo.workspace.files.rooted import real_files
 
 

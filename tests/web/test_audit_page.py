@@ -10,7 +10,7 @@ from web_server import page_of
 
 from artoo.auditor.layout import audit_directory, chains_in
 from artoo.auditor.reading import report_now
-from artoo.runtime.system import SystemClock
+from artoo.runtime.app.system import SystemClock
 
 pytestmark = pytest.mark.unreplayable
 

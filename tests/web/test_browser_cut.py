@@ -12,8 +12,8 @@ from web_relay import relayed
 from web_scenes import TASK, Writer, first_round, holds, opening, second_round
 from web_server import page_of, site_at
 
-from artoo.runtime.team.office import open_office
 from artoo.tasklog.lock import TaskLock
+from artoo.team.office import open_office
 
 pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]
 

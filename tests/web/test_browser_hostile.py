@@ -17,7 +17,7 @@ from artoo.contracts.changes import ChangeKind, Conflict
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review
-from artoo.runtime.desk import TaskDesk
+from artoo.runtime.approvals.prompt_store import TaskDesk
 from artoo.tasklog.reader import list_tasks
 
 pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]

@@ -15,7 +15,7 @@ from yarl import URL
 from artoo.contracts.changes import Conflict
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.settling import Review
-from artoo.runtime.desk import TaskDesk
+from artoo.runtime.approvals.prompt_store import TaskDesk
 from artoo.web.app import ROUTES, application
 from artoo.web.entry import Entry
 from artoo.web.guard import ENTRANCE, HEADERS

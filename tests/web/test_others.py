@@ -9,7 +9,7 @@ from web_scenes import REQUEST, TASK, Writer, whole
 from web_server import page_of
 
 from artoo import Artoo, Config
-from artoo.runtime.machine import machine_name
+from artoo.runtime.app.machine_name import machine_name
 from artoo.store.address import StoreAddress
 from artoo.testing import ScriptedModel
 from artoo.web import others

@@ -9,7 +9,7 @@ from string import Formatter
 
 import pytest
 
-from artoo.cli.text import directive_name, in_language, role_name
+from artoo.cli.display.messages import directive_name, in_language, role_name
 from artoo.contracts.agents import BoardState
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.roles import Role

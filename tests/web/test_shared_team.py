@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from artoo.contracts.agents import OPERATOR
-from artoo.runtime.artoo import Artoo
-from artoo.runtime.config import Config
-from artoo.runtime.team.office import open_office
+from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.config.model import Config
 from artoo.store.address import StoreAddress
+from artoo.team.office import open_office
 from artoo.web.books import proof_of
 from artoo.web.site import Site
 from artoo.web.starting import Starter, nobody_here

@@ -11,7 +11,7 @@ import pytest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import Turn
-from artoo.runtime.options import RunOptions
+from artoo.runtime.app.run_options import RunOptions
 from artoo.web.starting import MOST_AT_ONCE, Starter
 
 

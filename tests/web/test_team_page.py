@@ -16,7 +16,7 @@ from web_server import Page, hidden, page_of, site_at
 
 from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
 from artoo.contracts.errors import ArtooError, ConfigurationError
-from artoo.runtime.team.office import open_office
+from artoo.team.office import open_office
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 from artoo.web.stream import signatures

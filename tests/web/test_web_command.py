@@ -17,9 +17,9 @@ import pytest
 from web_home import config_of, hire
 from web_server import PATIENCE, Page, hidden
 
-from artoo.cli.web_command import open_page
+from artoo.cli.commands.web_command import open_page
 from artoo.contracts.agents import BoardState
-from artoo.runtime.team.office import open_office
+from artoo.team.office import open_office
 from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted
 from artoo.testing.server import ScriptedServer

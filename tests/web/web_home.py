@@ -8,8 +8,8 @@ from pathlib import Path
 from web_scenes import TASK, whole
 
 from artoo import Config
-from artoo.agents.folders import create_agent
-from artoo.agents.pulse import Beat
+from artoo.agents.heartbeat.beat_grid import Beat
+from artoo.agents.identity.folders import create_agent
 from artoo.auditor.chain import Head
 from artoo.auditor.drift import Drift
 from artoo.auditor.layout import audit_directory
@@ -26,8 +26,8 @@ from artoo.loops.slow.passing import DreamLimits
 from artoo.memory.environment import Environment, Transaction, open_environment
 from artoo.memory.ledger import Ledger
 from artoo.memory.maintenance import Maintenance
-from artoo.runtime.system import SystemClock, UuidIds
-from artoo.runtime.team.office import Office, open_office
+from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.team.office import Office, open_office
 from board_work import take
 
 FIND = Pair("tool:shell:find", "path:/home/ada")

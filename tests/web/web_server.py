@@ -15,9 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 
 from artoo.contracts.settling import ApplyMode
-from artoo.runtime.artoo import Artoo
-from artoo.runtime.config import Config
-from artoo.runtime.desk import TaskDesk
+from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.approvals.prompt_store import TaskDesk
+from artoo.runtime.config.model import Config
 from artoo.testing import ScriptedModel
 from artoo.web.serving import bound, served
 from artoo.web.site import Site

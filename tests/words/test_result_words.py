@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from artoo.cli.typed import typed
+from artoo.cli.conversation.conversation_hints import typed
 from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, CheckAmended, CommandSucceeds, FileExists
 from artoo.contracts.findings import (
     FailedLast,

@@ -15,10 +15,10 @@ from typing import TextIO
 
 import click
 
-from artoo.cli.exit_codes import FAILED, INTERRUPTED, NO_MODEL, USAGE
-from artoo.cli.group import LazyGroup
-from artoo.cli.options import HELP
-from artoo.cli.outward import say
+from artoo.cli.commands.exit_codes import FAILED, INTERRUPTED, NO_MODEL, USAGE
+from artoo.cli.commands.group import LazyGroup
+from artoo.cli.commands.options import HELP
+from artoo.cli.results.redact_output import say
 from artoo.contracts.errors import ArtooError, ConfigurationError, ModelError
 
 
@@ -47,13 +47,13 @@ def artoo(context: click.Context) -> None:
       artoo "how many Python files are in src?"
       artoo                    a conversation
     """
-    from artoo.cli.defects import tell_in_lines
+    from artoo.cli.commands.crash_report import tell_in_lines
 
     tell_in_lines()
     if context.invoked_subcommand is None:
         if not sys.stdin.isatty():
             raise click.UsageError('there is no terminal to talk on; give a request: artoo "…", or artoo run -')
-        from artoo.cli.repl import converse
+        from artoo.cli.conversation.repl import converse
 
         context.exit(converse())
 
@@ -169,7 +169,7 @@ def _report(errors: Sequence[ArtooError]) -> int:
 
 def _defect(error: BaseException) -> int:
     """What artoo did not foresee: one line for the person, the rest in a file for whoever mends it."""
-    from artoo.cli.defects import kept, named
+    from artoo.cli.commands.crash_report import kept, named
 
     click.echo(f"artoo: a defect in artoo, {named(error)}; {kept(error)}", err=True)
     return FAILED

@@ -33,11 +33,11 @@ LAWS: tuple[Law, ...] = (
         "Nothing irreversible without the person's consent to that very act.",
         (
             "artoo.workspace: a task works in a copy-on-write workspace; it is applied at settlement alone",
-            "artoo.tools.settler: what a task changed is applied as a whole, bound to the digest of what was shown",
-            "artoo.tools.gate: an act that cannot be staged is asked about before it happens",
-            "artoo.tools.asking: MCP tools, AppleScript, Shortcuts and writing functions ask before they run",
-            "artoo.tools.origins: hosts, recipients and values that data named first are shown with their source",
-            "artoo.runtime.answers: without a person or a policy that names the act, the answer is no",
+            "artoo.tools.settlement.settler: changes are applied as a whole, bound to the digest of what was shown",
+            "artoo.tools.approval.gate: an act that cannot be staged is asked about before it happens",
+            "artoo.tools.approval.ask_first: MCP tools, AppleScript, Shortcuts and writing functions ask first",
+            "artoo.tools.provenance.taint: hosts, recipients and values that data named first show their source",
+            "artoo.runtime.approvals.consent: without a person or a policy that names the act, the answer is no",
         ),
     ),
     Law(

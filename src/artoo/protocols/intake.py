@@ -22,9 +22,9 @@ from artoo.contracts.errors import ArtooError, ConfigurationError, ProtocolError
 from artoo.contracts.recording import AskedBy
 from artoo.contracts.request import Turn
 from artoo.protocols.handed import HandedTask, Listener
-from artoo.runtime.caller import Caller
-from artoo.runtime.config import Config
-from artoo.runtime.options import RunOptions
+from artoo.runtime.app.caller import Caller
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.config.model import Config
 from artoo.tools.mcp.servers import McpServer
 
 logger = logging.getLogger(__name__)

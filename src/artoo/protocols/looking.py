@@ -22,12 +22,12 @@ from artoo.protocols.reports import (
     waiting_report,
 )
 from artoo.redaction import Redactor, secret_values
-from artoo.runtime.afterwards import SettledBooks
-from artoo.runtime.config import Config
-from artoo.runtime.config_endpoints import key_variables
-from artoo.runtime.pending import Pending
-from artoo.runtime.pendings import find_pending, pendings, settle_cut_applies
-from artoo.runtime.system import SystemClock
+from artoo.runtime.app.system import SystemClock
+from artoo.runtime.changes.find_pending import find_pending, pendings, settle_cut_applies
+from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.changes.settlement_history import SettledBooks
+from artoo.runtime.config.endpoints import key_variables
+from artoo.runtime.config.model import Config
 from artoo.tasklog.reader import TaskSummary, find_log, list_tasks, summary_of
 
 LONGEST_TEXT = 4 << 20

@@ -12,9 +12,9 @@ from artoo.contracts.settling import Review, Settled
 from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.protocols.handed import LONGEST_DOING, HandedTask
 from artoo.redaction import Redactor
-from artoo.runtime.afterwards import Afterwards
-from artoo.runtime.afterwards import Waiting as WaitingNow
-from artoo.runtime.pending import Pending
+from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.changes.settlement_history import Afterwards
+from artoo.runtime.changes.settlement_history import Waiting as WaitingNow
 from artoo.words.outcome import resumable, status_of
 from artoo.words.result import result_words
 from artoo.words.settling import dropped, waiting

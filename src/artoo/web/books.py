@@ -17,10 +17,10 @@ from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.solution import Money
 from artoo.contracts.tags import Pair, pair_named
 from artoo.ports.memory_books import Explanation, Overview
-from artoo.runtime.memory_books import opened_books
-from artoo.runtime.proposals import settle_proposal
-from artoo.runtime.system import SystemClock
-from artoo.runtime.thinking import accepted_count
+from artoo.runtime.app.system import SystemClock
+from artoo.runtime.memory.open_memory import opened_books
+from artoo.runtime.memory.rule_proposals import settle_proposal
+from artoo.runtime.task.persona import accepted_count
 from artoo.store.address import parse
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskSummary, list_tasks
@@ -92,7 +92,7 @@ def proof_of(site: Site) -> Verification:
     """What `artoo audit verify` finds: with a shared store, also what that knows of this machine and of others."""
     found = verified(audit_directory(site.home), tasks_directory(site.home))
     if site.config.store is not None:
-        from artoo.runtime.elsewhere import verify_shared  # the driver is there only with the extra
+        from artoo.runtime.cluster.remote_logs import verify_shared  # the driver is there only with the extra
 
         verify_shared(site.home, parse(site.config.store), found)
     return found

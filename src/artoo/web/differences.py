@@ -14,13 +14,13 @@ from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import ClassifiedChange, Review, Settled
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.runtime.desk import open_questions
-from artoo.runtime.pending import Pending
-from artoo.runtime.pendings import find_pending, settle_cut_applies
-from artoo.runtime.replaying.recording import read_recording
-from artoo.runtime.replaying.what_if import Recomputed, changed, law_of
-from artoo.runtime.replaying.what_if import what_if as recompute
-from artoo.runtime.undoing import can_be_undone, put_back
+from artoo.runtime.approvals.prompt_store import open_questions
+from artoo.runtime.changes.find_pending import find_pending, settle_cut_applies
+from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.changes.undo import can_be_undone, put_back
+from artoo.runtime.replay.recording import read_recording
+from artoo.runtime.replay.what_if import Recomputed, changed, law_of
+from artoo.runtime.replay.what_if import what_if as recompute
 from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import TaskLogReader
 from artoo.web.site import Site, form_of, page, paths_of, site_of, value, words_of

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ArtooError, ConfigurationError
-from artoo.runtime.config import Config
+from artoo.runtime.config.model import Config
 from artoo.tasklog.layout import part_path, task_directory
-from artoo.tools.threads import in_thread
+from artoo.tools.core.to_thread import in_thread
 from artoo.web.waiting import Waiting, waiting_for_operator
 
 if TYPE_CHECKING:
-    from artoo.runtime.elsewhere import Elsewhere
+    from artoo.runtime.cluster.remote_logs import Elsewhere
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Others:
 
 
 def _look(config: Config, limit: int, known: Shared) -> Shared:
-    from artoo.runtime.elsewhere import list_elsewhere  # only where a store is shared
+    from artoo.runtime.cluster.remote_logs import list_elsewhere  # only where a store is shared
     from artoo.store.address import parse
 
     if config.store is None:
@@ -84,7 +84,7 @@ def _look(config: Config, limit: int, known: Shared) -> Shared:
 
 def copied(home: Path, task_id: str) -> Path | None:
     """Where a copy of another machine's log is; None: there is none yet. Blocks."""
-    from artoo.runtime.elsewhere import FOLDER
+    from artoo.runtime.cluster.remote_logs import FOLDER
 
     machines = home / FOLDER
     places = (task_directory(each, task_id) for each in sorted(machines.iterdir())) if machines.is_dir() else ()
@@ -93,7 +93,7 @@ def copied(home: Path, task_id: str) -> Path | None:
 
 def fetch(config: Config, task_id: str) -> None:
     """Brings the copy up to what the store has, if it has the task. Blocks."""
-    from artoo.runtime.elsewhere import find_log_elsewhere
+    from artoo.runtime.cluster.remote_logs import find_log_elsewhere
     from artoo.store.address import parse
 
     if config.store is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import uvicorn
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.config import Config
+from artoo.runtime.config.model import Config
 from artoo.web.app import application
 from artoo.web.entry import Entry
 from artoo.web.site import Site

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.well_formed import well_formed
-from artoo.runtime.config import Config
+from artoo.runtime.config.model import Config
 from artoo.web.index import Indexes
 from artoo.web.others import Others
 from artoo.web.starting import Starter

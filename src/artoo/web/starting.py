@@ -13,7 +13,7 @@ from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.request import Turn
-from artoo.runtime.options import RunOptions
+from artoo.runtime.app.run_options import RunOptions
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from artoo.contracts import codec
-from artoo.runtime.desk import open_questions
+from artoo.runtime.approvals.prompt_store import open_questions
 from artoo.tasklog.layout import parts_of, tasks_directory
 from artoo.tasklog.lock import is_running
 from artoo.web.site import Site, site_of

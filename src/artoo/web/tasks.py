@@ -17,9 +17,9 @@ from artoo.contracts.errors import ConfigurationError, MessageUnreadable
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.contracts.steering import UserMessage
-from artoo.runtime.desk import answer_question, ask_to_stop, open_questions, send_message
-from artoo.runtime.options import RunOptions
-from artoo.runtime.pendings import pendings, settle_cut_applies
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.approvals.prompt_store import answer_question, ask_to_stop, open_questions, send_message
+from artoo.runtime.changes.find_pending import pendings, settle_cut_applies
 from artoo.tasklog.layout import part_path, task_directory
 from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import list_tasks, summary_of

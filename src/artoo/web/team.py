@@ -7,14 +7,14 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from artoo.agents.additions import MOST_TASKS
-from artoo.agents.left import left_to_operator
+from artoo.agents.board.add_task import MOST_TASKS
+from artoo.agents.board.operator_todo import left_to_operator
 from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ConfigurationError, SandboxError
-from artoo.runtime.team.by_hand import approve, moves_from, read_letter
-from artoo.runtime.team.by_hand import move as move_by_hand
-from artoo.runtime.team.instance import serving
-from artoo.runtime.team.office import open_office
+from artoo.team.by_hand import approve, moves_from, read_letter
+from artoo.team.by_hand import move as move_by_hand
+from artoo.team.instance import serving
+from artoo.team.office import open_office
 from artoo.web.site import form_of, number_in, page, site_of, value
 
 LETTERS = 50

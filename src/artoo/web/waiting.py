@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.agents.database import database_path
-from artoo.agents.left import Left, left_to_operator
+from artoo.agents.board.operator_todo import Left, left_to_operator
+from artoo.agents.storage.database import database_path
 from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import ArtooError
-from artoo.runtime.config import Config
-from artoo.runtime.team.office import open_office
+from artoo.runtime.config.model import Config
+from artoo.team.office import open_office
 
 STORE_SECONDS = 3.0
 """How long the team's books are waited for, which may lie in a store far away."""

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from artoo import Artoo, Config
-from artoo.agents.folders import create_agent
+from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TaskMoved, TrustLevel
 from artoo.contracts.envelope import Envelope
 from artoo.ports.clock import Clock
-from artoo.runtime.team.office import Office, open_office
-from artoo.runtime.team.team import Team, open_team
+from artoo.team.office import Office, open_office
+from artoo.team.team import Team, open_team
 from artoo.testing import Asked, Reply, ScriptedModel, with_body
 from artoo.testing.replies import Scripted
 

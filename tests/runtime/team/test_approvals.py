@@ -12,10 +12,10 @@ from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, 
 from artoo.contracts.errors import ActorRefused, ClaimLost, GovernanceRefused, SandboxError
 from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.solution import Directive, FinalResult
-from artoo.runtime.pendings import find_pending
-from artoo.runtime.team import approval
-from artoo.runtime.team.dossier import Gathering
-from artoo.runtime.team.reviewing import problems_of
+from artoo.runtime.changes.find_pending import find_pending
+from artoo.team import approval
+from artoo.team.dossier import Gathering
+from artoo.team.reviewing import problems_of
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 from artoo.workspace.commit import undo

@@ -12,8 +12,8 @@ from team_world import Answering, Crew, crew, plan, settled, shell
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, TrustLevel
 from artoo.contracts.criteria import Criterion, Mode, ToolSucceeded
 from artoo.contracts.settling import ChangeClass
-from artoo.runtime.pendings import pendings
-from artoo.runtime.team import attempt
+from artoo.runtime.changes.find_pending import pendings
+from artoo.team import attempt
 from artoo.testing import Asked, slow
 from artoo.testing.replies import Scripted, with_body
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from team_world import crew, exists, plan, write
 
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, TrustLevel
-from artoo.runtime.team.demands import earlier_reviews, sent_back, with_demands
-from artoo.runtime.team.working import asked_for
+from artoo.team.demands import earlier_reviews, sent_back, with_demands
+from artoo.team.working import asked_for
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 

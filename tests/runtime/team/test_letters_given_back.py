@@ -11,12 +11,12 @@ import pytest
 from test_letters_to_nobody import hired
 
 from artoo import Config
-from artoo.agents.mailbox import Mailbox
+from artoo.agents.mail.mailbox import Mailbox
 from artoo.contracts.agents import OPERATOR
-from artoo.runtime.team.answering import answer
-from artoo.runtime.team.bench import Bench
-from artoo.runtime.team.member import Member
-from artoo.runtime.team.office import open_office
+from artoo.team.answering import answer
+from artoo.team.bench import Bench
+from artoo.team.member import Member
+from artoo.team.office import open_office
 
 
 async def test_a_stop_before_the_work_gives_the_letter_back(

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from artoo import Config
-from artoo.agents.folders import create_agent
-from artoo.agents.standins import StandIns
+from artoo.agents.identity.fallback_agents import StandIns
+from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import MailRefused, ToolError
-from artoo.runtime.team.letters import Letters
-from artoo.runtime.team.office import Office, open_office
+from artoo.team.letters import Letters
+from artoo.team.office import Office, open_office
 from artoo.tools.builtin.mail import mail_tools
 
 

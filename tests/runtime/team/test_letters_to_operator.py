@@ -8,13 +8,13 @@ import pytest
 from team_world import crew, exists, plan, write
 
 from artoo import Config
-from artoo.agents.folders import create_agent
-from artoo.agents.left import left_to_operator
-from artoo.agents.standins import StandIns
+from artoo.agents.board.operator_todo import left_to_operator
+from artoo.agents.identity.fallback_agents import StandIns
+from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
-from artoo.runtime.team.by_hand import move
-from artoo.runtime.team.letters import Letters
-from artoo.runtime.team.office import open_office
+from artoo.team.by_hand import move
+from artoo.team.letters import Letters
+from artoo.team.office import open_office
 from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted
 

@@ -10,9 +10,9 @@ from team_world import Crew, crew, exists, plan, write, writing
 
 from artoo.cli.main import main
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, TrustLevel
-from artoo.runtime.afterwards import Afterwards, SettledBooks
-from artoo.runtime.team.by_hand import move
+from artoo.runtime.changes.settlement_history import Afterwards, SettledBooks
 from artoo.tasklog.reader import list_tasks, summary_of
+from artoo.team.by_hand import move
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 

@@ -27,10 +27,10 @@ from task_world import overlay
 from test_path_attacks import caches, links, prepared
 
 from artoo import Config
-from artoo.agents.folders import create_agent
+from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, SubmittedWork, TaskChanged, TrustLevel
-from artoo.runtime.pendings import ATTEMPT
-from artoo.runtime.team.office import open_office
+from artoo.runtime.changes.find_pending import ATTEMPT
+from artoo.team.office import open_office
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 from artoo.workspace.settlement.service import Settlement

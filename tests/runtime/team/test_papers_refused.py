@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from team_world import crew, settled, writing
 
-from artoo.agents.folders import create_agent
+from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
 from artoo.contracts.errors import SandboxError
-from artoo.runtime.team import proposal, submissions
-from artoo.runtime.team import team as at_work
+from artoo.runtime.changes import submissions
+from artoo.team import proposal
+from artoo.team import team as at_work
 from artoo.testing import FakeClock
 
 ALONE = {"ada": TrustLevel.PROBATION}

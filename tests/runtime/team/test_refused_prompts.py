@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from team_world import crew, settled, writing
 
-from artoo.agents.left import left_to_operator
+from artoo.agents.board.operator_todo import left_to_operator
 from artoo.contracts.agents import BoardState, TaskChanged, TrustLevel
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted, refusal, server_error

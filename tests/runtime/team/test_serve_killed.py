@@ -10,12 +10,12 @@ import pytest
 from serving_world import Serving, script
 
 from artoo import Config
-from artoo.agents.folders import create_agent
-from artoo.agents.outbox import Outbox
+from artoo.agents.identity.folders import create_agent
+from artoo.agents.mail.outbox import Outbox
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TaskMoved, TrustLevel
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
-from artoo.runtime.team.office import Office, open_office
+from artoo.team.office import Office, open_office
 from artoo.testing import ScriptedServer
 
 OVER = (BoardState.COMPLETED, BoardState.FAILED)

@@ -10,14 +10,14 @@ from pathlib import Path
 from serving_world import Serving, script
 
 from artoo import Config
-from artoo.agents.folders import create_agent
+from artoo.agents.identity.folders import create_agent
 from artoo.auditor.layout import audit_directory
 from artoo.auditor.verify import verify
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TaskMoved, TrustLevel
-from artoo.runtime.elsewhere import verify_shared
-from artoo.runtime.team.office import Office, open_office
+from artoo.runtime.cluster.remote_logs import verify_shared
 from artoo.store.address import StoreAddress
 from artoo.tasklog.layout import tasks_directory
+from artoo.team.office import Office, open_office
 from artoo.testing import ScriptedServer
 from postgres_server import set_clock
 

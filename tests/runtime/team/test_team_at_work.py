@@ -9,7 +9,7 @@ from team_world import crew, exists, plan, write
 
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity
 from artoo.contracts.events import ModelCalled
-from artoo.runtime.team.approval import Approvals
+from artoo.team.approval import Approvals
 from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted
 from artoo.workspace.directory import WorkspaceInUse

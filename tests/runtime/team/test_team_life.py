@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from team_world import crew, exists, plan, settled, shell, write
 
-from artoo.agents.folders import create_agent, folder_of
-from artoo.agents.work import Work
+from artoo.agents.board.worker import Work
+from artoo.agents.identity.folders import create_agent, folder_of
 from artoo.contracts.agents import (
     OPERATOR,
     AgentChanged,
@@ -22,10 +22,10 @@ from artoo.contracts.agents import (
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import ToolCalled, ToolStarted
-from artoo.runtime.resuming import log_to_resume
-from artoo.runtime.team.holding import RENEW_SECONDS
-from artoo.runtime.team.instance import only_instance, serving
-from artoo.runtime.team.team import UPKEEP_SECONDS
+from artoo.runtime.task.resume import log_to_resume
+from artoo.team.holding import RENEW_SECONDS
+from artoo.team.instance import only_instance, serving
+from artoo.team.team import UPKEEP_SECONDS
 from artoo.testing import Asked, FakeClock, too_many_requests
 from artoo.testing.replies import Scripted, with_body
 
@@ -311,8 +311,8 @@ async def test_a_report_that_nobody_takes_is_no_reason_to_do_it_again(
 ) -> None:
     """The operator's mailbox is full: the item is done, with what it cost, and the agent is not set back."""
     folder = place / "home" / "agents" / "cyd"
-    monkeypatch.setattr("artoo.agents.mail_rows.MOST_UNREAD", 0)
-    monkeypatch.setattr("artoo.agents.mail_rows.MOST_WAITING", 0)
+    monkeypatch.setattr("artoo.agents.mail.rows.MOST_UNREAD", 0)
+    monkeypatch.setattr("artoo.agents.mail.rows.MOST_WAITING", 0)
     async with crew(place, counting, trust=ONE):
         pass  # cyd is made; its heartbeat must not see the item before the second crew is watched
     (folder / "HEARTBEAT.md").write_text("- every: 1d Count what is there.\n")

@@ -16,14 +16,14 @@ from click.testing import CliRunner, Result
 from team_world import Answering, Crew, crew, plan, settled, shell, writing
 
 from artoo import Config
-from artoo.cli import settle_commands
+from artoo.cli.commands import changes_commands as settle_commands
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ClaimLost, ConfigurationError, SandboxError
-from artoo.runtime.pendings import find_pending, pendings
-from artoo.runtime.team import approval
-from artoo.runtime.team.exchange import Exchange
-from artoo.runtime.team.office import Office, open_office
+from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.store.address import StoreAddress
+from artoo.team import approval
+from artoo.team.exchange import Exchange
+from artoo.team.office import Office, open_office
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 from artoo.workspace.commit import undo

@@ -14,13 +14,13 @@ import pytest
 from team_world import PATIENCE, crew, exists, plan, settled, write
 
 from artoo import Config
-from artoo.agents.folders import IDENTITY
+from artoo.agents.identity.folders import IDENTITY
 from artoo.contracts.agents import OPERATOR, BoardState, Priority, TrustLevel
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.team.borrowed import BORROWED, lend
-from artoo.runtime.team.office import open_office
 from artoo.store.address import StoreAddress, parse
 from artoo.store.schema import migrate
+from artoo.team.borrowed import BORROWED, lend
+from artoo.team.office import open_office
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 from tls_server import HOST, tls_server

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from artoo.cli.paint import Paint, Tone
-from artoo.cli.places import Here
-from artoo.cli.printable import one_line
-from artoo.cli.review.words import ReviewWords, review_words
-from artoo.cli.wrapping import rows_of
+from artoo.cli.display.colors import Paint, Tone
+from artoo.cli.display.line_wrap import rows_of
+from artoo.cli.display.sanitize import one_line
+from artoo.cli.results.relative_paths import Here
+from artoo.cli.review.messages import ReviewWords, review_words
 from artoo.contracts.changes import ChangeKind, outermost
 from artoo.contracts.settling import (
     BY_NAME,
@@ -25,8 +25,8 @@ from artoo.contracts.settling import (
     in_order_of_danger,
     is_gits,
 )
-from artoo.tools.gate_words import why, word
-from artoo.tools.unified import plain
+from artoo.tools.approval.messages import why, word
+from artoo.tools.files.unified_diff import plain
 from artoo.words.repositories import Group, apart, group_of, is_object, meaning, names_first, objects_of, told
 from artoo.words.settling import rewritten
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artoo.cli.keyboard import Keyboard
-from artoo.cli.review.words import ReviewWords
-from artoo.cli.screen import ERASE_LINE, Screen
-from artoo.cli.wrapping import rows_of
+from artoo.cli.display.keyboard import Keyboard
+from artoo.cli.display.line_wrap import rows_of
+from artoo.cli.display.screen import ERASE_LINE, Screen
+from artoo.cli.review.messages import ReviewWords
 
 _BACK = frozenset(("p", "b", "\x1b[5~", "\x1b[A", "\x1b[D"))
 _LEAVE = frozenset(("q", "", "\x04"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from a2a.types import Message, Role, SendMessageRequest
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
-from artoo.agents.additions import LONGEST_TEXT
-from artoo.agents.foreign import Asked
+from artoo.agents.board.add_task import LONGEST_TEXT
+from artoo.agents.foreign.foreign_tasks import Asked
 
 LONGEST_ID = 200
 MODES = ("text/plain",)

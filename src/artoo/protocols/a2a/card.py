@@ -23,12 +23,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 
-from artoo.agents.identity import Identity
+from artoo.agents.identity.identity import Identity
 from artoo.contracts.errors import ConfigurationError
 from artoo.protocols.a2a.asked import MODES
-from artoo.runtime.config_foreign import Peer
-from artoo.runtime.made_once import made_once
-from artoo.runtime.opening import own_version
+from artoo.runtime.app.write_once import made_once
+from artoo.runtime.config.foreign_agents import Peer
+from artoo.runtime.task.task_header import own_version
 
 ALGORITHM = "ES256"
 KEY_FILE = "a2a-key.pem"

@@ -30,15 +30,15 @@ from a2a.types import (
 from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
 
-from artoo.agents.mail_rows import LONGEST_MAIL, MailClaim
+from artoo.agents.mail.rows import LONGEST_MAIL, MailClaim
 from artoo.contracts.agents import FOREIGN, Mail
 from artoo.contracts.errors import ArtooError, ClaimLost, ForeignRefused, MailRefused
 from artoo.protocols.a2a.asked import MODES
 from artoo.protocols.a2a.following import LOOK_SECONDS, Following, again
 from artoo.protocols.a2a.outward import goal_of, outward, permits_of
 from artoo.protocols.a2a.signatures import check_signature
-from artoo.runtime.config_foreign import Peer
-from artoo.runtime.team.holding import held
+from artoo.runtime.config.foreign_agents import Peer
+from artoo.team.holding import held
 
 logger = logging.getLogger(__name__)
 

@@ -7,13 +7,13 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 
-from artoo.agents.foreign import ForeignTask
+from artoo.agents.foreign.foreign_tasks import ForeignTask
 from artoo.contracts.agents import BoardState
 from artoo.contracts.errors import ActivityStoreError
 from artoo.protocols.a2a.states import StatusUpdate, Update, rests, statuses, updates, waiting
 from artoo.redaction import Redactor
-from artoo.runtime.plain_errors import plain
-from artoo.runtime.team.office import Office
+from artoo.runtime.app.exception_groups import plain
+from artoo.team.office import Office
 
 logger = logging.getLogger(__name__)
 

@@ -38,7 +38,7 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.message import Message as ProtobufMessage
 
-from artoo.agents.foreign import Asked, Bounds, ForeignTask
+from artoo.agents.foreign.foreign_tasks import Asked, Bounds, ForeignTask
 from artoo.contracts.agents import TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ForeignRefused
 from artoo.protocols.a2a.asked import asked_in
@@ -46,7 +46,7 @@ from artoo.protocols.a2a.following import Following
 from artoo.protocols.a2a.listing import page_of
 from artoo.protocols.a2a.push import Pushes
 from artoo.protocols.a2a.states import Update, task_of
-from artoo.runtime.config_foreign import Peer
+from artoo.runtime.config.foreign_agents import Peer
 
 T = TypeVar("T")
 

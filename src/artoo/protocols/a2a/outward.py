@@ -18,7 +18,7 @@ from artoo.contracts.errors import ForeignRefused
 from artoo.sandbox.network.address_policy import usable
 from artoo.sandbox.network.allowlist import Destination, NotAHost, Permits, plain_host
 from artoo.sandbox.network.proxy import Resolve, system_addresses
-from artoo.tools.policy import parse_policy
+from artoo.tools.approval.policy import parse_policy
 
 SECONDS = 30.0
 LARGEST_ANSWER = 8 << 20

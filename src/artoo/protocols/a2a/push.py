@@ -16,8 +16,8 @@ import httpx
 from a2a.types import StreamResponse, TaskPushNotificationConfig
 from google.protobuf.json_format import MessageToDict, MessageToJson, Parse, ParseError
 
-from artoo.agents.foreign import ForeignTask
-from artoo.agents.foreign_post import Target
+from artoo.agents.foreign.foreign_tasks import ForeignTask
+from artoo.agents.foreign.push_targets import Target
 from artoo.contracts.errors import ForeignRefused
 from artoo.ports.clock import Clock
 from artoo.protocols.a2a.following import LOOK_SECONDS, Following

@@ -14,7 +14,7 @@ from a2a.types import AgentCard
 from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
 from starlette.types import ASGIApp
 
-from artoo.agents.identity import read_identity
+from artoo.agents.identity.identity import read_identity
 from artoo.contracts.errors import ConfigurationError
 from artoo.protocols.a2a.app import application, place_of
 from artoo.protocols.a2a.card import Signer, agent_card, extended_card, own_signer, team_card
@@ -26,13 +26,13 @@ from artoo.protocols.a2a.push import Pushes
 from artoo.protocols.ending import until_asked_to_end
 from artoo.protocols.http import HOST, listening_at, own_names, own_token, serve_on
 from artoo.protocols.looking import looking_at
-from artoo.runtime.artoo import Artoo
-from artoo.runtime.config import Config
-from artoo.runtime.config_endpoints import endpoint
-from artoo.runtime.plain_errors import alone
-from artoo.runtime.team.instance import only_instance, serving
-from artoo.runtime.team.office import Office, open_office
-from artoo.runtime.team.team import open_team
+from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.app.exception_groups import alone
+from artoo.runtime.config.endpoints import endpoint
+from artoo.runtime.config.model import Config
+from artoo.team.instance import only_instance, serving
+from artoo.team.office import Office, open_office
+from artoo.team.team import open_team
 
 Say = Callable[[str], None]
 

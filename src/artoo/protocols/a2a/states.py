@@ -17,8 +17,8 @@ from a2a.types import Artifact, Message, Part, Role, Task, TaskArtifactUpdateEve
 from a2a.types import TaskStatusUpdateEvent as StatusUpdate
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from artoo.agents.foreign import ForeignTask
-from artoo.agents.foreign_messages import MORE_ASKED
+from artoo.agents.foreign.foreign_tasks import ForeignTask
+from artoo.agents.foreign.messages import MORE_ASKED
 from artoo.contracts.agents import FOREIGN, BoardState, TaskMoved
 
 RESULT = "result"

@@ -52,9 +52,9 @@ from artoo.protocols.acp.telling import Teller
 from artoo.protocols.handed import HandedTask, Listener
 from artoo.protocols.intake import Intake
 from artoo.protocols.looking import Looking, id_of
-from artoo.runtime.opening import own_version
-from artoo.runtime.options import RunOptions
-from artoo.runtime.sessions import find_session, open_session
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.task.conversations import find_session, open_session
+from artoo.runtime.task.task_header import own_version
 
 Begin = Callable[[Listener], Awaitable[HandedTask]]
 """Begins a task whose messages the listener hears."""

@@ -21,8 +21,8 @@ from artoo.protocols.handed import UNANSWERED_SECONDS, OpenQuestion
 from artoo.protocols.intake import Intake
 from artoo.protocols.looking import Looking, id_of
 from artoo.protocols.reports import settled_report
-from artoo.runtime.pending import Pending
-from artoo.runtime.undoing import can_be_undone, put_back, undoable_task, undone_already
+from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.changes.undo import can_be_undone, put_back, undoable_task, undone_already
 
 RESUME = "resume"
 _TASK = "the task's id, or its beginning"

@@ -15,7 +15,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
 from artoo.protocols.acp.servers import passed_servers
 from artoo.protocols.handed import HandedTask
-from artoo.runtime.sessions import Session
+from artoo.runtime.task.conversations import Session
 from artoo.tools.mcp.servers import McpServer
 
 MOST_SESSIONS = 64

@@ -14,8 +14,8 @@ from artoo.protocols.intake import open_intake
 from artoo.protocols.json_lines import JsonLines
 from artoo.protocols.looking import looking_at
 from artoo.protocols.standard_streams import standard_wire
-from artoo.runtime.artoo import Artoo
-from artoo.runtime.config import Config
+from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.config.model import Config
 
 
 async def serve(config: Config) -> None:

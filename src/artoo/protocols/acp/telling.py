@@ -52,8 +52,8 @@ from artoo.protocols.acp.plan import plan_of
 from artoo.protocols.reports import told
 from artoo.redaction import Redactor
 from artoo.tasklog.state import TaskState
-from artoo.tools.review import DIFF_BYTES, content_of
-from artoo.tools.unified import unified
+from artoo.tools.files.unified_diff import unified
+from artoo.tools.settlement.review import DIFF_BYTES, content_of
 from artoo.words.result import result_words
 from artoo.workspace.files.rooted import real_files
 

@@ -17,7 +17,7 @@ from artoo.protocols.intake import Intake
 from artoo.protocols.looking import Looking, looking_at
 from artoo.protocols.mcp.tools import Tools
 from artoo.redaction import Redactor
-from artoo.runtime.opening import own_version
+from artoo.runtime.task.task_header import own_version
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from artoo.protocols.intake import open_intake
 from artoo.protocols.mcp.http import TOKEN_FILE, serve_http
 from artoo.protocols.mcp.server import made_server
 from artoo.protocols.mcp.stdio import serve_stdio
-from artoo.runtime.artoo import Artoo
-from artoo.runtime.config import Config
+from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.config.model import Config
 
 
 async def serve(config: Config, project: Path, port: int | None, say: Callable[[str], None]) -> None:

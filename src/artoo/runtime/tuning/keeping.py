@@ -10,9 +10,9 @@ from pydantic import Field, ValidationError
 
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.config import Config, Control
-from artoo.runtime.config_file import checked
-from artoo.runtime.home import CONFIG_NAME
+from artoo.runtime.app.home import CONFIG_NAME
+from artoo.runtime.config.loader import checked
+from artoo.runtime.config.model import Config, Control
 from artoo.runtime.tuning.proposing import ALL, Proposed
 from artoo.settings.text_file import bytes_of, decoded, put
 

@@ -17,8 +17,8 @@ from artoo.contracts.steering import EffortChosen
 from artoo.control.decision import Evidence
 from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
 from artoo.ports.spool import Gap as Missing
-from artoo.runtime.replaying.standing import standing
-from artoo.runtime.replaying.what_if import deadline_ms
+from artoo.runtime.replay.standing import standing
+from artoo.runtime.replay.what_if import deadline_ms
 from artoo.tasklog.reader import TaskLogReader, list_tasks
 
 ENDS = frozenset({Directive.ACCEPT, Directive.SUCCESS, Directive.ABANDON})

@@ -14,15 +14,15 @@ from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.read_file import PATH_ALIASES, path_target
-from artoo.tools.nearby import explain_missing
-from artoo.tools.paths import existing, shown
-from artoo.tools.seeing import Look, real_files
-from artoo.tools.text_file import Text, exact_text
-from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
-from artoo.tools.under_way import Announcing
-from artoo.tools.unified import unified
-from artoo.tools.workspace_files import WorkspaceWriter
+from artoo.tools.core.live_files import Look, real_files
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.core.workspace_files import WorkspaceWriter
+from artoo.tools.files.paths import existing, shown
+from artoo.tools.files.suggest_paths import explain_missing
+from artoo.tools.files.text_files import Text, exact_text
+from artoo.tools.files.unified_diff import unified
+from artoo.tools.resume.in_flight import Announcing
 
 EDIT_SECONDS = 30.0
 _MOST_LINES = 20_000

@@ -11,12 +11,12 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.index import FileIndex, FileKind, FileQuery, Found
-from artoo.tools.nearby import explain_missing
-from artoo.tools.paths import absolute, is_directory, is_within, printable, shown
-from artoo.tools.seeing import Look, real_files
-from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.core.live_files import Look, real_files
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.files.filename_index import FileIndex, FileKind, FileQuery, Found
+from artoo.tools.files.paths import absolute, is_directory, is_within, printable, shown
+from artoo.tools.files.suggest_paths import explain_missing
 
 SEARCH_SECONDS = 30.0
 _WILD = re.compile(r"[*?\[{]")

@@ -15,12 +15,12 @@ from artoo.ports.sandbox import Captured, Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.sandbox.reading.environment import cleaned
 from artoo.tools.builtin.shell import unfenced
-from artoo.tools.commands import printed_outcome
-from artoo.tools.index import MAX_FOUND, answer_of
-from artoo.tools.paths import absolute, found_at, printable
-from artoo.tools.seeing import Look, real_files
-from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.core.command_runner import printed_outcome
+from artoo.tools.core.live_files import Look, real_files
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.files.filename_index import MAX_FOUND, answer_of
+from artoo.tools.files.paths import absolute, found_at, printable
 
 SCRIPT_SECONDS = 120.0
 _GRACE_SECONDS = 15.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from artoo.contracts.errors import MailRefused, ToolError
 from artoo.ports.post import Post
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
 
 _SEND_SECONDS = 30.0
 _MARGIN = 15.0

@@ -10,14 +10,14 @@ from artoo.ports.arguments import as_text
 from artoo.ports.tools import INTEGER, NUMBER, Parameter, ToolSpec
 from artoo.ports.workspace import Ended
 from artoo.tools.builtin.shell import WALL_SECONDS
-from artoo.tools.call_changes import CallChanges, Changed
-from artoo.tools.commands import COMMAND_SECONDS
-from artoo.tools.output import head_tail, looks_binary
-from artoo.tools.printing import Printing, printing_of
-from artoo.tools.processes import Processes, Tracked, ended_or_asking
-from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument, number
-from artoo.tools.under_way import Announcing, current_act, current_subtask, goes_out
+from artoo.tools.core.call_changes import CallChanges, Changed
+from artoo.tools.core.command_runner import COMMAND_SECONDS
+from artoo.tools.core.live_output import Printing, printing_of
+from artoo.tools.core.processes import Processes, Tracked, ended_or_asking
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument, number
+from artoo.tools.core.truncate import head_tail, looks_binary
+from artoo.tools.resume.in_flight import Announcing, current_act, current_subtask, goes_out
 
 _ACTIONS = ("wait", "read", "write", "stop", "list")
 _MARK_ROOM = 120

@@ -11,11 +11,11 @@ from artoo.contracts.errors import ToolError
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import NUMBER, Parameter, ToolSpec
 from artoo.tools.builtin.shell import REMARKS, WALL_SECONDS, unfenced
-from artoo.tools.commands import COMMAND_SECONDS, Command, python
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument, number
-from artoo.tools.under_way import Announcing
-from artoo.tools.wanted import wanted_by, with_network
-from artoo.tools.workspace_commands import WorkspaceCommands
+from artoo.tools.core.command_runner import COMMAND_SECONDS, Command, python
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument, number
+from artoo.tools.core.workspace_commands import WorkspaceCommands
+from artoo.tools.resume.in_flight import Announcing
+from artoo.tools.shell.network_header import wanted_by, with_network
 
 _MAX_SCRIPT = 100_000
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})

@@ -15,14 +15,14 @@ from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import INTEGER, Parameter, ToolSpec
 from artoo.ports.workspace import Files
-from artoo.tools.looked_at import LookedAt
-from artoo.tools.nearby import explain_missing
-from artoo.tools.output import head_tail
-from artoo.tools.paths import closed_reason, existing, printable, shown
-from artoo.tools.seeing import Look, real_files
-from artoo.tools.text_file import NotPlainFile, Text, decode, kind_of_bytes, open_plain
-from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument, number
+from artoo.tools.core.live_files import Look, real_files
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument, number
+from artoo.tools.core.truncate import head_tail
+from artoo.tools.files.paths import closed_reason, existing, printable, shown
+from artoo.tools.files.suggest_paths import explain_missing
+from artoo.tools.files.text_files import NotPlainFile, Text, decode, kind_of_bytes, open_plain
+from artoo.tools.provenance.read_tracking import LookedAt
 from artoo.workspace.changes.path_class import Places
 
 READ_SECONDS = 20.0

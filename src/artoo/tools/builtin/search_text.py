@@ -14,14 +14,14 @@ from artoo.contracts.shortened import listed
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.ports.workspace import Files
-from artoo.tools.nearby import explain_missing
-from artoo.tools.path_pattern import path_pattern
-from artoo.tools.paths import existing, found_at, is_directory, printable, shown
-from artoo.tools.seeing import Look, real_files
-from artoo.tools.text_file import NotPlainFile, decode, read_limited
-from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
-from artoo.tools.walk import Entry, Hidden, Kind, Walk, WalkLimits
+from artoo.tools.core.live_files import Look, real_files
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.files.glob_patterns import path_pattern
+from artoo.tools.files.paths import existing, found_at, is_directory, printable, shown
+from artoo.tools.files.suggest_paths import explain_missing
+from artoo.tools.files.text_files import NotPlainFile, decode, read_limited
+from artoo.tools.files.walk import Entry, Hidden, Kind, Walk, WalkLimits
 
 MAX_FILE_BYTES = 4 << 20
 MAX_MATCHES = 200

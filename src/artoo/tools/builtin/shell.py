@@ -11,15 +11,15 @@ from artoo.ports.arguments import as_text
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import BOOLEAN, NUMBER, Parameter, ToolSpec
 from artoo.tools.builtin.find_files import outcome_of_search
-from artoo.tools.commands import COMMAND_SECONDS, Command, bash
-from artoo.tools.index import FileIndex
-from artoo.tools.redirect import index_query
-from artoo.tools.seeing import Look, real_files
-from artoo.tools.shell_syntax import ShellCommand, SimpleCommand, parse_command
-from artoo.tools.tool import Arguments, Outcome, argument, flag, number
-from artoo.tools.under_way import Announcing
-from artoo.tools.wanted import wanted_by, with_network
-from artoo.tools.workspace_commands import WorkspaceCommands
+from artoo.tools.core.command_runner import COMMAND_SECONDS, Command, bash
+from artoo.tools.core.live_files import Look, real_files
+from artoo.tools.core.tool import Arguments, Outcome, argument, flag, number
+from artoo.tools.core.workspace_commands import WorkspaceCommands
+from artoo.tools.files.filename_index import FileIndex
+from artoo.tools.resume.in_flight import Announcing
+from artoo.tools.shell.find_redirect import index_query
+from artoo.tools.shell.network_header import wanted_by, with_network
+from artoo.tools.shell.parser import ShellCommand, SimpleCommand, parse_command
 
 WALL_SECONDS = 86_400.0
 """For the registry: a call bounds itself by its timeout, and by what is left of the task's time."""

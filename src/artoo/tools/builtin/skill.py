@@ -9,10 +9,10 @@ from itertools import islice
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import INTEGER, Parameter, ToolSpec
-from artoo.tools.paths import shown
-from artoo.tools.skills import SKILL_FILE, Skill
-from artoo.tools.tool import Arguments, Outcome, argument
-from artoo.tools.unified import plain
+from artoo.tools.context.skills import SKILL_FILE, Skill
+from artoo.tools.core.tool import Arguments, Outcome, argument
+from artoo.tools.files.paths import shown
+from artoo.tools.files.unified_diff import plain
 
 NAMES = ("skill", "read_skill")
 """The tool's name, and the one it has where another tool is called so."""

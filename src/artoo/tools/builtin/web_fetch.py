@@ -12,11 +12,11 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.shell import WALL_SECONDS
-from artoo.tools.commands import Command, python
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
-from artoo.tools.under_way import Announcing
-from artoo.tools.wanted import wanted
-from artoo.tools.workspace_commands import WorkspaceCommands
+from artoo.tools.core.command_runner import Command, python
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.core.workspace_commands import WorkspaceCommands
+from artoo.tools.resume.in_flight import Announcing
+from artoo.tools.shell.network_header import wanted
 
 FETCH_SECONDS = 90.0
 _PORTS = {"https": (443,), "http": (80, 443)}

@@ -10,7 +10,7 @@ from typing import cast
 from artoo.contracts.errors import ToolError
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.duckduckgo import ask
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
 
 SEARCH_SECONDS = 40.0
 REQUEST_SECONDS = 10

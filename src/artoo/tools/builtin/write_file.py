@@ -11,12 +11,12 @@ from artoo.ports.arguments import as_text
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.read_file import PATH_ALIASES
-from artoo.tools.paths import absolute, in_home, shown, unquoted
-from artoo.tools.text_file import Text, exact_text
-from artoo.tools.threads import in_thread
-from artoo.tools.tool import Arguments, CountsAsItself, Outcome, argument
-from artoo.tools.under_way import Announcing
-from artoo.tools.workspace_files import WorkspaceWriter
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.core.workspace_files import WorkspaceWriter
+from artoo.tools.files.paths import absolute, in_home, shown, unquoted
+from artoo.tools.files.text_files import Text, exact_text
+from artoo.tools.resume.in_flight import Announcing
 
 WRITE_SECONDS = 30.0
 

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Iterable
 
 from artoo.contracts.errors import ToolError
-from artoo.tools.asking import Asking
-from artoo.tools.gate import Gate
+from artoo.tools.approval.ask_first import Asking
+from artoo.tools.approval.gate import Gate
 from artoo.tools.mcp.connection import McpConnection
 from artoo.tools.mcp.servers import McpServer
 from artoo.tools.mcp.tool import mcp_tools

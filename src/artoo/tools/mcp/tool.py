@@ -12,9 +12,9 @@ from pydantic import JsonValue
 from artoo.contracts.execution import CallStatus
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.core.tool import Arguments, Outcome, argument
+from artoo.tools.files.unified_diff import plain
 from artoo.tools.mcp.connection import McpConnection
-from artoo.tools.tool import Arguments, Outcome, argument
-from artoo.tools.unified import plain
 
 if TYPE_CHECKING:
     from mcp_types import Tool as Offered

@@ -1,0 +1,172 @@
+"""Gives an agent its next piece of work: the attention controller over board and mailbox, in one transaction.
+
+What is chosen is claimed in the same transaction, so that two processes never get the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cached_property
+
+from artoo.agents.board.attention import BOUND_SECONDS, Kind, Waiting, choose
+from artoo.agents.board.claim_holders import machine_of
+from artoo.agents.board.claim_sql import AtOnce, statement, turn
+from artoo.agents.board.reviews import take_review_in
+from artoo.agents.board.rows import TaskClaim, mover_of
+from artoo.agents.board.rules import SEED_POLICIES, Mover, Policies
+from artoo.agents.board.worker import LEASE_SECONDS, claim_of, claim_where
+from artoo.agents.mail.mailbox import take_mail_in
+from artoo.agents.mail.rows import MailClaim
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.monotonic_clock import seconds_us
+from artoo.agents.storage.transaction import Reading, Value, Writing
+from artoo.contracts.agents import Priority
+from artoo.ports.ids import Ids
+
+_Queue = tuple[Kind, Priority]
+
+_TO_READ = "recipient = :agent AND partition = 'inbox' AND claim IS NULL"
+
+_TO_WORK = (
+    "state IN ('pending', 'blocked') AND (state = 'pending' OR resumable)"
+    " AND (assignee = :agent OR assignee IS NULL)"
+)
+_TO_REVIEW = (
+    "state = 'review' AND (claimant IS NULL OR claimant = :agent) AND claim IS NULL"
+    " AND (reviewer IS NULL OR reviewer = :agent) AND coalesce(assignee, '') <> :agent"
+)
+_MADE_HERE = "made_on IN ('', :machine)"
+_SENT = (
+    "EXISTS (SELECT 1 FROM differences WHERE differences.task = tasks.id"
+    " AND differences.submission = tasks.submission AND whole AND stays = '')"
+)
+"""What a submission changes is in the store, for every machine that has the project."""
+
+
+class Allocation:
+    """See `attention`. `bound_seconds`: how long anything waits before it goes by arrival alone."""
+
+    def __init__(
+        self,
+        database: Database,
+        ids: Ids,
+        *,
+        policies: Policies = SEED_POLICIES,
+        bound_seconds: float = BOUND_SECONDS,
+        tasks: bool = True,
+        mail: bool = True,
+        projects: Collection[str] | None = None,
+    ) -> None:
+        """`tasks` and `mail`: whether the agent looks at the board and the mailbox at all. `projects`: whose tasks
+        can be worked on here, beside those of no project; None: all."""
+        self._database = database
+        self._ids = ids
+        self._policies = policies
+        self._bound_us = seconds_us(bound_seconds)
+        self._tasks = tasks
+        self._mail = mail
+        self._named = {f"project{number}": name for number, name in enumerate(sorted(projects or ()))}
+        names = ", ".join(["''", *(f":{name}" for name in self._named)])
+        here = f"project IN ({names})"
+        self._here = "" if projects is None else f" AND {here}"
+        files = _MADE_HERE if projects is None else f"({_MADE_HERE} OR ({here} AND {_SENT}))"
+        self._reviewable = f" AND {files}"
+
+    async def peek(self, agent: str) -> Waiting | None:
+        """What the agent would turn to now; None: nothing, or it is paused. Changes nothing."""
+        return await self._database.read(lambda reading: self._chosen(reading, mover_of(reading, agent)))
+
+    async def next(self, agent: str, *, lease_seconds: float = LEASE_SECONDS) -> TaskClaim | MailClaim | None:
+        """The agent's next piece of work, claimed; None: nothing, or it is paused.
+
+        A TaskClaim whose task is in review is a review. Raises ActorRefused when there is no such agent.
+        """
+        token, lease_us = self._ids.new(), seconds_us(lease_seconds)
+        if self._tasks:
+            parameters = {**self._named, "agent": agent, "claim": token, "lease": lease_us, "bound": self._bound_us}
+            machine = machine_of(self._database.holder)
+            row = await self._database.claim_at_once(AtOnce(self._at_once, {**parameters, "machine": machine}))
+            if row is not None:
+                return claim_of(row)
+
+        def work(writing: Writing) -> TaskClaim | MailClaim | None:
+            mover, spent = mover_of(writing, agent), set[_Queue]()
+            while (item := self._chosen(writing, mover, spent)) is not None:
+                claim = self._claimed(writing, mover, (item.kind, item.priority), token, lease_us)
+                if claim is not None:
+                    return claim
+                spent.add((item.kind, item.priority))  # others hold all that is left of this queue
+            return None
+
+        return await self._database.write(work)
+
+    def _chosen(self, reading: Reading, mover: Mover, spent: Collection[_Queue] = ()) -> Waiting | None:
+        if mover.idle:
+            return None
+        waiting = [item for item in self._waiting(reading, mover) if (item.kind, item.priority) not in spent]
+        return choose(waiting, reading.steady_us, self._bound_us)
+
+    def _waiting(self, reading: Reading, mover: Mover) -> list[Waiting]:
+        """The head of each queue: those behind it came later and have the same priority."""
+        reviews = mover.trust is not None and self._policies[mover.trust].can_approve
+        kinds = self._kinds(reviews=reviews)
+        if not kinds:
+            return []
+        heads = (
+            f"SELECT * FROM ({self._head(kind, _text(priority), _seen(kind, priority))}) AS {kind}_{place}"
+            for kind in kinds
+            for place, priority in enumerate(Priority)
+        )
+        rows = reading.all(" UNION ALL ".join(heads), self._parameters(reading, mover.name))
+        return [
+            Waiting(row["kind"], row["id"], Priority(row["priority"]), row["since_us"], row["number"])
+            for row in rows
+        ]
+
+    @cached_property
+    def _at_once(self) -> str:
+        """The statement by which an engine that can claims at once."""
+        approvers = [level for level, policy in self._policies.items() if policy.can_approve]
+        return statement(self._kinds(reviews=bool(approvers)), self._head, approvers)
+
+    def _kinds(self, *, reviews: bool) -> list[Kind]:
+        board: list[Kind] = ["task", "review"] if reviews else ["task"]
+        return [*(board if self._tasks else ()), *(("mail",) if self._mail else ())]
+
+    def _claimed(
+        self, writing: Writing, mover: Mover, queue: _Queue, token: str, lease_us: int
+    ) -> TaskClaim | MailClaim | None:
+        """The first of a queue that no other transaction holds; None: there is none."""
+        parameters, (kind, priority) = self._parameters(writing, mover.name), queue
+        urgency = _text(priority)
+        if kind == "task":
+            found = f"({writing.holding(self._head(kind, urgency, 'id'), 'skip')})"
+            return claim_where(writing, found, parameters, mover.name, token, lease_us)
+        row = writing.one(self._head(kind, urgency, "*"), parameters, hold="skip")
+        if row is None:
+            return None
+        if kind == "mail":
+            return take_mail_in(writing, row, mover.name, token, lease_us)
+        return take_review_in(writing, self._policies, row["id"], mover.name, token, lease_us)
+
+    def _head(self, kind: Kind, priority: str, columns: str) -> str:
+        """The query for the head of a queue. `priority` is an expression."""
+        if kind == "mail":
+            table, condition, order = "mails", _TO_READ, "position"
+        else:
+            table, order = "tasks", "queue"
+            condition = f"({_TO_WORK}){self._here}" if kind == "task" else _TO_REVIEW + self._reviewable
+        return f"SELECT {columns} FROM {table} WHERE priority = {priority} AND {condition} ORDER BY {order} LIMIT 1"
+
+    def _parameters(self, reading: Reading, agent: str) -> dict[str, Value]:
+        return {"agent": agent, "machine": machine_of(reading.holder), **self._named}
+
+
+def _seen(kind: Kind, priority: Priority) -> str:
+    """What is looked at of the head of a queue."""
+    return f"'{kind}' AS kind, '{priority.value}' AS priority, id, {turn(kind)}"
+
+
+def _text(priority: Priority) -> str:
+    """As an expression."""
+    return f"'{priority.value}'"

@@ -1,0 +1,122 @@
+"""What goes on only when the operator does something: nobody else may, or nobody else is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artoo.agents.board.open_questions import open_questions
+from artoo.agents.board.rows import demanded, mover_of, review_wanted, task_of
+from artoo.agents.board.rules import Mover, Policies, check_reviewer
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.transaction import Reading, Row
+from artoo.contracts.agents import OPERATOR, BoardState, BoardTask
+from artoo.contracts.errors import ActorRefused
+from artoo.contracts.shortened import shortened
+
+LONGEST_QUESTION = 300
+"""Characters of a question, where what waits is listed."""
+
+_ANSWERS = {
+    BoardState.REVIEW: "artoo task review ID reject ANSWER, or approve",
+    BoardState.FAILED: "artoo task move ID pending ANSWER",
+}
+
+
+_NOBODYS = (
+    "(assignee IS NULL OR open_to_all) AND NOT EXISTS (SELECT 1 FROM agents WHERE stopped = '' AND NOT retired)"
+)
+"""Of a row of `tasks`: whoever could take it up is stopped, retired, or was never there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A task that waits for the operator, and for what."""
+
+    task: BoardTask
+    why: str
+
+
+async def left_to_operator(database: Database, policies: Policies) -> tuple[Left, ...]:
+    """The tasks that wait for the operator, those first that waited longest. Raises ActivityStoreError."""
+
+    def work(reading: Reading) -> tuple[Left, ...]:
+        rows = reading.all(
+            "SELECT * FROM tasks WHERE state IN ('review', 'failed', 'rejected')"
+            " OR (state = 'blocked' AND NOT resumable) OR (state = 'pending' AND assignee = ?)"
+            " OR (state IN ('pending', 'blocked') AND assignee IN (SELECT name FROM agents WHERE stopped <> ''))"
+            f" OR (state = 'pending' AND {_NOBODYS}) ORDER BY updated_at_us, id",
+            (OPERATOR,),
+        )
+        movers = _agents(reading)
+        found = ((task_of(row), _why(reading, row, movers, policies)) for row in rows)
+        return tuple(Left(task, why) for task, why in found if why)
+
+    return await database.read(work)
+
+
+def why_left(reading: Reading, row: Row, policies: Policies) -> str:
+    """What the operator would have to do about this row of `tasks`; empty when somebody else can go on."""
+    if row["state"] == BoardState.BLOCKED and row["resumable"]:
+        return ""
+    return _why(reading, row, _agents(reading), policies)
+
+
+def _agents(reading: Reading) -> list[Mover]:
+    return [mover_of(reading, str(row["name"])) for row in reading.all("SELECT name FROM agents ORDER BY name")]
+
+
+def _why(reading: Reading, row: Row, agents: list[Mover], policies: Policies) -> str:
+    task = task_of(row)
+    match task.state:
+        case BoardState.REVIEW | BoardState.FAILED if asked := open_questions(reading, task.id):
+            return f"asks: {shortened(' '.join(asked[-1].split()), LONGEST_QUESTION)} ({_ANSWERS[task.state]})"
+        case BoardState.REVIEW:
+            return _why_in_review(reading, task, agents, policies)
+        case BoardState.FAILED:
+            return "failed: let it be tried again, or cancel it"
+        case BoardState.REJECTED:
+            return "rejected too often: approve it after all, let it be tried again, or cancel it"
+        case BoardState.PENDING | BoardState.BLOCKED if stopped := _stopped(reading, task.assignee):
+            return f"{task.assignee} is stopped ({stopped}): give it to another, cancel it, or see artoo agent list"
+        case BoardState.BLOCKED:
+            return f"blocked: release it, or cancel it{_stood_in_the_way(reading, task.id)}"
+        case BoardState.PENDING if task.assignee == OPERATOR:
+            return "is yours to do"
+        case BoardState.PENDING if reading.one(f"SELECT 1 FROM tasks WHERE id = ? AND {_NOBODYS}", (task.id,)):
+            return "no agent is there that could do it: artoo agent new NAME, or cancel it"
+        case _:
+            return ""
+
+
+def _stood_in_the_way(reading: Reading, task_id: str) -> str:
+    row = reading.one(
+        "SELECT reason FROM transitions WHERE board_task = ? AND after = 'blocked' ORDER BY position DESC LIMIT 1",
+        (task_id,),
+    )
+    why = "" if row is None else " ".join(str(row["reason"]).split())
+    return f" ({shortened(why, LONGEST_QUESTION)})" if why else ""
+
+
+def _stopped(reading: Reading, assignee: str | None) -> str:
+    row = reading.one("SELECT stopped FROM agents WHERE name = ?", (assignee or "",))
+    return "" if row is None else str(row["stopped"])
+
+
+def _why_in_review(reading: Reading, task: BoardTask, agents: list[Mover], policies: Policies) -> str:
+    if task.reviewer == OPERATOR:
+        return "its review is left to you"
+    submitter = next((agent for agent in agents if agent.name == task.assignee), None)
+    if submitter is not None and not review_wanted(reading, policies, submitter, task):
+        return ""
+    second = demanded(reading, policies, task)
+    if any(_may_review(policies, task, agent, second) for agent in agents if agent.name != task.assignee):
+        return ""
+    return "no agent that may review it is there"
+
+
+def _may_review(policies: Policies, task: BoardTask, agent: Mover, second: bool) -> bool:
+    try:
+        check_reviewer(policies, task, agent, demanded=second)
+    except ActorRefused:
+        return False
+    return True

@@ -1,0 +1,109 @@
+"""Counting what happens again: observations that say the same are one pattern, however they were worded."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from artoo.agents.cognition.similarity import likeness, words
+
+PROMOTED_AT = 3
+"""How often a pattern is seen before it becomes knowledge (SPEC section 11)."""
+ASKED_LIKE, WHY_LIKE = 0.75, 0.5
+"""Shares of common words, of what was asked and of why it failed, from which two observations are one pattern."""
+MOST_PATTERNS = 500
+"""Patterns that are counted for one agent; the rarest and oldest are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One observation in the buffer. `position` orders them; `counted`: an earlier cycle has counted it."""
+
+    position: int
+    text: str
+    pattern: str
+    at: datetime
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What was seen `seen` times. `text` is the newest observation, `wording` a model's sentence for it ("" when
+    none was asked), `promoted` whether it is knowledge by now."""
+
+    id: str
+    pattern: str
+    text: str
+    seen: int
+    first_at: datetime
+    last_at: datetime
+    promoted: bool = False
+    wording: str = ""
+
+    @property
+    def ripe(self) -> bool:
+        """True when it is to become knowledge."""
+        return self.seen >= PROMOTED_AT and not self.promoted
+
+
+def counted(known: Sequence[Pattern], fresh: Sequence[Seen]) -> tuple[Pattern, ...]:
+    """The patterns after counting observations that no earlier cycle has counted, at most `MOST_PATTERNS`."""
+    tally = _Tally(known)
+    for seen in fresh:
+        tally.add(seen)
+    patterns = sorted(tally.patterns.values(), key=lambda each: (each.promoted, each.seen, each.last_at))
+    return tuple(patterns[-MOST_PATTERNS:])
+
+
+class _Tally:
+    """Finds the pattern of an observation: the same text first, else the most alike with the same ending."""
+
+    def __init__(self, known: Sequence[Pattern]) -> None:
+        self.patterns = {each.id: each for each in known}
+        self._exact = {each.pattern: each.id for each in known}
+        self._words = {each.id: _words(each.pattern) for each in known}
+
+    def add(self, seen: Seen) -> None:
+        found = self._exact.get(seen.pattern) or self._alike(seen.pattern)
+        if found is None:
+            found = hashlib.sha256(seen.pattern.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+            self.patterns[found] = Pattern(found, seen.pattern, seen.text, 0, seen.at, seen.at)
+            self._words[found] = _words(seen.pattern)
+        self._exact[seen.pattern] = found
+        before = self.patterns[found]
+        self.patterns[found] = replace(
+            before,
+            text=seen.text,
+            seen=before.seen + 1,
+            first_at=min(before.first_at, seen.at),
+            last_at=max(before.last_at, seen.at),
+        )
+
+    def _alike(self, pattern: str) -> str | None:
+        said = _words(pattern)
+        alike = ((_likeness(said, other), key) for key, other in self._words.items())
+        best, key = max(alike, default=(0.0, ""))
+        return key if best > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    ending: str
+    asked: frozenset[str]
+    why: frozenset[str]
+
+
+def _words(pattern: str) -> _Said:
+    ending, asked, why = (*pattern.split("|", 2), "", "")[:3]
+    return _Said(ending, words(asked), words(why))
+
+
+def _likeness(one: _Said, other: _Said) -> float:
+    """How alike what was asked is; 0 when it ended otherwise, or for another reason."""
+    if one.ending != other.ending:
+        return 0.0
+    asked = likeness(one.asked, other.asked)
+    same_reason = one.why == other.why or likeness(one.why, other.why) >= WHY_LIKE
+    return asked if asked >= ASKED_LIKE and same_reason else 0.0

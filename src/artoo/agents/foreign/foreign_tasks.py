@@ -1,0 +1,331 @@
+"""Foreign agents' side of the board: what they hand in under the operator's policy, and where they are told of it.
+
+    message ─► accept: known before? within the policy? ─► board task, bound to what the policy said then
+            └► more, to a task that has not ended ───────► its text grows; what was done without it is done again
+    task ─► seen (by who handed it in, and by nobody else), cancelled (by the same)
+
+Every method raises ForeignRefused with a sentence that the foreign agent may read; then nothing has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from artoo.agents.board.add_task import LONGEST_TEXT, NewTask, add_in, check_text, record
+from artoo.agents.board.operator_todo import why_left
+from artoo.agents.board.rows import LONGEST_NOTE, clipped, find_row, move, moved_of, task_of
+from artoo.agents.board.rules import ComplexityRule, Policies, way_to_cancel
+from artoo.agents.foreign.messages import (
+    Known,
+    Said,
+    done_again,
+    extended,
+    keep_message,
+    known_message,
+    messages_of,
+)
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.monotonic_clock import microseconds
+from artoo.agents.storage.transaction import Reading, Row, Writing, storable
+from artoo.contracts.agents import FOREIGN, BoardState, BoardTask, TaskMoved, TrustLevel
+from artoo.contracts.errors import ForeignRefused, GovernanceRefused
+from artoo.ports.ids import Ids
+
+MOST_MOVES = 1_000
+"""Transitions of one task that are looked at."""
+
+_OVER = (BoardState.COMPLETED, BoardState.FAILED, BoardState.CANCELLED)
+"""How a foreign agent's task ends, the first time that it is so: what was told as the end is never taken back."""
+
+_OPEN = "t.state NOT IN ('completed', 'failed', 'cancelled', 'archived')"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the operator's policy gives a foreign agent. None: no bound of its own.
+
+    `trust`: whose reviews its tasks get. `open` tasks at a time, `day` messages in 24 hours; each run of a task may
+    use so many `calls` of models, `tokens`, `seconds` and `money`. `project`: where its tasks work; empty: the
+    workspace.
+    """
+
+    trust: TrustLevel = TrustLevel.PROBATION
+    open: int = 5
+    day: int = 20
+    calls: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    money: float | None = None
+    project: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A message that asks for work. `agent`: whom it is for, empty for whoever may. `context`: the sender's."""
+
+    message: str
+    context: str
+    text: str
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignTask:
+    """A foreign agent's task as it stands. `messages` in order, of which the first began it; `moves` in order,
+    and `position` grows with each.
+
+    `ended`: how it has ended, the first time. `waits`: only the operator can let it go on.
+    """
+
+    task: BoardTask
+    peer: str
+    agent: str
+    messages: tuple[Said, ...]
+    context: str
+    moves: tuple[TaskMoved, ...]
+    position: int
+    waits: bool
+
+    @property
+    def ended(self) -> TaskMoved | None:
+        """The move that ended it for who handed it in."""
+        return next((one for one in self.moves if one.after in _OVER), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Spendable:
+    """What one task of a foreign agent may use; None: the worker's own limits."""
+
+    calls: int | None
+    tokens: int | None
+    seconds: float | None
+    money: float | None
+
+
+class Foreign:
+    """One per process and home."""
+
+    def __init__(
+        self, database: Database, ids: Ids, *, policies: Policies, rules: Sequence[ComplexityRule] = ()
+    ) -> None:
+        self._database = database
+        self._ids = ids
+        self._policies = policies
+        self._rules = tuple(rules)
+
+    async def enter(self, names: Sequence[str]) -> None:
+        """Makes these foreign agents, and no others, such that can be written to."""
+        wanted = {FOREIGN + name for name in names}
+
+        def known(reading: Reading) -> set[str]:
+            return {str(row["name"]) for row in reading.all("SELECT name FROM foreign_agents")}
+
+        def work(writing: Writing) -> None:
+            writing.alone("foreign agents")
+            writing.run("DELETE FROM foreign_agents")
+            for name in sorted(wanted):
+                writing.run("INSERT INTO foreign_agents VALUES (?)", (name,))
+
+        if await self._database.read(known) != wanted:
+            await self._database.write(work)
+
+    async def accept(self, peer: str, asked: Asked, bounds: Bounds) -> tuple[ForeignTask, bool]:
+        """Puts what is asked on the board; False with it when this very message has come before."""
+        new = NewTask(
+            self._ids.new(), asked.text, FOREIGN + peer, assignee=asked.agent or None, project=bounds.project
+        )
+        try:
+            check_text(new)
+        except GovernanceRefused as error:
+            raise ForeignRefused(str(error)) from error
+        context = asked.context or self._ids.new()
+
+        def work(writing: Writing) -> tuple[ForeignTask, bool]:
+            writing.alone(FOREIGN + peer)  # its bounds count what it has, and a message comes once
+            known = known_message(writing, peer, asked.agent, asked.message)
+            if known is not None:
+                return self._again(writing, known, asked), False
+            _check_open(writing, peer, bounds)
+            _check_day(writing, peer, bounds)
+            try:
+                add_in(writing, new, self._rules)
+            except GovernanceRefused as error:
+                raise ForeignRefused(str(error)) from error
+            writing.run(
+                "INSERT INTO foreign_tasks (board_task, peer, agent, message, context, trust, calls, tokens,"
+                " seconds, money, at_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(new.id, peer, asked.agent, asked.message, context, bounds.trust.value),
+                    *(bounds.calls, bounds.tokens, bounds.seconds, bounds.money, writing.now_us),
+                ),
+            )
+            keep_message(writing, peer, asked.agent, new.id, Said(asked.message, storable(asked.text)))
+            return self._of(writing, _known(writing, new.id)), True
+
+        return await self._database.write(work)
+
+    async def more(self, peer: str, task_id: str, asked: Asked, bounds: Bounds) -> ForeignTask | None:
+        """Asks for more in a task of its own that has not ended; None: it knows no such task.
+
+        What waits for a review is done again. What is being worked on goes on, and is done again after that.
+        """
+
+        def work(writing: Writing) -> ForeignTask | None:
+            writing.alone(FOREIGN + peer)
+            row = _row(writing, task_id)
+            if row is None or (row["peer"], row["agent"]) != (peer, asked.agent):
+                return None
+            known = known_message(writing, peer, asked.agent, asked.message)
+            if known is not None and known.board_task == task_id:
+                return self._again(writing, known, asked)
+            if known is not None:
+                raise ForeignRefused(f"A message {asked.message!r} has come before, for another task.")
+            find_row(writing, task_id)  # held from here on
+            seen = self._of(writing, _known(writing, task_id))
+            if seen.ended is not None:
+                raise ForeignRefused("the task is over; without taskId, a new one begins in this context")
+            _check_day(writing, peer, bounds)
+            self._add(writing, seen, Said(asked.message, storable(asked.text)))
+            return self._of(writing, _known(writing, task_id))
+
+        return await self._database.write(work)
+
+    def _add(self, writing: Writing, seen: ForeignTask, said: Said) -> None:
+        task, name = seen.task, FOREIGN + seen.peer
+        whole = extended(task, said.text, LONGEST_TEXT)
+        keep_message(writing, seen.peer, seen.agent, task.id, said)
+        writing.run("UPDATE tasks SET text = ? WHERE id = ?", (whole, task.id))
+        record(writing, task, "asked", name, clipped(said.text, LONGEST_NOTE))
+        if task.state is BoardState.REVIEW:
+            done_again(writing, task)
+
+    async def get(self, peer: str, agent: str, task_id: str) -> ForeignTask | None:
+        """A task that this foreign agent handed to this agent. None: it knows no such task."""
+
+        def work(reading: Reading) -> ForeignTask | None:
+            row = _row(reading, task_id)
+            if row is None or (row["peer"], row["agent"]) != (peer, agent):
+                return None
+            return self._of(reading, row)
+
+        return await self._database.read(work)
+
+    async def seen(self, task_id: str) -> ForeignTask | None:
+        """A foreign agent's task, whosever it is, for its own targets. None: nobody foreign handed it in."""
+
+        def work(reading: Reading) -> ForeignTask | None:
+            row = _row(reading, task_id)
+            return None if row is None else self._of(reading, row)
+
+        return await self._database.read(work)
+
+    async def list(
+        self, peer: str, agent: str, *, context: str = "", limit: int = 1_000
+    ) -> tuple[ForeignTask, ...]:
+        """What it handed to this agent, the latest change first."""
+
+        def work(reading: Reading) -> tuple[ForeignTask, ...]:
+            rows = reading.all(
+                f"{_ROWS} WHERE f.peer = ? AND f.agent = ? AND (? = '' OR f.context = ?)"
+                " ORDER BY t.updated_at_us DESC, t.id DESC LIMIT ?",
+                (peer, agent, context, context, limit),
+            )
+            return tuple(self._of(reading, row) for row in rows)
+
+        return await self._database.read(work)
+
+    async def cancel(self, peer: str, agent: str, task_id: str) -> ForeignTask | None:
+        """Cancels its own task, attributed to it; whoever works on it learns so. None: it knows no such task."""
+
+        def work(writing: Writing) -> ForeignTask | None:
+            row = _row(writing, task_id)
+            if row is None or (row["peer"], row["agent"]) != (peer, agent):
+                return None
+            seen = self._of(writing, row)
+            if seen.ended is not None:
+                raise ForeignRefused(f"Task {task_id} is over already ({seen.ended.after.value}).")
+            task = seen.task
+            for state in way_to_cancel(task.state):
+                task = move(writing, task, state, FOREIGN + peer, "cancelled by who handed it in")
+            return self._of(writing, _known(writing, task_id))
+
+        return await self._database.write(work)
+
+    async def spendable(self, task_id: str) -> Spendable | None:
+        """What work on the task may use for the sake of who handed it in; None: nobody foreign did."""
+
+        def work(reading: Reading) -> Spendable | None:
+            row = reading.one(
+                "SELECT calls, tokens, seconds, money FROM foreign_tasks WHERE board_task = ?", (task_id,)
+            )
+            return None if row is None else Spendable(row["calls"], row["tokens"], row["seconds"], row["money"])
+
+        return await self._database.read(work)
+
+    def _again(self, writing: Writing, known: Known, asked: Asked) -> ForeignTask:
+        if known.text != storable(asked.text):
+            raise ForeignRefused(
+                f"A message {asked.message!r} has come before and said something else; give every message an id"
+                " of its own."
+            )
+        return self._of(writing, _known(writing, known.board_task))
+
+    def _of(self, reading: Reading, row: Row) -> ForeignTask:
+        task = task_of(row)
+        moves = reading.all(
+            "SELECT * FROM transitions WHERE board_task = ? ORDER BY position LIMIT ?", (task.id, MOST_MOVES)
+        )
+        return ForeignTask(
+            task=task,
+            peer=row["peer"],
+            agent=row["agent"],
+            messages=messages_of(reading, task.id),
+            context=row["context"],
+            moves=tuple(map(moved_of, moves)),
+            position=int(moves[-1]["position"]) if moves else 0,
+            waits=bool(why_left(reading, row, self._policies)),
+        )
+
+
+_ROWS = (
+    "SELECT t.*, f.board_task, f.peer, f.agent, f.context FROM foreign_tasks f JOIN tasks t ON t.id = f.board_task"
+)
+
+
+def _row(reading: Reading, task_id: str) -> Row | None:
+    return reading.one(f"{_ROWS} WHERE f.board_task = ?", (task_id,))
+
+
+def _known(reading: Reading, task_id: str) -> Row:
+    row = _row(reading, task_id)
+    if row is None:
+        raise ForeignRefused(f"there is no task {task_id}")
+    return row
+
+
+def _check_open(reading: Reading, peer: str, bounds: Bounds) -> None:
+    open_now = reading.count(
+        f"SELECT count(*) FROM foreign_tasks f JOIN tasks t ON t.id = f.board_task WHERE f.peer = ? AND {_OPEN}",
+        (peer,),
+    )
+    if open_now >= bounds.open:
+        raise ForeignRefused(
+            f"{open_now} tasks of {peer} are open, and the operator allows {bounds.open} at a time; wait for one of"
+            " them, or cancel one. Nothing was started."
+        )
+
+
+def _check_day(reading: Reading, peer: str, bounds: Bounds) -> None:
+    since = microseconds(_day_before(reading.now))
+    today = reading.count("SELECT count(*) FROM foreign_messages WHERE peer = ? AND at_us > ?", (peer, since))
+    if today >= bounds.day:
+        raise ForeignRefused(
+            f"{peer} has asked {today} times within a day, and the operator allows {bounds.day}; come back later."
+            " Nothing was started."
+        )
+
+
+def _day_before(now: datetime) -> datetime:
+    return now - timedelta(days=1)

@@ -1,0 +1,100 @@
+"""The messages of a foreign agent's task: the one that began it, and those that asked for more before its end.
+
+The task's text is all of them together: that is what whoever works on it, or reviews it, sees. A run that had begun
+before the last of them does not know it, so what it hands in is done again, on what is there already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artoo.agents.board.rows import move, try_again
+from artoo.agents.storage.transaction import Reading, Writing
+from artoo.contracts.agents import OPERATOR, BoardState, BoardTask
+from artoo.contracts.errors import ForeignRefused
+
+MOST_MESSAGES = 20
+"""Messages of one task."""
+MORE_ASKED = "more was asked for"
+_BETWEEN = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of a task, as its sender called it and wrote it."""
+
+    message: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A message that has come before: which task it belongs to, and what it said."""
+
+    board_task: str
+    text: str
+
+
+def messages_of(reading: Reading, task_id: str) -> tuple[Said, ...]:
+    """In their order."""
+    rows = reading.all(
+        "SELECT message, text FROM foreign_messages WHERE board_task = ? ORDER BY number LIMIT ?",
+        (task_id, MOST_MESSAGES),
+    )
+    return tuple(Said(row["message"], row["text"]) for row in rows)
+
+
+def known_message(reading: Reading, peer: str, agent: str, message: str) -> Known | None:
+    """What came under this id before; None: it is new."""
+    row = reading.one(
+        "SELECT board_task, text FROM foreign_messages WHERE peer = ? AND agent = ? AND message = ?",
+        (peer, agent, message),
+    )
+    return None if row is None else Known(row["board_task"], row["text"])
+
+
+def keep_message(writing: Writing, peer: str, agent: str, task_id: str, said: Said) -> None:
+    """Adds it to the task's. Raises ForeignRefused when the task has as many as it may."""
+    number = writing.count("SELECT count(*) FROM foreign_messages WHERE board_task = ?", (task_id,))
+    if number >= MOST_MESSAGES:
+        raise ForeignRefused(
+            f"the task has {number} messages, as many as a task may; without taskId, a new one begins"
+        )
+    writing.run(
+        "INSERT INTO foreign_messages (peer, agent, message, board_task, number, at_us, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (peer, agent, said.message, task_id, number, writing.now_us, said.text),
+    )
+
+
+def extended(task: BoardTask, text: str, longest: int) -> str:
+    """The task's text with one more message. Raises ForeignRefused when that is too long."""
+    whole = f"{task.text}{_BETWEEN}{text}"
+    if len(whole) > longest:
+        raise ForeignRefused(
+            f"with this the task's text would have {len(whole):,} characters; all its messages together may have"
+            f" {longest:,}"
+        )
+    return whole
+
+
+def heard_so_far(writing: Writing, task: BoardTask) -> None:
+    """A run begins that knows this much of the task."""
+    writing.run("UPDATE foreign_tasks SET heard = ? WHERE board_task = ?", (len(task.text), task.id))
+
+
+def more_asked(reading: Reading, task: BoardTask, worker: str) -> bool:
+    """Whether the run that works on the task does not know all of it: texts only grow, so their length tells.
+
+    The operator, who works without a run, has read what there is.
+    """
+    if worker == OPERATOR:
+        return False
+    row = reading.one("SELECT heard FROM foreign_tasks WHERE board_task = ?", (task.id,))
+    return row is not None and row["heard"] is not None and int(row["heard"]) < len(task.text)
+
+
+def done_again(writing: Writing, task: BoardTask) -> BoardTask:
+    """From review to be done again, for the sake of who handed it in."""
+    task = move(writing, task, BoardState.REJECTED, task.creator, MORE_ASKED)
+    return try_again(writing, task, task.creator)

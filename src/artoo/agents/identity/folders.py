@@ -1,0 +1,144 @@
+"""Agents on disk: one folder each below `agents/` of the home, and the one that the seed's configuration names."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.agents.identity.identity import Identity, identity_of, read_identity
+from artoo.agents.identity.names import DEFAULT_AGENT, name_problem
+from artoo.contracts.errors import ConfigurationError
+
+FOLDER, IDENTITY, HEARTBEAT = "agents", "identity.yaml", "HEARTBEAT.md"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFolder:
+    """Where an agent's files stand. `heartbeat` need not exist: then it has no patrol.
+
+    `borrowed`: they are copies of a folder on another machine. That one's changes are no reason to stop the agent.
+    """
+
+    name: str
+    identity: Path
+    heartbeat: Path
+    borrowed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The agents of a home by name, and what is wrong with the others, each in a sentence."""
+
+    agents: tuple[AgentFolder, ...]
+    problems: tuple[str, ...]
+
+    def named(self, name: str) -> AgentFolder:
+        """The agent's folder. Raises ConfigurationError when there is none."""
+        for agent in self.agents:
+            if agent.name == name:
+                return agent
+        known = ", ".join(agent.name for agent in self.agents) or "none"
+        raise ConfigurationError(
+            f"There is no agent {name!r}; there are: {known}. `artoo agent new {name}` makes it."
+        )
+
+
+def folder_of(home: Path, name: str) -> AgentFolder:
+    """Where the agent's folder is, or would be."""
+    place = home / FOLDER / name
+    return AgentFolder(name, place / IDENTITY, place / HEARTBEAT)
+
+
+def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> Found:
+    """Looks at every folder below `agents/`, and at the default agent's identity file if there is one."""
+    agents: list[AgentFolder] = []
+    problems: list[str] = []
+    if default_identity.exists():
+        agents.append(AgentFolder(_default_name(default_identity), default_identity, default_heartbeat))
+    for folder in _folders(home / FOLDER):
+        twin = next((agent for agent in agents if agent.name.lower() == folder.name.lower()), None)
+        if twin is not None:
+            problems.append(
+                f"{folder}: there are two agents called {twin.name!r}, the other in {twin.identity.parent};"
+                " rename or remove one"
+            )
+        elif problem := name_problem(folder.name):
+            problems.append(f"{folder}: {problem}; rename the folder")
+        elif not (folder / IDENTITY).is_file():
+            problems.append(f"{folder}: there is no {IDENTITY} in it; write one, or remove the folder")
+        else:
+            agents.append(folder_of(home, folder.name))
+    return Found(tuple(sorted(agents, key=lambda agent: agent.name)), tuple(problems))
+
+
+def create_agent(
+    home: Path, name: str, *, role: str, persona: str, skills: Sequence[str] = (), must_not: Sequence[str] = ()
+) -> Identity:
+    """Makes an agent's folder with identity and HEARTBEAT.md, whole or not at all.
+
+    Raises ConfigurationError: a name that is not allowed or taken, a persona that an identity cannot have.
+    """
+    if problem := name_problem(name):
+        raise ConfigurationError(problem)
+    place = home / FOLDER / name
+    if any(folder.name.lower() == name for folder in _folders(home / FOLDER)):
+        raise ConfigurationError(f"There is an agent called {name!r} already, in {place}; choose another name.")
+    text = _identity_text(role, persona, skills, must_not)
+    identity = identity_of(text.encode(), place / IDENTITY, name)
+    making = home / FOLDER / f".new-{name}"
+    try:
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(mode=0o700, parents=True)
+        (making / IDENTITY).write_text(text, encoding="utf-8")
+        (making / HEARTBEAT).write_text(_HEARTBEAT_TEXT, encoding="utf-8")
+        making.rename(place)
+    except OSError as error:
+        with suppress(OSError):
+            shutil.rmtree(making)
+        raise ConfigurationError(f"{place} cannot be made: {error.strerror}") from error
+    return identity
+
+
+def _folders(place: Path) -> list[Path]:
+    """Folders in `place`, sorted; hidden ones are nobody's."""
+    try:
+        return sorted(entry for entry in place.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ConfigurationError(f"{place} cannot be read: {error.strerror}") from error
+
+
+def _default_name(path: Path) -> str:
+    """What the default agent's file calls it. A file with mistakes is shown as such when it is loaded."""
+    try:
+        return read_identity(path, None).name
+    except ConfigurationError:
+        return DEFAULT_AGENT
+
+
+def _identity_text(role: str, persona: str, skills: Sequence[str], must_not: Sequence[str]) -> str:
+    return (
+        "# Who this agent is. After a change it stops until you accept it: artoo agent accept NAME\n"
+        f"role: {_quoted(role)}\n"
+        f"persona: |\n{textwrap.indent(persona.strip() or role, '  ')}\n"
+        f"skills: [{', '.join(map(_quoted, skills))}]\n"
+        "limits:\n"
+        f"  must_not: [{', '.join(map(_quoted, must_not))}]   # tools that it has no right to use\n"
+        "  # calls: 50        # of a model, for one task; also tokens, seconds, money\n"
+        "tier: default        # or brain, or tool: the model for all that it does\n"
+    )
+
+
+def _quoted(text: str) -> str:
+    """A YAML scalar in single quotes, on one line."""
+    return "'" + " ".join(text.split()).replace("'", "''") + "'"
+
+
+_HEARTBEAT_TEXT = """\
+<!-- What this agent looks after unasked. Each item needs `every:` or `when:`; without items it does nothing. -->
+"""

@@ -1,0 +1,159 @@
+"""Who an agent is: its identity file, read once, checked by its SHA-256 ever after (SPEC section 11, procedural).
+
+name: ada                     # optional; the folder's name
+role: researcher
+persona: |
+  You look things up and say where you found them.
+skills: [search, summaries]
+limits: {must_not: [shell], calls: 50, tokens: 200000, seconds: 600, money: 0.5}
+tier: default                 # or brain, or tool: the model for all that it does
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from artoo.agents.identity.names import DEFAULT_AGENT, name_problem
+from artoo.contracts.errors import ConfigurationError
+from artoo.prompts.segments import Segment
+from artoo.settings.places import Places, Problem, Tree
+from artoo.settings.problems import problems_of, report
+from artoo.settings.sections import Number, Section, Whole
+from artoo.settings.text_file import bytes_of, decoded
+
+MOST_SKILLS = 32
+
+
+def _one_line(given: object) -> object:
+    """One word may stand for a list of one."""
+    return [given] if isinstance(given, str) else given
+
+
+Words = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=500)], ...], BeforeValidator(_one_line)]
+
+
+class IdentityLimits(Section):
+    """What the agent may not do. `must_not`: identities of tools, such as `shell` or `shell:curl`.
+
+    The others bound one task: model calls, tokens, seconds, and money in the currency of the prices. None: the
+    limits of the configuration.
+    """
+
+    must_not: Words = ()
+    calls: Whole | None = Field(default=None, ge=1)
+    tokens: Whole | None = Field(default=None, ge=1)
+    seconds: Number | None = Field(default=None, gt=0, le=7 * 86_400)
+    money: Number | None = Field(default=None, gt=0)
+
+
+class IdentityFile(Section):
+    """The file as it is written."""
+
+    name: str | None = None
+    role: str = Field(min_length=1, max_length=200)
+    persona: str = Field(min_length=1, max_length=8_000)
+    skills: Words = Field(default=(), max_length=MOST_SKILLS)
+    limits: IdentityLimits = Field(default_factory=IdentityLimits.model_construct)
+    tier: Literal["default", "brain", "tool"] = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """An agent as its file says. `sha256` (hex) is that of the file's bytes, `path` where they stand.
+
+    `tier`: the model for everything that it does; `default`: as the roles have it.
+    """
+
+    name: str
+    role: str
+    persona: str
+    skills: tuple[str, ...]
+    limits: IdentityLimits
+    tier: Literal["default", "brain", "tool"]
+    path: Path
+    sha256: str
+
+
+def read_identity(path: Path, name: str | None) -> Identity:
+    """Reads an identity file. `name` None: the file says it, else it is `artoo`.
+
+    Raises ConfigurationError that names every problem with file, line and column.
+    """
+    raw = bytes_of(path)
+    if raw is None:
+        raise ConfigurationError(f"{path} does not exist; an agent needs an identity file: `artoo agent new NAME`")
+    return identity_of(raw, path, name)
+
+
+def identity_of(raw: bytes, path: Path, name: str | None) -> Identity:
+    """The identity in a file's bytes. Raises ConfigurationError as `read_identity` does."""
+    from artoo.settings.yaml_file import parse  # PyYAML costs 35 ms
+
+    tree, places = parse(decoded(raw, path), path)
+    problems = [*places.problems, *problems_of(tree, places, IdentityFile, "the identity")]
+    problems += _name_problems(tree, places, name)
+    if problems:
+        raise ConfigurationError(report(problems, "the identity"))
+    file = IdentityFile.model_validate(tree)
+    return Identity(
+        name=name or file.name or DEFAULT_AGENT,
+        role=file.role.strip(),
+        persona=file.persona.strip(),
+        skills=file.skills,
+        limits=file.limits,
+        tier=file.tier,
+        path=path,
+        sha256=hashlib.sha256(raw).hexdigest(),
+    )
+
+
+def digest(path: Path) -> str | None:
+    """The SHA-256 (hex) of the file as it is now; None when there is none. Raises ConfigurationError."""
+    raw = bytes_of(path)
+    return None if raw is None else hashlib.sha256(raw).hexdigest()
+
+
+def segments(identity: Identity) -> Mapping[Segment, str]:
+    """The agent's own segments of every prompt. An empty one costs nothing."""
+    persona = "" if identity.persona.strip() == identity.role.strip() else identity.persona
+    skills = "\n".join(f"- {skill}" for skill in identity.skills)
+    return {
+        Segment.AGENT_PERSONA: f"You are {identity.name}, {identity.role}.\n{persona}".strip(),
+        Segment.AGENT_SKILLS: f"What you are good at:\n{skills}" if skills else "",
+        Segment.AGENT_LIMITS: _limits_text(identity.limits),
+    }
+
+
+def _limits_text(limits: IdentityLimits) -> str:
+    """What a prompt says of the limits; they are enforced elsewhere."""
+    lines: list[str] = []
+    if limits.must_not:
+        lines.append(f"You have no right to use: {', '.join(limits.must_not)}.")
+    bounds = {"model calls": limits.calls, "tokens": limits.tokens, "seconds": limits.seconds}
+    given = [
+        f"{value:g} {unit}" if unit == "seconds" else f"{value} {unit}" for unit, value in bounds.items() if value
+    ]
+    if given:
+        lines.append(f"One task may take you at most {', '.join(given)}.")
+    return "\n".join(lines)
+
+
+def _name_problems(tree: Tree, places: Places, name: str | None) -> list[Problem]:
+    """The name in the file must be the folder's, or at least one that an agent may have."""
+    given = tree.get("name")
+    if not isinstance(given, str):
+        return []
+    if name is not None and given != name:
+        return [
+            places.problem(
+                ("name",), f"name is {given!r}, but the folder is {name!r}; they must agree (or leave name out)"
+            )
+        ]
+    problem = name_problem(given)
+    return [places.problem(("name",), problem)] if problem else []

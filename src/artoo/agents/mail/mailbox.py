@@ -1,0 +1,306 @@
+"""The mailbox: letters between agents and the operator, accepted once, handed over once, kept (SPEC section 11).
+
+    outbox (accepted) ─► inbox (delivered) ─► archive (dealt with)
+
+A letter that was accepted is on disk. It is handed to one process under a lease and archived when it was dealt
+with; a process that dies in between gives it back (`recover`). To answer is to archive: one transaction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Collection
+from datetime import timedelta
+
+from artoo.agents.mail.rows import (
+    BY_RANK,
+    LONGEST_MAIL,
+    Kept,
+    MailClaim,
+    check_address,
+    check_reader,
+    file_away,
+    find_mail,
+    forget_depths,
+    hand_over,
+    held_mail,
+    kept_of,
+    mail_of,
+    post,
+)
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.monotonic_clock import microseconds, seconds_us
+from artoo.agents.storage.transaction import Reading, Row, Writing, storable
+from artoo.contracts.agents import Mail, Partition, Priority
+from artoo.contracts.errors import ClaimLost, MailRefused
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+
+LEASE_SECONDS = 60.0
+"""How long a letter is one process's without being renewed; renew three times as often."""
+
+MOST_ATTEMPTS = 10
+"""A letter that was handed over so often without being dealt with is archived with a note that says so."""
+
+
+FORGOTTEN_AT_ONCE = 500
+
+_ACTOR = re.compile(r"[a-z][a-z0-9_:-]{0,63}")
+"""As the contract has it (`contracts.agents.Actor`)."""
+
+
+class Mailbox:
+    """All letters of a home. Raises MailRefused, ClaimLost or ActorRefused, and then nothing has changed."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        ids: Ids,
+        *,
+        keep_days: int = 90,
+        missing: Callable[[], Awaitable[Collection[str]]] | None = None,
+    ) -> None:
+        """`keep_days`: how long letters stay in the archive. `missing`: agents that are registered, but not there
+        any more; nobody would read what is sent to them."""
+        self._database = database
+        self._clock = clock
+        self._ids = ids
+        self._kept = timedelta(days=keep_days)
+        self._missing = missing
+
+    async def send(
+        self,
+        sender: str,
+        recipient: str,
+        text: str,
+        *,
+        priority: Priority = Priority.STANDARD,
+        in_reply_to: str | None = None,
+        mail_id: str | None = None,
+    ) -> Mail:
+        """Accepts a letter for good and delivers it; never waits for anybody.
+
+        `mail_id`: a name of the caller's choice; sent a second time under it, the letter is still sent once.
+        """
+        mail = self.letter(sender, recipient, text, priority=priority, in_reply_to=in_reply_to, mail_id=mail_id)
+        gone = await self.gone()
+
+        def work(writing: Writing) -> Mail:
+            if mail_id is not None:
+                writing.alone(f"letter {mail_id}")
+            known = writing.one("SELECT * FROM mails WHERE id = ?", (mail.id,))
+            if known is not None:
+                return mail_of(known)
+            post(writing, mail, gone)
+            return mail
+
+        return await self._database.write(work)
+
+    def letter(
+        self,
+        sender: str,
+        recipient: str,
+        text: str,
+        *,
+        priority: Priority = Priority.STANDARD,
+        requires_reply: bool = False,
+        in_reply_to: str | None = None,
+        mail_id: str | None = None,
+    ) -> Mail:
+        """A letter that is not sent yet. Raises MailRefused when it is empty or too long, or goes to no name."""
+        if _ACTOR.fullmatch(recipient) is None:
+            raise MailRefused(f"{recipient!r} is nobody's name: it has lower-case letters, digits, - and _ only.")
+        text = storable(text)
+        if not text.strip():
+            raise MailRefused(f"The letter of {sender} to {recipient} is empty; write what is wanted.")
+        if len(text) > LONGEST_MAIL:
+            raise MailRefused(
+                f"The letter of {sender} to {recipient} has {len(text):,} characters, at most {LONGEST_MAIL:,} are"
+                " taken; put it into a file and name that file."
+            )
+        return Mail(
+            id=mail_id or self._ids.new(),
+            sender=sender,
+            recipient=recipient,
+            text=text,
+            priority=priority,
+            requires_reply=requires_reply,
+            in_reply_to=in_reply_to,
+            sent_at=self._clock.now(),
+        )
+
+    async def gone(self) -> Collection[str]:
+        """Agents to whom nothing can be sent, though the books know them."""
+        return () if self._missing is None else await self._missing()
+
+    async def earlier(self, mail: Mail, *, limit: int) -> tuple[Mail, ...]:
+        """The last letters that its sender and its recipient wrote each other before it, oldest first."""
+        rows = await self._database.read(
+            lambda reading: reading.all(
+                "SELECT * FROM mails WHERE (sender = :one AND recipient = :other OR sender = :other AND"
+                " recipient = :one) AND position < (SELECT position FROM mails WHERE id = :id)"
+                " ORDER BY position DESC LIMIT :limit",
+                {"one": mail.sender, "other": mail.recipient, "id": mail.id, "limit": limit},
+            )
+        )
+        return tuple(map(mail_of, reversed(rows)))
+
+    async def get(self, mail_id: str) -> Kept:
+        """A letter and where it lies."""
+        return await self._database.read(lambda reading: kept_of(find_mail(reading, mail_id)))
+
+    async def list(self, name: str, partition: Partition, *, limit: int = 200) -> tuple[Kept, ...]:
+        """The newest letters, oldest first: of an inbox or archive those to `name`, of an outbox those from."""
+        side = "sender" if partition == "outbox" else "recipient"
+
+        def work(reading: Reading) -> tuple[Kept, ...]:
+            check_address(reading, name, "mailbox")
+            rows = reading.all(
+                f"SELECT * FROM mails WHERE {side} = ? AND partition = ? ORDER BY position DESC LIMIT ?",
+                (name, partition, limit),
+            )
+            return tuple(kept_of(row) for row in reversed(rows))
+
+        return await self._database.read(work)
+
+    async def sent(self, name: str, *, limit: int = 200) -> tuple[Kept, ...]:
+        """The newest letters from `name`, wherever they lie now, oldest first."""
+
+        def work(reading: Reading) -> tuple[Kept, ...]:
+            check_address(reading, name, "mailbox")
+            rows = reading.all("SELECT * FROM mails WHERE sender = ? ORDER BY position DESC LIMIT ?", (name, limit))
+            return tuple(kept_of(row) for row in reversed(rows))
+
+        return await self._database.read(work)
+
+    async def unread(self, name: str) -> int:
+        """Letters in the inbox that nobody reads now."""
+        return await self._database.read(
+            lambda reading: reading.count(
+                "SELECT count(*) FROM mails WHERE recipient = ? AND partition = 'inbox' AND claim IS NULL", (name,)
+            )
+        )
+
+    async def take(
+        self, name: str, mail_id: str | None = None, *, lease_seconds: float = LEASE_SECONDS
+    ) -> MailClaim | None:
+        """Hands a letter of the inbox over: this one, else the most urgent and then the oldest; None: no letter."""
+        token = self._ids.new()
+
+        def work(writing: Writing) -> MailClaim | None:
+            check_reader(writing, name)
+            row = _next(writing, name) if mail_id is None else find_mail(writing, mail_id)
+            if row is None:
+                return None
+            return take_mail_in(writing, row, name, token, seconds_us(lease_seconds))
+
+        return await self._database.write(work)
+
+    async def renew(self, claim: MailClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        """The process still deals with it."""
+
+        def work(writing: Writing) -> None:
+            held_mail(writing, claim)
+            writing.run(
+                "UPDATE mails SET lease_us = ? WHERE id = ? AND lease_us IS NOT NULL",
+                (writing.steady_us + seconds_us(lease_seconds), claim.mail.id),
+            )
+
+        await self._database.write(work)
+
+    async def archive(self, claim: MailClaim, note: str = "") -> None:
+        """It is dealt with."""
+        await self._database.write(lambda writing: file_away(writing, held_mail(writing, claim), note))
+
+    async def answer(self, claim: MailClaim, text: str, note: str = "answered") -> Mail:
+        """Answers and archives, both or neither: an answer is never sent twice."""
+        mail = claim.mail
+        reply = self.letter(mail.recipient, mail.sender, text, priority=mail.priority, in_reply_to=mail.id)
+        gone = await self.gone()
+
+        def work(writing: Writing) -> Mail:
+            file_away(writing, held_mail(writing, claim), note)
+            post(writing, reply, gone)
+            return reply
+
+        return await self._database.write(work)
+
+    async def release(self, claim: MailClaim) -> None:
+        """Gives a letter back unread; whoever comes next gets it. A claim that is over already is no error.
+
+        This time does not count: its reader lives, and the model may only have been away.
+        """
+
+        def work(writing: Writing) -> None:
+            _give_back(writing, claim.mail.id, claim.token, claim.epoch, counts=False)
+            writing.arrived(claim.mail.recipient)
+
+        await self._database.write(work)
+
+    async def recover(self, is_dead: Callable[[str], bool] | None = None) -> tuple[str, ...]:
+        """Takes back letters whose processes are gone or no longer renew, ends waits that nobody awaits, and lets
+        go of what has been in the archive for long.
+
+        Run it at start and at every pulse. Returns the letters' ids.
+        """
+        is_dead = is_dead or self._database.is_dead
+
+        def work(writing: Writing) -> tuple[str, ...]:
+            rows = writing.all("SELECT * FROM mails WHERE holder IS NOT NULL AND partition = 'inbox'", hold="skip")
+            lost = [row for row in rows if row["lease_us"] <= writing.steady_us or is_dead(row["holder"])]
+            for row in lost:
+                _give_back(writing, row["id"], row["claim"], row["epoch"])
+                if row["attempts"] >= MOST_ATTEMPTS:
+                    note = f"given up: handed over {row['attempts']} times, and each time its reader died"
+                    file_away(writing, mail_of(row), note)
+                writing.arrived(row["recipient"])
+            _forget_waits(writing, is_dead)
+            _forget_archived(writing, microseconds(writing.now - self._kept))
+            return tuple(str(row["id"]) for row in lost)
+
+        return await self._database.write(work)
+
+
+def take_mail_in(writing: Writing, row: Row, name: str, token: str, lease_us: int) -> MailClaim:
+    """Hands this letter to `name` within a transaction. Raises MailRefused or ClaimLost."""
+    if row["recipient"] != name:
+        raise MailRefused(f"Letter {row['id']} is {row['recipient']}'s, not {name}'s.")
+    if row["partition"] != "inbox" or row["claim"] is not None:
+        where = "being read by another process" if row["claim"] is not None else f"in the {row['partition']}"
+        raise ClaimLost(f"Letter {row['id']} is {where} already.")
+    return hand_over(writing, row, token, name, writing.holder, lease_us)
+
+
+def _next(reading: Reading, name: str) -> Row | None:
+    return reading.one(
+        "SELECT * FROM mails WHERE recipient = ? AND partition = 'inbox' AND claim IS NULL"
+        f" ORDER BY {BY_RANK} LIMIT 1",
+        (name,),
+        hold="skip",
+    )
+
+
+def _give_back(writing: Writing, mail_id: str, token: str, epoch: int, *, counts: bool = True) -> None:
+    writing.run(
+        "UPDATE mails SET claim = NULL, holder = NULL, lease_us = NULL, attempts = attempts - ?"
+        " WHERE id = ? AND claim = ? AND epoch = ?",
+        (int(not counts), mail_id, token, epoch),
+    )
+
+
+def _forget_waits(writing: Writing, is_dead: Callable[[str], bool]) -> None:
+    for row in writing.all("SELECT mail, holder, until_us FROM waits", hold="skip"):
+        if row["until_us"] <= writing.steady_us or is_dead(row["holder"]):
+            writing.run("DELETE FROM waits WHERE mail = ?", (row["mail"],))
+
+
+def _forget_archived(writing: Writing, before_us: int) -> None:
+    """Deletes some of the letters that were archived before; the rest at the next call, to keep this short."""
+    writing.run(
+        "DELETE FROM mails WHERE position IN (SELECT position FROM mails WHERE archived_at_us < ?"
+        " AND id NOT IN (SELECT mail FROM waits UNION SELECT reply FROM waits WHERE reply IS NOT NULL)"
+        " ORDER BY archived_at_us LIMIT ?)",
+        (before_us, FORGOTTEN_AT_ONCE),
+    )
+    forget_depths(writing)

@@ -1,0 +1,164 @@
+"""Waiting for a reply, in the application: with a timeout, a fallback, and no circles (SPEC section 11).
+
+Who waits for whom is in the database, for all processes. A question that would close a circle of agents waiting
+for one another is sent, but not waited for: the circle is broken where it would have closed, and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.mail.rows import file_away, find_mail, mail_of, post, reply_claim
+from artoo.agents.mail.wake import Wake
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.monotonic_clock import seconds_us
+from artoo.agents.storage.transaction import Reading, Writing
+from artoo.contracts.agents import OPERATOR, Mail, Priority, ReplyMissed
+from artoo.contracts.roles import Role
+from artoo.ports.clock import Clock
+
+REPLY_SECONDS = 30.0
+"""How long a reply is waited for unless said otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of a question: the answer's text, or the fallback and why. `cycle`: who waited for whom."""
+
+    text: str
+    mail: Mail | None = None
+    missed: Literal["timeout", "cycle"] | None = None
+    cycle: tuple[str, ...] = ()
+
+
+class Asking:
+    """Questions that are waited for."""
+
+    def __init__(self, database: Database, mailbox: Mailbox, wake: Wake, clock: Clock) -> None:
+        self._database = database
+        self._mailbox = mailbox
+        self._wake = wake
+        self._clock = clock
+
+    async def ask(
+        self,
+        sender: str,
+        recipient: str,
+        text: str,
+        *,
+        priority: Priority = Priority.STANDARD,
+        seconds: float = REPLY_SECONDS,
+        fallback: str = "",
+    ) -> Reply:
+        """Sends a letter and waits for its answer, at most `seconds`. A late answer is a letter like any other.
+
+        Raises MailRefused when it is not even sent.
+        """
+        mail = self._mailbox.letter(sender, recipient, text, priority=priority, requires_reply=True)
+        gone = await self._mailbox.gone()
+        end = self._clock.monotonic() + seconds
+        mark = await self._wake.mark(sender)
+        cycle = await self._database.write(lambda writing: _pose(writing, mail, seconds, gone))
+        if cycle:
+            return Reply(fallback, missed="cycle", cycle=cycle)
+        try:
+            while (left := end - self._clock.monotonic()) > 0:
+                await self._wake.wait(sender, mark, left)
+                mark = await self._wake.mark(sender)
+                if await self._database.read(lambda reading: _answered(reading, mail.id)):
+                    break
+            reply = await self._database.write(lambda writing: _finish(writing, mail, report=True))
+        except BaseException:
+            await self._database.write(lambda writing: _finish(writing, mail, report=False))
+            raise
+        return Reply(fallback, missed="timeout") if reply is None else Reply(reply.text, reply)
+
+
+def circle(reading: Reading, sender: str, recipient: str) -> tuple[str, ...]:
+    """The agents that would wait for one another if `sender` waited for `recipient`, `sender` first; else empty.
+
+    The operator is in no circle: a person answers whenever they like.
+    """
+    if OPERATOR in (sender, recipient):
+        return ()
+    waits = reading.all(
+        "SELECT waiting, recipient FROM waits WHERE reply IS NULL AND until_us > ?", (reading.steady_us,)
+    )
+    paths: dict[str, tuple[str, ...]] = {recipient: (sender, recipient)}
+    reached = [recipient]
+    while reached:
+        name = reached.pop()
+        if name == sender:
+            return paths[name][:-1]
+        for row in waits:
+            if row["waiting"] == name and row["recipient"] not in paths:
+                paths[row["recipient"]] = (*paths[name], row["recipient"])
+                reached.append(row["recipient"])
+    return ()
+
+
+def _pose(writing: Writing, mail: Mail, seconds: float, gone: Collection[str]) -> tuple[str, ...]:
+    """Sends the question and begins to wait, or, where that would close a circle, reports it and returns it."""
+    writing.alone("waits")
+    cycle = circle(writing, mail.sender, mail.recipient)
+    if cycle:
+        post(writing, mail.model_copy(update={"requires_reply": False}), gone)
+        _report(writing, mail, "cycle", cycle)
+        return cycle
+    post(writing, mail, gone)
+    writing.run(
+        "INSERT INTO waits (mail, waiting, recipient, holder, until_us) VALUES (?, ?, ?, ?, ?)",
+        (mail.id, mail.sender, mail.recipient, writing.holder, writing.steady_us + seconds_us(seconds)),
+    )
+    return ()
+
+
+def _answered(reading: Reading, mail_id: str) -> bool:
+    row = reading.one("SELECT reply FROM waits WHERE mail = ?", (mail_id,))
+    return row is None or row["reply"] is not None
+
+
+def _finish(writing: Writing, mail: Mail, *, report: bool) -> Mail | None:
+    """Ends the wait. With `report`, picks the answer up, or reports that there is none.
+
+    Without, an answer that came becomes a letter like any other.
+    """
+    row = writing.one("SELECT reply FROM waits WHERE mail = ?", (mail.id,), hold="wait")
+    writing.run("DELETE FROM waits WHERE mail = ?", (mail.id,))
+    reply = None if row is None else _reserved(writing, row["reply"], mail.id)
+    if reply is None:
+        if report:
+            _report(writing, mail, "timeout", ())
+        return None
+    if not report:
+        writing.run("UPDATE mails SET claim = NULL, holder = NULL, lease_us = NULL WHERE id = ?", (reply.id,))
+        writing.arrived(reply.recipient)
+        return None
+    file_away(writing, reply, f"the reply to {mail.id}")
+    return reply
+
+
+def _reserved(reading: Reading, reply_id: str | None, mail_id: str) -> Mail | None:
+    """The answer, unless there is none or it was given to another reader because this one came too late."""
+    if reply_id is None:
+        return None
+    row = find_mail(reading, reply_id)
+    return mail_of(row) if row["claim"] == reply_claim(mail_id) else None
+
+
+def _report(writing: Writing, mail: Mail, why: Literal["timeout", "cycle"], cycle: tuple[str, ...]) -> None:
+    writing.emit(
+        Role.MAILBOX,
+        mail.id,
+        ReplyMissed(
+            mail_id=mail.id,
+            waiting=mail.sender,
+            recipient=mail.recipient,
+            why=why,
+            cycle=cycle,
+            at=writing.now,
+        ),
+    )

@@ -1,0 +1,287 @@
+"""Letters as rows, and the functions that take them from one partition to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from artoo.agents.storage.monotonic_clock import moment
+from artoo.agents.storage.transaction import Reading, Row, Writing, storable
+from artoo.contracts.agents import OPERATOR, Mail, MailMoved, Partition, Priority
+from artoo.contracts.errors import ActorRefused, ClaimLost, MailRefused
+from artoo.contracts.roles import Role
+
+LONGEST_MAIL = 100_000
+"""Characters of a letter."""
+
+LONGEST_NOTE = 1_000
+"""Characters of what is noted about a letter when it is archived."""
+
+DEEPEST = 8
+"""Letters in a row, each written while its writer had the one before in hand: agents that write for one another's
+letters would otherwise never end."""
+
+_DEPTH = "depth: "
+
+MOST_UNREAD, MOST_WAITING = 1_000, 1_000
+"""Letters in one inbox; beyond that they wait in the outboxes of their senders, so many in each."""
+
+PICK_UP_US = 60_000_000
+"""µs after a wait's end within which its owner picks up a reply; then it is a letter like any other."""
+
+_MOST_NAMED = 20
+"""Names in an error."""
+
+_ADDRESSES = (
+    "(SELECT name, retired FROM agents UNION ALL SELECT name, FALSE AS retired FROM foreign_agents) AS addresses"
+)
+
+BY_RANK = "CASE priority WHEN 'critical' THEN 0 WHEN 'standard' THEN 1 ELSE 2 END, position"
+"""The order of handing over before anything grows old."""
+
+
+@dataclass(frozen=True, slots=True)
+class MailClaim:
+    """A letter handed to one process, until it is archived or the lease runs out. `token` and `epoch` prove it.
+
+    `attempts` counts how often it was handed over, this time included.
+    """
+
+    mail: Mail
+    token: str
+    agent: str
+    attempts: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A letter and where it lies. `note`: how it was dealt with. `held`: somebody reads it now."""
+
+    mail: Mail
+    partition: Partition
+    note: str
+    held: bool
+
+
+def reply_claim(mail_id: str) -> str:
+    """The claim under which the reply to a letter waits for who waits for it."""
+    return f"reply to {mail_id}"
+
+
+def mail_of(row: Row) -> Mail:
+    """A row of `mails` as the rest of artoo knows it."""
+    return Mail(
+        id=row["id"],
+        sender=row["sender"],
+        recipient=row["recipient"],
+        text=row["text"],
+        priority=Priority(row["priority"]),
+        requires_reply=bool(row["requires_reply"]),
+        in_reply_to=row["in_reply_to"],
+        sent_at=moment(row["sent_at_us"]),
+    )
+
+
+def kept_of(row: Row) -> Kept:
+    """A row of `mails` with its place."""
+    return Kept(mail_of(row), row["partition"], row["note"], row["claim"] is not None)
+
+
+def find_mail(reading: Reading, mail_id: str) -> Row:
+    """The row of a letter. Raises MailRefused when there is none."""
+    row = reading.one("SELECT * FROM mails WHERE id = ?", (mail_id,), hold="wait")
+    if row is None:
+        raise MailRefused(f"There is no letter {mail_id}; `artoo mail list` shows those there are.")
+    return row
+
+
+def held_mail(reading: Reading, claim: MailClaim) -> Mail:
+    """The letter under this claim. Raises ClaimLost when it is so no longer."""
+    row = find_mail(reading, claim.mail.id)
+    if (row["claim"], row["epoch"], row["partition"]) != (claim.token, claim.epoch, "inbox"):
+        raise ClaimLost(
+            f"Letter {claim.mail.id} is no longer yours: its claim ran out. Stop working on it;"
+            " somebody else deals with it."
+        )
+    return mail_of(row)
+
+
+def check_address(reading: Reading, name: str, what: str, gone: Collection[str] = ()) -> None:
+    """Raises MailRefused unless `name` is the operator, an agent, or a foreign agent that can be written to.
+
+    `gone`: names that the error does not propose.
+    """
+    if name == OPERATOR or reading.one(f"SELECT 1 FROM {_ADDRESSES} WHERE name = ?", (name,)) is not None:
+        return
+    raise MailRefused(f"Nobody is called {name!r}, so there is no {what}; {_known(reading, gone)}.")
+
+
+def check_recipient(reading: Reading, name: str, gone: Collection[str] = ()) -> None:
+    """Raises MailRefused unless somebody reads letters to `name`, or will. `gone`: agents whose folders are not
+    there any more."""
+    if name in gone:
+        raise MailRefused(
+            f"Nobody reads letters to {name}, whose folder is gone (artoo agent list says what can be done);"
+            f" {_known(reading, gone)}."
+        )
+    check_address(reading, name, "recipient", gone)
+    if reading.one("SELECT 1 FROM agents WHERE name = ? AND retired", (name,)) is not None:
+        raise MailRefused(f"Nobody reads letters to {name}, who is retired; {_known(reading, gone)}.")
+
+
+def _known(reading: Reading, gone: Collection[str]) -> str:
+    rows = reading.all(f"SELECT name FROM {_ADDRESSES} WHERE NOT retired ORDER BY name")
+    names = [str(row["name"]) for row in rows if row["name"] not in gone]
+    return f"known: {', '.join([OPERATOR, *names[:_MOST_NAMED]])}"
+
+
+def check_reader(reading: Reading, name: str) -> None:
+    """Raises ActorRefused when `name` may not deal with mail now (paused, stopped, unknown)."""
+    if name == OPERATOR or reading.one("SELECT 1 FROM foreign_agents WHERE name = ?", (name,)) is not None:
+        return
+    row = reading.one("SELECT paused, stopped FROM agents WHERE name = ?", (name,))
+    idle = "there is no such agent" if row is None else row["stopped"] or ("it is paused" if row["paused"] else "")
+    if idle:
+        raise ActorRefused(f"Agent {name} may not read mail: {idle}.")
+
+
+def post(writing: Writing, mail: Mail, gone: Collection[str] = ()) -> None:
+    """Accepts a letter into its sender's outbox and, while there is room, delivers it. Raises MailRefused.
+
+    `gone`: see `check_recipient`.
+    """
+    check_address(writing, mail.sender, "sender")
+    check_recipient(writing, mail.recipient, gone)
+    waiting = writing.count("SELECT count(*) FROM mails WHERE sender = ? AND partition = 'outbox'", (mail.sender,))
+    if waiting >= MOST_WAITING:
+        raise MailRefused(
+            f"{mail.sender}'s outbox is full: {waiting} letters wait for room in their inboxes;"
+            f" {mail.recipient} must read some first."
+        )
+    _note_depth(writing, mail)
+    writing.run(
+        "INSERT INTO mails (id, sender, recipient, text, priority, requires_reply, in_reply_to, sent_at_us,"
+        " partition, queued_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'outbox', ?)",
+        (
+            *(mail.id, mail.sender, mail.recipient, mail.text, mail.priority.value, mail.requires_reply),
+            *(mail.in_reply_to, writing.now_us, writing.steady_us),
+        ),
+    )
+    writing.emit(Role.MAILBOX, mail.id, mail)
+    record_mail(writing, mail, "outbox")
+    if not _expected(writing, mail):
+        deliver(writing, mail.recipient)
+
+
+def _note_depth(writing: Writing, mail: Mail) -> None:
+    """A letter written for the sake of another is one deeper than that. Raises MailRefused below the deepest.
+
+    Whoever writes while they have a letter in hand, or an item of their patrol open that a letter made due, does it
+    for its sake: an agent does one thing at a time. Answers end there, and the operator may always be written to.
+    """
+    if mail.in_reply_to is not None or OPERATOR in (mail.sender, mail.recipient):
+        return
+    held = writing.all(
+        "SELECT id FROM mails WHERE recipient = ? AND in_reply_to IS NULL AND (partition = 'inbox' AND claim IS NOT"
+        " NULL OR id IN (SELECT seen FROM patrols WHERE agent = ? AND open_key IS NOT NULL))",
+        (mail.sender, mail.sender),
+    )
+    depth = max((1 + _depth(writing, str(row["id"])) for row in held), default=0)
+    if depth > DEEPEST:
+        raise MailRefused(
+            f"This letter would be the {depth}th in a row that agents write over one another's letters; at most"
+            f" {DEEPEST} are sent. Answer with what there is, or write to the operator."
+        )
+    if depth:
+        writing.run("INSERT INTO marks (name, value) VALUES (?, ?)", (f"{_DEPTH}{mail.id}", str(depth)))
+
+
+def _depth(reading: Reading, mail_id: str) -> int:
+    row = reading.one("SELECT value FROM marks WHERE name = ?", (f"{_DEPTH}{mail_id}",))
+    return 0 if row is None else int(row["value"])
+
+
+def forget_depths(writing: Writing) -> None:
+    """Those of letters that are gone."""
+    writing.run(
+        "DELETE FROM marks WHERE name LIKE ? AND substr(name, ?) NOT IN (SELECT id FROM mails)",
+        (f"{_DEPTH}%", len(_DEPTH) + 1),
+    )
+
+
+def _expected(writing: Writing, mail: Mail) -> bool:
+    """Hands a reply that somebody waits for to them, whatever else lies in their inbox; True when it was one."""
+    if mail.in_reply_to is None:
+        return False
+    find_mail(writing, mail.in_reply_to)
+    wait = writing.one(
+        "SELECT * FROM waits WHERE mail = ? AND waiting = ? AND recipient = ? AND reply IS NULL",
+        (mail.in_reply_to, mail.recipient, mail.sender),
+        hold="wait",
+    )
+    if wait is None:
+        return False
+    writing.run("UPDATE waits SET reply = ? WHERE mail = ?", (mail.id, mail.in_reply_to))
+    writing.run(
+        "UPDATE mails SET partition = 'inbox', claim = ?, holder = ?, lease_us = ? WHERE id = ?",
+        (reply_claim(mail.in_reply_to), wait["holder"], wait["until_us"] + PICK_UP_US, mail.id),
+    )
+    record_mail(writing, mail, "inbox")
+    writing.arrived(mail.recipient)
+    return True
+
+
+def deliver(writing: Writing, recipient: str) -> int:
+    """Moves letters for `recipient` from outboxes to the inbox while there is room; how many."""
+    unread = writing.count("SELECT count(*) FROM mails WHERE recipient = ? AND partition = 'inbox'", (recipient,))
+    rows = writing.all(
+        f"SELECT * FROM mails WHERE recipient = ? AND partition = 'outbox' ORDER BY {BY_RANK} LIMIT ?",
+        (recipient, max(0, MOST_UNREAD - unread)),
+        hold="skip",  # who holds one delivers it
+    )
+    for row in rows:
+        writing.run("UPDATE mails SET partition = 'inbox' WHERE id = ?", (row["id"],))
+        record_mail(writing, mail_of(row), "inbox")
+    if rows:
+        writing.arrived(recipient)
+    return len(rows)
+
+
+def file_away(writing: Writing, mail: Mail, note: str) -> None:
+    """Moves a letter from the inbox to the archive, and lets the next one in."""
+    note = storable(note)[:LONGEST_NOTE]
+    writing.run(
+        "UPDATE mails SET partition = 'archive', archived_at_us = ?, note = ?, claim = NULL, holder = NULL,"
+        " lease_us = NULL WHERE id = ?",
+        (writing.now_us, note, mail.id),
+    )
+    record_mail(writing, mail, "archive", note)
+    deliver(writing, mail.recipient)
+
+
+def hand_over(writing: Writing, row: Row, token: str, agent: str, holder: str, lease_us: int) -> MailClaim:
+    """Puts a letter under a claim."""
+    rows = writing.all(
+        "UPDATE mails SET epoch = epoch + 1, claim = ?, holder = ?, lease_us = ?, attempts = attempts + 1"
+        " WHERE id = ? RETURNING attempts, epoch",
+        (token, holder, writing.steady_us + lease_us, row["id"]),
+    )
+    return MailClaim(mail_of(row), token, agent, rows[0]["attempts"], rows[0]["epoch"])
+
+
+def record_mail(writing: Writing, mail: Mail, partition: Partition, note: str = "") -> None:
+    """Lays the letter's arrival in a partition down for the stream."""
+    writing.emit(
+        Role.MAILBOX,
+        mail.id,
+        MailMoved(
+            mail_id=mail.id,
+            sender=mail.sender,
+            recipient=mail.recipient,
+            priority=mail.priority,
+            partition=partition,
+            at=writing.now,
+            note=note,
+        ),
+    )

@@ -1,0 +1,102 @@
+"""Waking who waits: mail and work wake their agent at once, whichever process they come from.
+
+The database counts arrivals by name. Writes of this process are told to it; those of others show in SQLite's
+`data_version`, which is looked at once a second while somebody waits. Only an arrival for the one who waits ends
+the waiting, so that agents that write do not keep each other awake.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.transaction import Reading
+from artoo.ports.clock import Clock
+
+POLL_SECONDS = 1.0
+
+Mark = tuple[int, int]
+"""How much had come in for a name and for anybody when it was looked."""
+
+
+class Wake:
+    """One per process and database."""
+
+    def __init__(self, database: Database, clock: Clock, *, poll_seconds: float = POLL_SECONDS) -> None:
+        self._database = database
+        self._clock = clock
+        self._poll = poll_seconds
+
+    async def mark(self, name: str) -> Mark:
+        """Where arrivals for `name` (and for anybody) stand. Take it before looking for work, then wait from it."""
+        return await self._database.read(lambda reading: _arrivals(reading, name))
+
+    async def wait(self, name: str, mark: Mark, seconds: float) -> bool:
+        """True as soon as something came in for `name`, or for anybody, after `mark`; False after `seconds`."""
+        end = self._clock.monotonic() + seconds
+        written = asyncio.Event()
+        forget = self._database.on_written(written.set)
+        try:
+            version = await self._database.version()
+            while await self.mark(name) == mark:
+                left = end - self._clock.monotonic()
+                if left <= 0:
+                    return False
+                version = await self._until_written(written, version, left)
+            return True
+        finally:
+            forget()
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncGenerator[Callable[[float], Awaitable[None]]]:
+        """Gives what waits for the next write of anybody, at most so many seconds; none in between is missed."""
+        written = asyncio.Event()
+        forget = self._database.on_written(written.set)
+        version = await self._database.version()
+
+        async def following(seconds: float) -> None:
+            nonlocal version
+            version = await self._until_written(written, version, seconds)
+
+        try:
+            yield following
+        finally:
+            forget()
+
+    async def _until_written(self, written: asyncio.Event, version: int, seconds: float) -> int:
+        """Returns when anything was written by anybody, or after `seconds`."""
+        end = self._clock.monotonic() + seconds
+        while (left := end - self._clock.monotonic()) > 0:
+            await either(written.wait(), self._clock.sleep(min(left, self._poll)))
+            found = await self._database.version()
+            if written.is_set() or found != version:
+                version = found
+                break
+        written.clear()
+        return version
+
+
+def _arrivals(reading: Reading, name: str) -> Mark:
+    rows = reading.all(
+        "SELECT name, CAST(sum(count) AS bigint) AS count FROM arrivals WHERE name IN (?, '') GROUP BY name",
+        (name,),
+    )
+    counts = {row["name"]: int(row["count"]) for row in rows}
+    return counts.get(name, 0), counts.get("", 0)
+
+
+async def either(first: Awaitable[object], second: Awaitable[object]) -> None:
+    """Returns when one of the two is done; the other is cancelled."""
+    async with asyncio.TaskGroup() as group:
+        done = asyncio.Event()
+
+        async def run(waiting: Awaitable[object]) -> None:
+            await waiting
+            done.set()
+
+        running = [group.create_task(run(first)), group.create_task(run(second))]
+        await done.wait()
+        for task in running:
+            task.cancel()

@@ -1,0 +1,236 @@
+"""The patrol: items of HEARTBEAT.md that are due become requests; all others cost a look in code.
+
+An item is taken up (durably, under a key) before it is submitted and closed afterwards. A process that dies in
+between submits it again under the same key, so that whoever receives it can tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from artoo.agents.heartbeat.duties import Done
+from artoo.agents.patrol.conditions import FilesChanged, FilesThere, NewMail, TasksPending
+from artoo.agents.patrol.parser import PatrolItem, PatrolText, Problem, read_patrol
+from artoo.agents.patrol.script import PRINTED, RunScript, is_script, printed_by
+from artoo.agents.patrol.store import ItemState, PatrolStore
+from artoo.agents.patrol.watchers import Sights, mark_of
+from artoo.agents.storage.monotonic_clock import microseconds
+from artoo.contracts.agents import PatrolRefused, Recorded
+from artoo.ports.clock import Clock
+
+SHORTEST_LOOK = 30.0
+"""Seconds between two looks: a storm of wakes is no storm of checks."""
+NOTED_FIRST = (FilesChanged, NewMail, TasksPending)
+"""Conditions about a change: the first look only notes what is there."""
+_ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class PatrolRequest:
+    """A due item as a request. The same `key` again is the same request, after a crash or while backing off."""
+
+    key: str
+    text: str
+    source: str
+
+
+Submit = Callable[[PatrolRequest], Awaitable[Done]]
+Tell = Callable[[Recorded], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    item: PatrolItem
+    state: ItemState
+    mark: str
+    source: str
+
+
+class Patrol:
+    """Implements `Duty` for one agent. `paths`: its own HEARTBEAT.md and the routine of the whole home.
+
+    Files may change at any time. What of them cannot be used is told once, with file and line; the rest goes on.
+    """
+
+    name = "patrol"
+
+    def __init__(
+        self,
+        agent: str,
+        paths: Sequence[Path],
+        store: PatrolStore,
+        sights: Sights,
+        clock: Clock,
+        *,
+        submit: Submit,
+        tell: Tell,
+        run: RunScript | None = None,
+    ) -> None:
+        """`run` None: routines that are scripts are not run."""
+        self._run = run
+        self._scripted: dict[str, tuple[PatrolItem, str]] = {}
+        self._told: dict[Path, tuple[Problem, ...]] = {}
+        self._agent = agent
+        self._paths = tuple(paths)
+        self._store = store
+        self._sights = sights
+        self._clock = clock
+        self._submit = submit
+        self._tell = tell
+        self._items: dict[str, tuple[PatrolItem, str]] = {}
+        self._version: str | None = None
+        self._found: deque[_Due] = deque()
+        self._next_look = 0.0
+
+    async def due(self) -> str | None:
+        """See Duty. Looks at files and conditions at most every 30 s. What was found due and has left the
+        routine since is not done. Raises ActivityStoreError.
+        """
+        if self._found:
+            await self._reread()
+            known = self._items | self._scripted
+            self._found = deque(one for one in self._found if one.item.key in known)
+        if not self._found and self._clock.monotonic() >= self._next_look:
+            self._next_look = self._clock.monotonic() + SHORTEST_LOOK
+            await self._look()
+        return f"{len(self._found)} due" if self._found else None
+
+    async def do(self) -> Done:
+        """See Duty: takes up the next due item."""
+        found = self._found.popleft()
+        now = self._clock.now()
+        key = found.state.open_key or f"patrol-{microseconds(now)}-{found.item.key}"  # its beginning names it
+        taken = ItemState(now, found.mark, key)
+        await self._store.put(found.item.key, taken)
+        before = await self._files(found.item)
+        done = await self._submit(PatrolRequest(key, found.item.request, found.source))
+        if done.throttled is None and done.trouble is None:
+            seen = await self._seen(found, before, done.made)
+            await self._store.put(found.item.key, replace(taken, seen=seen, open_key=None))
+        return done
+
+    async def _files(self, item: PatrolItem) -> Mapping[str, str]:
+        return {} if item.when is None else await self._sights.files(item.when)
+
+    async def _seen(self, found: _Due, before: Mapping[str, str], made: Collection[str]) -> str:
+        """What the run itself made is nothing new to its item; what anybody else changed meanwhile is."""
+        when = found.item.when
+        if not made or not isinstance(when, FilesThere | FilesChanged):
+            return found.mark
+        after, own = await self._files(found.item), frozenset(map(os.path.realpath, made))
+
+        def of_others(files: Mapping[str, str]) -> dict[str, str]:
+            return {path: told for path, told in files.items() if os.path.realpath(path) not in own}
+
+        same = await asyncio.to_thread(lambda: of_others(before) == of_others(after))
+        if not same:
+            return found.mark
+        return mark_of(after) or (_ABSENT if isinstance(when, NOTED_FIRST) else "")
+
+    async def _look(self) -> None:
+        await self._reread()
+        whole = await self._ask_scripts()
+        items = self._items | self._scripted
+        states = await self._store.states() if items or self._scripts else {}
+        now = self._clock.now()
+        for key, state in states.items():
+            if whole and key.startswith(PRINTED) and key not in items and state.seen:
+                await self._store.put(key, replace(state, seen=""))
+        for key, (item, source) in items.items():
+            found = await self._judge(item, states.get(key, ItemState()), now, source)
+            if found is not None:
+                self._found.append(found)
+
+    async def _judge(self, item: PatrolItem, state: ItemState, now: datetime, source: str) -> _Due | None:
+        if state.open_key is not None:
+            return _Due(item, state, state.seen, source)
+        if item.printed:
+            return None if state.seen else _Due(item, state, PRINTED, source)
+        if not await self._time_has_come(item, state, now):
+            return None
+        if item.when is None:
+            return _Due(item, state, "", source)
+        mark = await self._sights.mark(item.when)
+        if isinstance(item.when, NOTED_FIRST):
+            mark = mark or _ABSENT
+            if not state.seen:
+                await self._store.put(item.key, replace(state, seen=mark))
+                return None
+        if mark == state.seen:
+            return None
+        if not mark:
+            await self._store.put(item.key, replace(state, seen=""))
+            return None
+        return _Due(item, state, mark, source)
+
+    async def _time_has_come(self, item: PatrolItem, state: ItemState, now: datetime) -> bool:
+        """After the clock was set back, an item waits one interval from now, not until the old time comes again."""
+        if item.every is None or state.last_at is None:
+            return True
+        if state.last_at > now:
+            await self._store.put(item.key, replace(state, last_at=now))
+            return False
+        return now - state.last_at >= item.every.interval
+
+    @property
+    def _scripts(self) -> tuple[Path, ...]:
+        return () if self._run is None else tuple(path for path in self._paths if is_script(path))
+
+    async def _ask_scripts(self) -> bool:
+        """Runs the routines that are scripts; what is wrong with one is told when it changes.
+
+        False: one could not say what it wants, so that nothing follows from what it did not print.
+        """
+        whole = True
+        found: dict[str, tuple[PatrolItem, str]] = {}
+        for path in self._scripts:
+            text = PatrolText() if self._run is None else await printed_by(path, self._run)
+            found |= {item.key: (item, f"{path}:{item.line}") for item in text.items}
+            whole = whole and not text.problems
+            # At the first look too: an earlier process may have noted a problem.
+            if self._told.get(path) != text.problems:
+                self._told[path] = text.problems
+                await self._store.note_problem(str(path), "; ".join(problem.text for problem in text.problems))
+                for problem in text.problems:
+                    await self._refuse(path, problem)
+        self._scripted = found
+        return whole
+
+    async def _reread(self) -> None:
+        version = await asyncio.to_thread(_version, self._paths)
+        if version == self._version:
+            return
+        items: dict[str, tuple[PatrolItem, str]] = {}
+        for path in self._paths:
+            if is_script(path):
+                continue
+            text = await asyncio.to_thread(read_patrol, path)
+            items |= {item.key: (item, f"{path}:{item.line}") for item in text.items if item.key not in items}
+            for problem in text.problems:
+                await self._refuse(path, problem)
+        await self._store.forget_oldest(items)
+        self._items, self._version = items, version
+
+    async def _refuse(self, path: Path, problem: Problem) -> None:
+        at = self._clock.now()
+        await self._tell(
+            PatrolRefused(agent=self._agent, path=str(path), line=problem.line, problem=problem.text, at=at)
+        )
+
+
+def _version(paths: Sequence[Path]) -> str:
+    """Changes whenever one of the files does. Blocks."""
+    told: list[str] = []
+    for path in paths:
+        try:
+            status = path.stat()
+            told.append(f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
+        except OSError as error:
+            told.append(type(error).__name__)
+    return "|".join(told)

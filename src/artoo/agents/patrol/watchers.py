@@ -1,0 +1,103 @@
+"""What the conditions of a patrol look at, each as a short mark that changes when there is something new."""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import hashlib
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+from artoo.agents.patrol.conditions import FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.transaction import Reading
+from artoo.contracts.criteria import CommandSucceeds, FileMatches
+
+MOST_FILES = 10_000
+"""Files that one pattern may match and still be told apart."""
+HOLDS = "holds"
+
+
+class Sights(Protocol):
+    """How a condition is looked at."""
+
+    async def mark(self, when: When) -> str:
+        """A text that is empty while there is nothing, and differs when there is something new. Never a model."""
+        ...
+
+    async def files(self, when: When) -> Mapping[str, str]:
+        """What stands behind the mark of files: path → size and time. Empty for all other conditions."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Implements `Sights` for one agent: files below `root`, checks by `holds`, mail and tasks in the database.
+
+    `holds` decides a check read-only (the same code that decides criteria).
+    """
+
+    agent: str
+    root: Path
+    database: Database
+    holds: Callable[[FileMatches | CommandSucceeds], Awaitable[bool]]
+
+    async def mark(self, when: When) -> str:
+        """See Sights. Raises ActivityStoreError."""
+        match when:
+            case FilesThere() | FilesChanged():
+                return mark_of(await self.files(when))
+            case Holds(check):
+                return HOLDS if await self.holds(check) else ""
+            case NewMail():
+                return await self.database.read(self._newest_mail)
+            case TasksPending():
+                return await self.database.read(self._newest_task)
+
+    async def files(self, when: When) -> Mapping[str, str]:
+        """See Sights."""
+        match when:
+            case FilesThere(pattern) | FilesChanged(pattern):
+                return await asyncio.to_thread(files_matching, self.root, pattern)
+            case _:
+                return {}
+
+    def _newest_mail(self, reading: Reading) -> str:
+        row = reading.one(
+            "SELECT id FROM mails WHERE recipient = ? AND partition <> 'outbox' AND in_reply_to IS NULL"
+            " ORDER BY position DESC LIMIT 1",
+            (self.agent,),
+        )
+        return "" if row is None else str(row["id"])
+
+    def _newest_task(self, reading: Reading) -> str:
+        row = reading.one(
+            "SELECT id FROM tasks WHERE assignee = ? OR assignee IS NULL ORDER BY queue DESC LIMIT 1",
+            (self.agent,),
+        )
+        return "" if row is None else str(row["id"])
+
+
+def files_matching(root: Path, pattern: str) -> dict[str, str]:
+    """Size and time of every file that matches, by its path. Blocks."""
+    full = os.path.join(glob.escape(str(root)), os.path.expanduser(pattern))  # noqa: PTH111, PTH118
+    matches = sorted(islice(glob.iglob(full), MOST_FILES))  # noqa: PTH207
+    return {path: told for path in matches if (told := _told(path)) is not None}
+
+
+def mark_of(files: Mapping[str, str]) -> str:
+    """A digest of name, size and time of all of them, empty when there is none."""
+    seen = [f"{path} {told}" for path, told in files.items()]
+    return hashlib.sha256("\0".join(seen).encode("utf-8", "surrogateescape")).hexdigest()[:32] if seen else ""
+
+
+def _told(path: str) -> str | None:
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return f"{status.st_size} {status.st_mtime_ns}"

@@ -1,0 +1,332 @@
+"""The books in a PostgreSQL that several machines share (SPEC section 13).
+
+Transactions run in threads, as they do on SQLite, each on a connection of a pool. They run beside each other: a row
+that decides is held (`Reading.one`), and two that hold one another's are tried again. Time is the store's own. When
+the store is away, what is asked of it waits, at most `patience` seconds, and nothing is lost or done twice: of a
+commit whose answer did not come, the store is asked what became of it (`receipts`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID, uuid4
+
+import psycopg
+from psycopg import errors
+
+from artoo.agents.board.claim_sql import AtOnce
+from artoo.agents.mail.pg_listen import Listener
+from artoo.agents.storage import monotonic_clock as steady
+from artoo.agents.storage.commit_receipts import Receipts, settle
+from artoo.agents.storage.database import Database
+from artoo.agents.storage.pg_claims import SharedClaims
+from artoo.agents.storage.pg_errors import Away, explained, is_away
+from artoo.agents.storage.pg_transaction import NUMBERS, SharedEngine
+from artoo.agents.storage.transaction import Reading, Row, Writing
+from artoo.contracts.errors import ActivityStoreError, StoreAway
+from artoo.ports.clock import Clock
+from artoo.store.address import StoreAddress
+from artoo.store.connecting import MOST_CONNECTIONS, explanation, pool
+from artoo.store.schema import check
+
+if TYPE_CHECKING:
+    from psycopg.rows import DictRow
+
+    from artoo.store.pooled import Pool
+
+    Connection = psycopg.Connection[DictRow]
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 20.0
+"""How long a command waits for a store that is away. `artoo serve` waits until it is back."""
+
+MOST_TRIES = 20
+"""Of a transaction that gets into the way of others."""
+
+_PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT now_us() AS us"
+_WRITE = b"BEGIN; SELECT now_us() AS us"
+
+
+class _Unanswered(Exception):
+    """A commit was sent, and no answer came. `token` is its receipt's, `result` what it gave if it was done."""
+
+    def __init__(self, token: UUID, result: object) -> None:
+        super().__init__(str(token))
+        self.token = token
+        self.result = result
+
+
+class SharedDatabase(Database):
+    """Open books in a store. Use `await SharedDatabase.open(…)`, then as an async context manager."""
+
+    def __init__(
+        self, address: StoreAddress, holder: str, connections: Pool, patience: float, clock: Clock | None
+    ) -> None:
+        super().__init__(f"the store {address}", holder)
+        self.address = address
+        self._pool = connections
+        self._patience = patience
+        self._seconds = min(patience, PATIENCE_SECONDS)
+        self._claims = SharedClaims(address, connections.max_size)
+        self._clock = clock
+        self._receipts = Receipts()
+        self._store = ""
+        self._threads: ThreadPoolExecutor | None = None
+        self._listener: Listener | None = None
+        self._away = False
+        self._told: list[Callable[[str], None]] = [logger.warning]
+
+    @classmethod
+    async def open(
+        cls,
+        address: StoreAddress,
+        *,
+        holder: str,
+        patience: float = PATIENCE_SECONDS,
+        clock: Clock | None = None,
+        most: int = MOST_CONNECTIONS,
+    ) -> SharedDatabase:
+        """Opens the books. `clock` None: the store's own, as several machines need it.
+
+        Raises ConfigurationError (not set up, another schema) and StoreAway.
+        """
+        opened = cls(address, holder, pool(address, most=most), patience, clock)
+        opened._threads = ThreadPoolExecutor(max_workers=most, thread_name_prefix="artoo-store")
+        try:
+            opened._pool.open(wait=False)
+            opened._store = await opened._patiently(lambda: opened._in_thread(opened._checked))
+        except BaseException:
+            await opened.close()
+            raise
+        return opened
+
+    def on_away(self, tell: Callable[[str], None]) -> None:
+        """Calls `tell` with a sentence when the store goes away and when it is back."""
+        self._told.append(tell)
+
+    def on_written(self, call: Callable[[], None]) -> Callable[[], None]:
+        """See Database. What other machines write is told too, as soon as the store says so."""
+        if self._listener is None:
+            loop = asyncio.get_running_loop()
+            self._listener = Listener(self.address, self.holder, lambda: self._tell_on(loop))
+            self._listener.start()
+        return super().on_written(call)
+
+    async def read(self, work: Callable[[Reading], T]) -> T:
+        """See Database."""
+        return await self._patiently(lambda: self._in_thread(lambda: self._read(work)))
+
+    async def write(self, work: Callable[[Writing], T]) -> T:
+        """See Database."""
+        result = await self._patiently(lambda: self._in_thread(lambda: self._write(work)))
+        self._tell()
+        return result
+
+    async def claim_at_once(self, claiming: AtOnce) -> Row | None:
+        """See Database. Of a claim whose answer does not come it is looked for at the next try. One that the server
+        makes even later is nobody's, and is taken back when its lease is over."""
+        known = {"now": self._now_us(), "holder": self.holder, "store": self._store, "numbers": NUMBERS}
+        parameters, sent = {**claiming.parameters, **known}, False
+
+        async def attempt() -> Row | None:
+            nonlocal sent
+            before, sent = sent, True
+            return await self._claims.claim(claiming.sql, parameters, look=before, seconds=self._seconds)
+
+        try:
+            row = await self._patiently(attempt)
+        except (errors.SerializationFailure, errors.DeadlockDetected):
+            return None
+        if row is not None:
+            self._tell()
+        return row
+
+    async def version(self) -> int:
+        """See Database: arrivals."""
+        return await self.read(lambda reading: reading.count("SELECT CAST(sum(count) AS bigint) FROM arrivals"))
+
+    async def check(self) -> tuple[str, ...]:
+        """Nothing: the server checks its files itself (`data_checksums`, `pg_amcheck`)."""
+        await self.version()
+        return ()
+
+    async def close(self) -> None:
+        """See Database."""
+        threads, self._threads = self._threads, None
+        if threads is None:
+            return
+        if self._listener is not None:
+            self._listener.stop()
+        await self._claims.close()
+        await asyncio.get_running_loop().run_in_executor(threads, self._end)
+        threads.shutdown(wait=False)
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Awaits an `attempt`; while the store is away, again and again."""
+        until, tries = time.monotonic() + self._patience, 0
+        while True:
+            try:
+                result = await attempt()
+            except _Unanswered as error:
+                found, result = await self._after(error, until)
+                if found:
+                    return result
+            except Away as error:
+                self._say_away(error)
+                if time.monotonic() >= until:
+                    raise StoreAway(str(error)) from error.__cause__
+                await asyncio.sleep(_PAUSES[min(tries, len(_PAUSES) - 1)])
+                tries += 1
+            else:
+                self._say_back()
+                return result
+
+    async def _after(self, lost: _Unanswered, until: float) -> tuple[bool, Any]:
+        """Whether a commit without an answer was done, and what it gave. Raises StoreAway when that stays open."""
+        while True:
+            try:
+                done = await self._in_thread(lambda: self._settled(lost.token))
+            except Away as error:
+                self._say_away(error)
+                if time.monotonic() >= until:
+                    said = (
+                        f"{error} Whether what was being written is there is not known; look before trying again."
+                    )
+                    raise StoreAway(said) from error.__cause__
+                done = None
+            if done is not None:
+                return done, lost.result
+            await asyncio.sleep(_PAUSES[1])
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        if self._threads is None:
+            raise ActivityStoreError(f"The books in {self.place} are closed; open them again before using them.")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def _checked(self) -> str:
+        with self._connection("open") as connection:
+            check(connection, self.address)
+            row = connection.execute("SELECT value FROM marks WHERE name = 'store'").fetchone()
+            return "" if row is None else str(row["value"])
+
+    def _settled(self, token: UUID) -> bool | None:
+        with self._connection("write to") as connection:
+            done = settle(connection, token)
+        if done:
+            self._receipts.answered([token])
+        return done
+
+    def _end(self) -> None:
+        """Closes the pool; what cannot be tidied up now goes when it is old."""
+        try:
+            if not self._away:
+                with self._pool.connection(timeout=1.0) as connection:
+                    self._receipts.sweep(connection)
+        except psycopg.Error as error:
+            logger.debug("receipts of writes stay in the store for a while: %s", error)
+        self._pool.close()
+
+    def _read(self, work: Callable[[Reading], T]) -> T:
+        with self._connection("read") as connection:
+            begun = _begin(connection, _READ)
+            try:
+                now, us = self._time(begun)
+                return work(Reading(SharedEngine(connection, self._store, self.holder), now, us, self.holder))
+            finally:
+                _roll_back(connection)
+
+    def _write(self, work: Callable[[Writing], T]) -> T:
+        for tries in range(MOST_TRIES):
+            try:
+                return self._write_once(work)
+            except (errors.SerializationFailure, errors.DeadlockDetected) as error:
+                if tries + 1 == MOST_TRIES:
+                    raise ActivityStoreError(explanation(self.address, "write to", error)) from error
+                time.sleep(random.uniform(0.0, 0.005 * 2 ** min(tries, 6)))
+        raise AssertionError("unreachable")
+
+    def _write_once(self, work: Callable[[Writing], T]) -> T:
+        with self._connection("write to") as connection:
+            engine = SharedEngine(connection, self._store, self.holder)
+            begun = _begin(connection, _WRITE)
+            try:
+                now, us = self._time(begun)
+                result = work(Writing(engine, now, us, self.holder))
+                self._commit(connection, engine, uuid4(), result)
+            finally:
+                _roll_back(connection)
+            try:
+                engine.notify()
+            except psycopg.Error as error:  # it is written; who waits looks for itself
+                logger.debug("the store was not asked to wake anybody: %s", error)
+            return result
+
+    def _commit(self, connection: Connection, engine: SharedEngine, token: UUID, result: object) -> None:
+        forgotten = self._receipts.to_forget()
+        try:
+            ended = engine.commit(token, forgotten)
+        except BaseException as error:
+            self._receipts.answered(forgotten)
+            # A server that ends says so before the connection is gone, be the commit done or not.
+            if isinstance(error, psycopg.OperationalError) and (connection.closed or is_away(error)):
+                raise _Unanswered(token, result) from error
+            raise
+        if ended != "COMMIT":
+            raise ActivityStoreError(f"{self.place} did not commit, but said {ended}; please report this.")
+        self._receipts.answered([token])
+
+    def _time(self, begun: DictRow) -> tuple[Any, int]:
+        now = steady.moment(int(begun["us"])) if self._clock is None else self._clock.now()
+        return now, steady.microseconds(now)
+
+    def _now_us(self) -> int | None:
+        """The time of a clock that was given; None: the store's own counts."""
+        return None if self._clock is None else steady.microseconds(self._clock.now())
+
+    @contextmanager
+    def _connection(self, doing: str) -> Generator[Connection]:
+        """One of the pool. Raises as `explained`."""
+        with explained(self.address, doing), self._pool.connection(timeout=self._seconds) as connection:
+            yield connection
+
+    def _say_away(self, error: Away) -> None:
+        if not self._away:
+            self._away = True
+            for tell in self._told:
+                tell(f"{error} Nothing new is begun until then.")
+
+    def _say_back(self) -> None:
+        if self._away:
+            self._away = False
+            for tell in self._told:
+                tell(f"The store {self.address} is back; what waited is being written.")
+
+
+def _begin(connection: Connection, statement: bytes) -> DictRow:
+    """Begins a transaction and takes the time, in one round trip."""
+    cursor = connection.execute(statement, prepare=False)
+    cursor.nextset()
+    row = cursor.fetchone()
+    assert row is not None
+    return row
+
+
+def _roll_back(connection: Connection) -> None:
+    """Ends a transaction that is still open; a broken connection has ended it already."""
+    if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        try:
+            connection.execute(b"ROLLBACK")
+        except psycopg.OperationalError:
+            connection.close()

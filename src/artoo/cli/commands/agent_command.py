@@ -1,0 +1,334 @@
+"""`artoo agent`: who is in the team, how far each is trusted, and whether it may work."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.display.sanitize import print_json
+from artoo.cli.views.team_access import JsonObject, in_office, plain_object
+from artoo.contracts.agents import OPERATOR, TrustLevel
+from artoo.contracts.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from artoo.agents.cognition.store import Session
+    from artoo.agents.identity.folders import AgentFolder
+    from artoo.agents.identity.identity import Identity
+    from artoo.agents.identity.registry import AgentRecord
+    from artoo.contracts.agents import PulseRecorded
+    from artoo.team.office import Office
+
+_ELSEWHERE = "its folder is on another machine"
+_GONE = (
+    "its folder is gone: put agents/{name} back and accept it (artoo agent accept {name}), make it anew"
+    " (artoo agent new {name}), or end it (artoo agent retire {name})"
+)
+_RETIRED = "what it left is kept; artoo agent accept {name} takes it back"
+FOLDER_GONE = "folder gone"
+RETIRED, READY, NOT_ACCEPTED = "retired", "ready", "not accepted"
+CHANGED = "its identity was changed since it was accepted"
+_RECENT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An agent in a list. `trust` None: nobody has accepted it yet."""
+
+    name: str
+    trust: str | None
+    state: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One agent as it is, with the latest of what it did."""
+
+    row: Row
+    identity: Identity
+    folder: AgentFolder
+    accepted: bool
+    unread: int
+    pulses: tuple[PulseRecorded, ...]
+    sessions: tuple[tuple[datetime, Session], ...]
+
+    def plain(self) -> JsonObject:
+        """For programs."""
+        return {
+            **asdict(self.row),
+            "role": self.identity.role,
+            "persona": self.identity.persona,
+            "skills": list(self.identity.skills),
+            "must_not": list(self.identity.limits.must_not),
+            "tier": self.identity.tier,
+            "identity": str(self.folder.identity),
+            "accepted": self.accepted,
+            "heartbeat": str(self.folder.heartbeat),
+            "unread": self.unread,
+            "pulses": [plain_object(pulse) for pulse in self.pulses],
+            "sessions": [
+                {"at": at.isoformat(), "kind": session.kind, "summary": session.summary}
+                for at, session in self.sessions
+            ],
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        from artoo.cli.views.team_view import when
+
+        lines = [f"{self.row.name}, {self.identity.role} ({self.row.trust}, {self.row.state})"]
+        if self.identity.persona != self.identity.role:
+            lines.append(self.identity.persona)
+        for what, values in (("skills", self.identity.skills), ("must not", self.identity.limits.must_not)):
+            if values:
+                lines.append(f"{what}: {', '.join(values)}")
+        accepted = "accepted" if self.accepted else "NOT the accepted one"
+        lines += [f"identity: {self.folder.identity} ({accepted})", f"unread letters: {self.unread}"]
+        for pulse in self.pulses:
+            why = f": {pulse.why}" if pulse.why else ""
+            lines.append(f"pulse {when(pulse.due_at)}  {pulse.outcome} x{pulse.count}{why}")
+        lines += [f"{when(at)}  {session.kind}: {session.summary}" for at, session in self.sessions]
+        return lines
+
+
+@click.group(invoke_without_command=True, context_settings=HELP)
+@as_json_option
+@click.pass_context
+def agent(context: click.Context, as_json: bool) -> None:
+    """The agents of this home. Without a command: the list of them."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_, as_json=as_json)
+
+
+@agent.command("new")
+@click.argument("name")
+@click.option("--role", default="assistant", show_default=True, help="What it is, in a word or two.")
+@click.option("--persona", default="", help="How it works, in a few sentences.")
+@click.option("--skill", "skills", multiple=True, help="What it is good at (may be repeated).")
+@click.option("--must-not", multiple=True, metavar="TOOL", help="A tool that it may not use (may be repeated).")
+@click.option(
+    "--trust",
+    type=click.Choice([level.value for level in TrustLevel]),
+    default=TrustLevel.PROBATION.value,
+    show_default=True,
+    help="How far its own work goes unreviewed.",
+)
+@as_json_option
+def new(
+    name: str,
+    role: str,
+    persona: str,
+    skills: tuple[str, ...],
+    must_not: tuple[str, ...],
+    trust: str,
+    as_json: bool,
+) -> None:
+    """Make an agent called NAME: a folder with its identity and its HEARTBEAT.md."""
+
+    async def work(office: Office) -> AgentRecord:
+        from artoo.agents.identity.folders import create_agent, folder_of
+        from artoo.tools.core.tool_names import check_identities
+
+        check_identities(must_not)
+        known = {record.name: record for record in await office.registry.list()}
+        if name in known and known[name].retired:
+            raise ConfigurationError(
+                f"{name} is retired, and the name stays with its letters and its work: choose another, or take it"
+                f" back (artoo agent accept {name})"
+            )
+        gone = name in known and not office.machine and not folder_of(office.home, name).identity.exists()
+        if name in known and not gone:
+            raise ConfigurationError(f"there is an agent called {name!r} already; choose another name")
+        identity = await asyncio.to_thread(
+            create_agent, office.home, name, role=role, persona=persona, skills=skills, must_not=must_not
+        )
+        made = await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=TrustLevel(trust))
+        if gone:  # made anew: what it was given is its own again
+            await office.registry.accept(folder_of(office.home, name), OPERATOR)
+            made = await office.registry.set_trust(name, TrustLevel(trust), OPERATOR)
+        await _lent(office, (await asyncio.to_thread(office.folders)).named(name))
+        return made
+
+    record = in_office(work)
+    if as_json:
+        print_json(asdict(_row(record)))
+        return
+    from artoo.cli.display.sanitize import show
+
+    show(f"{name} is there ({record.trust.value}). Its files are in agents/{name} of artoo's home.")
+
+
+@agent.command("list")
+@as_json_option
+def list_(as_json: bool) -> None:
+    """Show all agents, and folders that are none."""
+    rows, problems = in_office(listed)
+    if as_json:
+        print_json({"agents": [asdict(row) for row in rows], "problems": problems})
+        return
+    from artoo.cli.display.screen import show_lines
+    from artoo.cli.views.team_view import show_table
+
+    table = [(row.name, row.trust or "-", row.state, row.detail) for row in rows]
+    show_table(("name", "trust", "state", ""), table, "There is no agent yet: artoo agent new NAME")
+    show_lines(f"! {problem}" for problem in problems)
+
+
+@agent.command("show")
+@click.argument("name")
+@as_json_option
+def show_(name: str, as_json: bool) -> None:
+    """Show one agent: its identity, its latest pulses, what it did."""
+    found = in_office(lambda office: _shown(office, name))
+    if as_json:
+        print_json(found.plain())
+        return
+    from artoo.cli.display.screen import show_lines
+
+    show_lines(found.lines())
+
+
+@agent.command("trust")
+@click.argument("name")
+@click.argument("level", type=click.Choice([level.value for level in TrustLevel]))
+def trust(name: str, level: str) -> None:
+    """Say how far NAME's own work goes without review."""
+    in_office(lambda office: office.registry.set_trust(name, TrustLevel(level), OPERATOR))
+    click.echo(f"{name} is {level} now.")
+
+
+@agent.command("pause")
+@click.argument("name")
+@click.option("--why", default="", help="For the record.")
+def pause(name: str, why: str) -> None:
+    """Let NAME take nothing new; what it works on it may finish."""
+    in_office(lambda office: office.registry.pause(name, OPERATOR, why))
+    click.echo(f"{name} is paused; artoo agent resume {name} ends that.")
+
+
+@agent.command("resume")
+@click.argument("name")
+def resume(name: str) -> None:
+    """End NAME's pause."""
+    record = in_office(lambda office: office.registry.resume(name, OPERATOR))
+    stopped = f"{name} is still stopped: {record.stopped}; artoo agent accept {name} ends that."
+    click.echo(stopped if record.stopped else f"{name} works again.")
+
+
+@agent.command("retire")
+@click.argument("name")
+@click.option("--why", default="", help="For the record.")
+@as_json_option
+def retire(name: str, why: str, as_json: bool) -> None:
+    """End NAME: it does nothing more. Its tasks are anybody's; all that it left is kept, and its name with it.
+
+    What it handed in still waits for its review. `artoo agent accept NAME` takes it back.
+    """
+    given = in_office(lambda office: office.registry.retire(name, OPERATOR, why))
+    if as_json:
+        print_json({"name": name, "state": RETIRED, "given_back": list(given)})
+        return
+    click.echo(f"{name} is retired; {_RETIRED.format(name=name)}. Tasks that are anybody's now: {len(given)}.")
+
+
+@agent.command("accept")
+@click.argument("name")
+def accept(name: str) -> None:
+    """Accept NAME's identity file as it is now. Read it first: it stands in every prompt."""
+
+    async def work(office: Office) -> str:
+        folder = await _folder(office, name)
+        if name not in {record.name for record in await office.registry.list()}:
+            await office.registry.register(name, OPERATOR)
+        accepted = await office.registry.accept(folder, OPERATOR)
+        await _lent(office, folder)
+        return accepted.sha256
+
+    click.echo(f"{name} is accepted with identity {in_office(work)[:16]}…")
+
+
+async def _folder(office: Office, name: str) -> AgentFolder:
+    """Raises ConfigurationError when there is none; of an agent that there was, with what can be done."""
+    found = await asyncio.to_thread(office.folders)
+    known = {record.name for record in await office.registry.list()}
+    if name in known and not office.machine and name not in {each.name for each in found.agents}:
+        raise ConfigurationError(f"{name}: {_GONE.format(name=name)}")
+    return found.named(name)
+
+
+async def _lent(office: Office, folder: AgentFolder) -> None:
+    """Machines that only work learn who the agent is."""
+    from artoo.team.borrowed import lend
+
+    if office.agent_files is not None:
+        record = await office.registry.get(folder.name)
+        await lend(office.agent_files, folder, record.identity_sha256)
+
+
+async def listed(office: Office) -> tuple[list[Row], list[str]]:
+    """The agents as rows, and what is wrong with folders that are none."""
+    found = await asyncio.to_thread(office.folders)
+    records = {record.name: record for record in await office.registry.list()}
+    rows: list[Row] = []
+    for folder in found.agents:
+        record = records.pop(folder.name, None)
+        if record is None:
+            detail = f"read {folder.identity}, then: artoo agent accept {folder.name}"
+            rows.append(Row(folder.name, None, NOT_ACCEPTED, detail))
+        elif record.retired:
+            rows.append(_row(record, detail=_RETIRED.format(name=record.name)))
+        else:
+            rows.append(await asyncio.to_thread(_as_on_disk, folder, record))
+    retired = [record for record in records.values() if record.retired]
+    rows += [_row(record, detail=_RETIRED.format(name=record.name)) for record in retired]
+    records = {name: record for name, record in records.items() if not record.retired}
+    if office.machine:
+        rows += [_row(record, detail=record.stopped or _ELSEWHERE) for record in records.values()]
+        return rows, list(found.problems)
+    for record in records.values():
+        rows.append(_row(record, state=FOLDER_GONE, detail=_GONE.format(name=record.name)))
+    gone = [f"{name}: {_GONE.format(name=name)}" for name, record in records.items() if not record.paused]
+    return rows, [*found.problems, *gone]
+
+
+def _as_on_disk(folder: AgentFolder, record: AgentRecord) -> Row:
+    """Also of an agent whose identity on disk is not the accepted one, before a pulse finds out. Blocks."""
+    from artoo.agents.identity.identity import digest
+
+    if digest(folder.identity) == record.identity_sha256:
+        return _row(record)
+    why = record.stopped or CHANGED
+    detail = f"{why}; read {folder.identity}, then: artoo agent accept {folder.name}"
+    return _row(record, state=NOT_ACCEPTED, detail=detail)
+
+
+def _row(record: AgentRecord, *, state: str | None = None, detail: str | None = None) -> Row:
+    """What the books say, unless something else is known."""
+    working = "stopped" if record.stopped else "paused" if record.paused else READY
+    stands = RETIRED if record.retired else working
+    return Row(record.name, record.trust.value, state or stands, record.stopped if detail is None else detail)
+
+
+async def _shown(office: Office, name: str) -> Shown:
+    from artoo.agents.cognition.store import CognitionStore
+    from artoo.agents.identity.identity import read_identity
+
+    record = await office.registry.get(name)
+    folder = await _folder(office, name)
+    identity = await asyncio.to_thread(read_identity, folder.identity, name)
+    days = office.config.runtime.memory.episodic.session_retention_days
+    return Shown(
+        row=_row(record),
+        identity=identity,
+        folder=folder,
+        accepted=identity.sha256 == record.identity_sha256,
+        unread=await office.mailbox.unread(name),
+        pulses=await office.pulses.recent(name, _RECENT),
+        sessions=await CognitionStore(office.database, name, days).sessions(_RECENT),
+    )

@@ -1,0 +1,147 @@
+"""`artoo audit`: what the Auditor saw, and whether its log and the task logs are as they were written."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.commands.exit_codes import FAILED
+from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.display.sanitize import print_json
+from artoo.cli.results.home import current_home, current_store
+
+if TYPE_CHECKING:
+    from artoo.auditor.chain import Head
+
+_LOOK_SECONDS = 0.5
+_HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
+
+
+@click.group(invoke_without_command=True, context_settings=HELP)
+@click.pass_context
+def audit(context: click.Context) -> None:
+    """What the Auditor saw, and whether its records or task logs were changed. Without a command: the report."""
+    if context.invoked_subcommand is None:
+        context.invoke(report, earlier=0, as_json=False)
+
+
+@audit.command("report")
+@click.option(
+    "--earlier", default=0, type=click.IntRange(min=0), help="The last reports that are on record instead."
+)
+@as_json_option
+def report(earlier: int, as_json: bool) -> None:
+    """Report what happened since the last report. The next one begins with nothing."""
+    from artoo.auditor.reading import earlier_reports, report_now
+    from artoo.cli.display.screen import show_lines
+    from artoo.cli.views.audit_view import report_lines
+    from artoo.runtime.app.system import SystemClock
+
+    home = current_home()
+    if earlier:
+        found = earlier_reports(home, earlier)
+    else:
+        now = report_now(home, SystemClock().now())
+        found = [now] if now is not None else []
+    if as_json:
+        objects = [each.model_dump(mode="json") for each in found]
+        print_json(objects if earlier else next(iter(objects), None))
+    elif not found:
+        click.echo(f"Nothing has been audited yet in {home}.")
+    else:
+        show_lines(["\n\n".join("\n".join(report_lines(each)) for each in found)])
+
+
+def _head(context: click.Context, option: click.Parameter, value: str | None) -> Head | None:
+    from artoo.auditor.chain import Head
+
+    match = _HEAD.fullmatch(value) if value is not None else None
+    if value is not None and match is None:
+        raise click.BadParameter("write COUNT:HASH as `artoo audit verify` printed it", context, option)
+    return Head(int(match[1]), match[2]) if match is not None else None
+
+
+@audit.command("verify")
+@click.option(
+    "--decisions",
+    "task",
+    metavar="TASK",
+    help="Also recompute every decision of this task, by its id or the beginning of it.",
+)
+@click.option(
+    "--head",
+    "noted",
+    metavar="COUNT:HASH",
+    callback=_head,
+    help="A head that an earlier verify printed: it must still be there.",
+)
+@as_json_option
+@click.pass_context
+def verify(context: click.Context, task: str | None, noted: Head | None, as_json: bool) -> None:
+    """Check the audit log and the task logs for changes, and name file and line of each. Exits with 1 then.
+
+    With --decisions, also run the task again from its log, without a model and without tools, and hold it against
+    every invariant.
+    """
+    import asyncio
+
+    from artoo.auditor.layout import audit_directory, chains_in
+    from artoo.auditor.verify import verify as verified
+    from artoo.cli.commands.log_command import reader_of
+    from artoo.cli.display.progress import ReadingProgress
+    from artoo.cli.views.audit_view import proof_lines, proof_object, verification_lines, verification_object
+    from artoo.tasklog.layout import tasks_directory
+
+    home = current_home()
+    directory = audit_directory(home)
+    total = sum(path.stat().st_size for parts in chains_in(directory).values() for path in parts)
+    with ReadingProgress("audit", total) as progress:
+        found = verified(directory, tasks_directory(home), progress, noted=noted)
+    address = current_store()
+    elsewhere: list[str] = []
+    if address is not None:
+        from artoo.runtime.cluster.remote_logs import verify_shared
+
+        elsewhere = verify_shared(home, address, found)
+    proof = None
+    if task is not None:
+        from artoo.runtime.replay.proof import prove
+
+        proof = asyncio.run(prove(reader_of(task)))
+    if as_json:
+        decisions = {} if proof is None else {"decisions": proof_object(proof)}
+        print_json({**verification_object(found), "machines": elsewhere, **decisions})
+    else:
+        decided = [] if proof is None else proof_lines(proof)
+        click.echo("\n".join((*elsewhere, *verification_lines(found), *decided)))
+    if not found.sound or (proof is not None and not proof.holds):
+        context.exit(FAILED)
+
+
+@audit.command("tail")
+@click.option(
+    "-n", "--lines", default=20, show_default=True, type=click.IntRange(min=0), help="How many, at first."
+)
+@click.option("--no-follow", is_flag=True, help="Do not wait for more.")
+@click.option("--findings", is_flag=True, help="Only what was found wrong.")
+@as_json_option
+def tail(lines: int, no_follow: bool, findings: bool, as_json: bool) -> None:
+    """Show the last records, and those that come, until you stop it. --json: one object a line."""
+    from artoo.auditor.reading import Follower
+    from artoo.cli.views.audit_view import record_line
+
+    def show(record: dict[str, object]) -> None:
+        if not findings or record.get("type") == "finding":
+            click.echo(json.dumps(record, ensure_ascii=False) if as_json else record_line(record))
+
+    follower = Follower(current_home())
+    for record in follower.last(lines, "finding" if findings else None):
+        show(record)
+    while not no_follow:
+        time.sleep(_LOOK_SECONDS)
+        for record in follower.new():
+            show(record)

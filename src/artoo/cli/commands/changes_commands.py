@@ -1,0 +1,317 @@
+"""`artoo diff`, `artoo apply`, `artoo discard`: what waits for a yes, settled in any later process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.conversation.yes_no import agreed, is_asked
+from artoo.cli.display.colors import Paint
+from artoo.cli.display.display import is_plain
+from artoo.cli.display.keyboard import Keyboard
+from artoo.cli.display.sanitize import asked_line, one_line, show, show_as_it_is
+from artoo.cli.display.screen import Screen, show_lines
+from artoo.cli.results.pending_view import all_waiting, settling_commands, waiting_object, with_the_task
+from artoo.cli.results.relative_paths import Here
+from artoo.cli.results.settlement_view import from_here
+from artoo.cli.results.task_names import local_time, name_at
+from artoo.cli.review.layout import Layout, conflict_hint, counts_line
+from artoo.cli.review.messages import review_words
+from artoo.cli.review.pager import page
+from artoo.cli.review.selection import of_path
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import (
+    BY_NAME,
+    ClassifiedChange,
+    Review,
+    Settled,
+    counts_of,
+    with_arrivals,
+)
+from artoo.runtime.config.loader import load_config
+
+if TYPE_CHECKING:
+    from artoo.runtime.changes.pending_changes import Pending
+    from artoo.runtime.config.model import Config
+
+REFUSED = 1
+NAMED = 20
+"""Harmless paths that are named of what was applied; the dangerous ones are all named."""
+
+_yes_option = click.option("--yes", is_flag=True, help="Do not ask again on a terminal.")
+
+
+@click.command(context_settings=HELP)
+@click.argument("task", required=False)
+@click.argument("paths", nargs=-1)
+@as_json_option
+def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
+    """Show what TASK would change: what waits for your yes.
+
+    TASK is the beginning of its id; without it, the latest that waits is meant. PATHs (files or directories) show a
+    part. A new directory with more than 50 new files is one line, but where it is such a PATH.
+    """
+    config = load_config()
+    found = all_waiting(config)
+    if task is None and not found:
+        show("null" if as_json else review_words("en").nothing_waits)
+        return
+
+    async def shown(pending: Pending, chosen: tuple[str, ...]) -> None:
+        whole = await pending.diff()
+        review = part_of(whole, chosen, Here())
+        if as_json:
+            show(_dump({**waiting_object(pending), "review": review.model_dump(mode="json")}))
+        else:
+            name, clashing = name_at(config.home, pending.task_id), bool(whole.conflicts)
+            await _show(_told(pending, review, name, folded=not chosen, clashing=clashing))
+
+    asyncio.run(with_the_task(config, task, paths, found, shown))
+
+
+@click.command(context_settings=HELP)
+@click.argument("task", required=False)
+@click.argument("paths", nargs=-1)
+@click.option("--rest", is_flag=True, help="Apply what is not in conflict with what was changed meanwhile.")
+@_yes_option
+@as_json_option
+@click.pass_context
+def apply(
+    context: click.Context, task: str | None, paths: tuple[str, ...], rest: bool, yes: bool, as_json: bool
+) -> None:
+    """Apply what TASK changed, or only PATHs of it (files or directories) and what they need.
+
+    TASK is the beginning of its id. Without it, the latest that waits is meant and asked about on a terminal;
+    where nobody can be asked only the one that waits alone is. On a terminal, deletions, start-up files, rewritten
+    history and special files are named and asked about once more. Where the same paths were changed meanwhile
+    nothing is applied: see --rest. artoo undo puts back what was applied.
+
+    Exit codes: 0 applied, 1 nothing was applied, 2 no such task or path.
+    """
+    config = load_config()
+    found = all_waiting(config)
+    ask = is_asked() and not yes
+
+    teams: list[str] = []
+
+    async def applied(pending: Pending, chosen: tuple[str, ...]) -> bool:
+        name = name_at(config.home, pending.task_id)
+        is_named = task is not None and pending.task_id.startswith(task)
+        settled, review = await _apply(pending, chosen, name, rest=rest, ask=ask, named=is_named)
+        if as_json:
+            show(_settled(pending, settled or Settled()))
+        elif settled is not None:
+            show_lines(_applied(pending, review, settled, name), painted=True)
+        if pending.on_board and settled is not None and settled.state == "applied":
+            teams.append(pending.task_id)
+        return settled is not None and settled.state in ("applied", "partly")
+
+    done = asyncio.run(with_the_task(config, task, paths, found, applied, only=not is_asked(), applying=True))
+    for board_task in teams:
+        _approved(config, board_task, quiet=as_json)
+    context.exit(0 if done else REFUSED)
+
+
+def _approved(config: Config, board_task: str, *, quiet: bool) -> None:
+    """All that the team has handed in is applied: the board is told, as of an approval."""
+    from artoo.team.by_hand import complete_applied
+
+    state = asyncio.run(complete_applied(config, board_task))
+    if state is not None and not quiet:
+        show(f"task {name_at(config.home, board_task)}: {state.value}")
+
+
+@click.command(context_settings=HELP)
+@click.argument("task", required=False)
+@_yes_option
+@as_json_option
+@click.pass_context
+def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) -> None:
+    """Drop what TASK changed: your files stay as they are.
+
+    TASK is the beginning of its id. Without it, the latest that waits is meant on a terminal; where nobody can be
+    asked only the one that waits alone is. On a terminal you are asked once more. What left the machine does not
+    come back by this.
+
+    Exit codes: 0 discarded, 1 you said no, 2 no such task.
+    """
+    config = load_config()
+    found = all_waiting(config)
+    pending = asyncio.run(with_the_task(config, task, None, found, _itself, only=not is_asked(), applying=None))
+    if pending.on_board:
+        from artoo.team.by_hand import check_droppable
+
+        asyncio.run(check_droppable(config, pending.task_id))
+    words = review_words(pending.language)
+    if is_asked() and not yes:
+        _ask_about(pending, name_at(config.home, pending.task_id))
+        if not asyncio.run(agreed(words.sure_discard)):
+            context.exit(REFUSED)
+    settled = asyncio.run(_said(pending.discard()))
+    if as_json:
+        show(_settled(pending, settled))
+        return
+    show(_discarded(config, pending))
+    for sent in settled.went_out:
+        show(f"{words.went_out_head} {one_line(sent)}")
+
+
+async def _itself(pending: Pending, _: tuple[str, ...]) -> Pending:
+    return pending
+
+
+def _discarded(config: Config, pending: Pending) -> str:
+    """What is said: a part of it may have been applied before, and stays."""
+    from artoo.runtime.changes.undo import can_be_undone
+
+    words = review_words(pending.language)
+    if all(one.task_id != pending.task_id for one in can_be_undone(config)):
+        return words.is_discarded
+    hint = words.undo_hint.format(command=f"artoo undo {name_at(config.home, pending.task_id)}")
+    return f"{words.rest_discarded} {hint}"
+
+
+def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
+    """The part of a review at and below some paths. Raises ConfigurationError for one that is not in it."""
+    if not paths:
+        return review
+    wanted: set[str] = set()
+    for typed in paths:
+        below = of_path(typed, review.changes, here)
+        clashing = {one.path for one in review.conflicts if here.holds(typed, one.path)}
+        if not below and not clashing:
+            raise ConfigurationError(f"{typed!r} is not among what the task would change; artoo diff lists it")
+        wanted |= {*with_arrivals(below, review.changes), *clashing}
+    changes = tuple(one for one in review.changes if one.path in wanted)
+    conflicts = tuple(one for one in review.conflicts if one.path in wanted)
+    return review.model_copy(update={"changes": changes, "conflicts": conflicts, "counts": counts_of(changes)})
+
+
+async def _apply(
+    pending: Pending, paths: tuple[str, ...], name: str, *, rest: bool, ask: bool, named: bool
+) -> tuple[Settled | None, Review]:
+    """Applies exactly what is there now, or was shown. None: the person said no. And all that waited before."""
+    here = Here()
+    digest = await pending.digest()
+    whole = await pending.diff()
+    review = part_of(whole, paths, here)
+    dangerous = any(one.change_class in BY_NAME for one in review.changes)
+    if ask and (dangerous or not named):
+        layout = _layout(review, pending.language, here)
+        _ask_about(pending, name, layout.overview())
+        if not await agreed(layout.words.sure_apply):
+            return None, whole
+    chosen = tuple(here.named(typed) for typed in paths) or None
+    if chosen is not None and ask:  # what the question has listed is named, too
+        chosen = tuple(dict.fromkeys((*chosen, *(one.path for one in review.changes))))
+    return await _said(pending.apply(chosen, digest=digest, rest=rest)), whole
+
+
+async def _said(act: Coroutine[None, None, Settled]) -> Settled:
+    """What an act has come to: a Ctrl-C is too late for one that has begun, and does not hide what became of it."""
+    acting = asyncio.ensure_future(act)
+    try:
+        return await asyncio.shield(acting)
+    except asyncio.CancelledError:
+        return await acting
+
+
+def _applied(pending: Pending, review: Review, settled: Settled, name: str) -> list[str]:
+    """What became of it: each dangerous path by name, others shortly, what still waits, and how to take it back.
+
+    `review`: all that waited before.
+    """
+    here, words = Here(), review_words(pending.language)
+    clashes = [f"    {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
+    if settled.state not in ("applied", "partly"):
+        rest = words.rest_hint.format(command=f"artoo apply {name} --rest")
+        hint = rest if settled.changes else conflict_hint(name, words)
+        reason = from_here(settled.reason, settled.conflicts, here, pending.language)
+        return [words.nothing_applied.format(reason=one_line(reason)), *clashes, hint]
+    if not (settled.changes or settled.applied):
+        return [words.is_empty]
+    lines = [words.is_applied]
+    if settled.state == "applied":
+        lines += _effects(settled.changes, settled.unlisted, pending, here)
+    else:
+        applied = frozenset(settled.applied)
+        lines += _effects([one for one in review.changes if one.path in applied], 0, pending, here)
+        lines += [words.waits.format(what=counts_line(settled.counts, words))] if settled.counts else []
+        lines += [words.conflicts_head, *clashes] if clashes else []
+        lines += [conflict_hint(name, words)] if clashes and not settled.counts else []
+    return [*lines, words.undo_hint.format(command=f"artoo undo {name}")]
+
+
+def _effects(changes: Sequence[ClassifiedChange], unlisted: int, pending: Pending, here: Here) -> list[str]:
+    """What took effect, each with its sign: the dangerous by name, of the others the first, repositories as one."""
+    layout = _layout(Review(task_id=pending.task_id, changes=tuple(changes)), pending.language, here)
+    found, repositories = layout.told_apart(changes)
+    named = layout.lines([one for one in found if one.change_class in BY_NAME])
+    others = layout.lines([one for one in found if one.change_class not in BY_NAME])
+    more = max(0, len(others) - NAMED) + unlisted
+    rest = [f"    {layout.words.more.format(count=f'{more:,}')}"] if more else []
+    return [*named, *others[:NAMED], *repositories, *rest]
+
+
+def _told(pending: Pending, review: Review, name: str, *, folded: bool, clashing: bool) -> list[str]:
+    """A review with what it is about, and the commands that settle it. `folded`: a crowd of new files too.
+    `clashing`: something of all that waits is in conflict, and only the rest can be applied.
+    """
+    opened_by = f"artoo diff {name}" if folded else ""
+    layout = _layout(review, pending.language, Here(), opened_by, unfolded=not folded)
+    words = layout.words
+    until = words.until.format(date=local_time(pending.expires_at))
+    about = [f"{name}  {asked_line(pending.request)}" if pending.request else name]
+    how = [words.resume_hint.format(command=f"artoo resume {name}")] if pending.resumable else []
+    teams = pending.on_board and not pending.forsaken
+    if teams:
+        how = [command for verb, command in settling_commands(pending, name).items() if verb != "diff"]
+    elif review.changes and not pending.resumable:
+        how.append(words.apply_hint.format(command=f"artoo apply {name}{' --rest' if clashing else ''}"))
+    if review.conflicts and not review.changes and not (pending.resumable or teams):
+        how.append(conflict_hint(name, words))
+    elif not teams:
+        how.append(words.discard_hint.format(command=f"artoo discard {name}"))
+    shown = layout.whole()[1:] if review.changes or review.conflicts else [words.is_empty]
+    return [*about, *shown, "; ".join((*how, until))]
+
+
+def _layout(review: Review, language: str, here: Here, opened_by: str = "", *, unfolded: bool = False) -> Layout:
+    screen = _screen()
+    return Layout(review, language, here, screen.paint, screen.width, opened_by, unfolded)
+
+
+def _screen() -> Screen:
+    redraws = os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
+    return Screen(sys.stdout, Paint(colours=not is_plain(sys.stdout, os.environ)), redraws=redraws)
+
+
+async def _show(lines: list[str]) -> None:
+    """In pages on a terminal, else as lines."""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        await page(lines, _screen(), Keyboard(sys.stdin), review_words("en"))
+    else:
+        show_as_it_is("\n".join(lines))
+
+
+def _ask_about(pending: Pending, name: str, overview: Sequence[str] = ()) -> None:
+    about = [f"{name}  {asked_line(pending.request)}"] if pending.request else []
+    if lines := [*about, *overview]:
+        show_lines(lines, sys.stderr, painted=True)
+
+
+def _settled(pending: Pending, settled: Settled) -> str:
+    from artoo.cli.results.result_json import settled_object
+
+    return _dump({"task_id": pending.task_id, **settled_object(settled)})
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

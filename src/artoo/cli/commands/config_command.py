@@ -1,0 +1,86 @@
+"""`artoo config path|get|set`: the configuration from the command line."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import cast
+
+import click
+
+from artoo.cli.commands.options import HELP
+from artoo.cli.display.sanitize import show
+from artoo.contracts.errors import ConfigurationError
+from artoo.settings.places import Value
+
+_NAME = re.compile(r'"[^"]+"|[^."]+')
+_KEY = re.compile(rf"(?:{_NAME.pattern})(?:\.(?:{_NAME.pattern}))*")
+
+
+@click.group(context_settings=HELP)
+def config() -> None:
+    """Look at the configuration, or change one value of its file."""
+
+
+@config.command(context_settings=HELP)
+def path() -> None:
+    """Show where the file is, or would be."""
+    from artoo.runtime.app.home import CONFIG_NAME, default_home
+
+    show(str(default_home(os.environ) / CONFIG_NAME))
+
+
+@config.command(context_settings=HELP)
+@click.argument("key", required=False)
+def get(key: str | None) -> None:
+    """Show what is in effect, of the file and the environment: one setting (KEY as in limits.calls), or all.
+
+    A name with dots in it stands in quotes: 'prices.models."gpt-4.1"'.
+    """
+    import yaml
+
+    from artoo.runtime.config.loader import load_config
+
+    value: object = load_config().model_dump(mode="json", by_alias=True)
+    for name in _route(key) if key else ():
+        if not isinstance(value, dict) or name not in value:
+            raise ConfigurationError(f"there is no setting {key!r}; artoo config get shows all")
+        value = cast("dict[str, object]", value)[name]
+    written = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    show(written.removesuffix("...\n").rstrip())
+
+
+@config.command(name="set", context_settings=HELP)
+@click.argument("key")
+@click.argument("value")
+def set_(key: str, value: str) -> None:
+    """Write VALUE (as in YAML) for KEY into the file. All else in it stays; what would be a mistake is refused.
+
+    A name with dots in it stands in quotes: 'prices.models."gpt-4.1"'.
+    """
+    import yaml
+
+    from artoo.runtime.app.home import CONFIG_NAME, default_home
+    from artoo.runtime.config.loader import checked
+    from artoo.settings.text_file import bytes_of, decoded, put
+    from artoo.settings.yaml_edit import with_value
+    from artoo.settings.yaml_file import parse
+
+    file = default_home(os.environ) / CONFIG_NAME
+    try:
+        meant = cast(Value, yaml.safe_load(value))
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{value!r} cannot be read as a value; put quotes around it") from error
+    text = decoded(bytes_of(file) or b"", file)
+    parse(text, file)  # a file that is broken already is named as such, with the place
+    changed = with_value(text, _route(key), meant)
+    checked(changed, file, {})
+    put(file, changed)
+    show(f"{key} is {value} now, in {file}")
+
+
+def _route(key: str) -> list[str]:
+    """The names of nested settings, the outermost first. One with dots (gpt-4.1) stands in quotes."""
+    if not _KEY.fullmatch(key):
+        raise ConfigurationError(f"{key!r} names no setting; names stand with dots between, as in limits.calls")
+    return [name.strip('"') for name in _NAME.findall(key)]

@@ -1,0 +1,66 @@
+"""What artoo did not foresee: a line for the person, and the rest in a file for whoever mends it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import traceback
+from contextlib import suppress
+
+import click
+
+from artoo.cli.results.redact_output import outward
+from artoo.runtime.app.home import default_home
+
+_LONGEST = 300
+_LARGEST_FILE = 1_000_000
+"""Bytes that one process writes down: what goes wrong again and again is told by its first times."""
+_MOST_FILES = 100
+"""Processes whose defects are kept, the latest: one that is started every minute may fail every time."""
+
+
+def kept(error: BaseException) -> str:
+    """Writes down where it happened. Returns what to tell the person about that."""
+    place = default_home(os.environ) / "defects" / f"{os.getpid()}.txt"
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with place.open("a", encoding="utf-8") as file:
+            if file.tell() < _LARGEST_FILE:
+                file.write(outward("".join(traceback.format_exception(error))))
+    except OSError:
+        return "report what you did"
+    with suppress(OSError):  # another process tidies too
+        for old in sorted(place.parent.glob("*.txt"), key=lambda one: one.stat().st_mtime_ns)[:-_MOST_FILES]:
+            old.unlink()
+    return f"where it happened stands in {place}; report it"
+
+
+def named(error: BaseException) -> str:
+    """Its kind, and the first line of what it says."""
+    said = str(error).partition("\n")[0][:_LONGEST]
+    return f"{type(error).__name__}: {outward(said)}"
+
+
+class InLines(logging.Handler):
+    """Shows a warning as its line, on standard error; what was not foreseen has no traceback there."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Never raises: a warning that cannot be shown ends nothing."""
+        try:
+            line = outward(record.getMessage())
+            error = record.exc_info[1] if record.exc_info else None
+            if error is not None:
+                line = f"{line} (a defect in artoo, {named(error)}; {kept(error)})"
+            click.echo(line, err=True)
+        except Exception:  # noqa: BLE001 (what logging does with an error of a handler)
+            self.handleError(record)
+
+
+def tell_in_lines() -> None:
+    """Gives artoo's own warnings to the person line by line, in every command."""
+    logger = logging.getLogger("artoo")
+    if not any(isinstance(handler, InLines) for handler in logger.handlers):
+        logger.addHandler(InLines())

@@ -1,0 +1,158 @@
+"""`artoo mail`: the operator's letters to agents, and everybody's mailboxes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.display.sanitize import print_json
+from artoo.cli.results.home import current_config
+from artoo.cli.views.team_access import JsonObject, in_office, plain_object, text_of, the_one
+from artoo.contracts.agents import OPERATOR, Priority
+
+if TYPE_CHECKING:
+    from artoo.agents.mail.request_reply import Reply
+    from artoo.agents.mail.rows import Kept
+    from artoo.contracts.agents import Mail
+    from artoo.team.office import Office
+
+BOXES = ("inbox", "outbox", "archive", "sent")
+
+
+@click.group(invoke_without_command=True, context_settings=HELP)
+@click.pass_context
+def mail(context: click.Context) -> None:
+    """Letters between you and the agents. Without a command: your inbox."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_, name=OPERATOR, box="inbox", limit=20, as_json=False)
+
+
+@mail.command("send")
+@click.argument("recipient")
+@click.argument("text", nargs=-1, required=True)
+@click.option(
+    "--priority",
+    type=click.Choice([level.value for level in Priority]),
+    default=Priority.STANDARD.value,
+    show_default=True,
+)
+@click.option("--wait", type=click.FloatRange(min=0, max=3_600), help="Wait so many seconds for the answer.")
+@as_json_option
+@click.pass_context
+def send(
+    context: click.Context, recipient: str, text: tuple[str, ...], priority: str, wait: float | None, as_json: bool
+) -> None:
+    """Write TEXT to RECIPIENT. TEXT may be - to read it from standard input.
+
+    The agent answers when artoo serve runs; with --wait the answer is printed, and the exit code is 1 without one.
+    """
+    from artoo.team.instance import serving
+
+    words = text_of(text)
+    if wait is None:
+        sent = in_office(
+            lambda office: office.mailbox.send(OPERATOR, recipient, words, priority=Priority(priority))
+        )
+        _print_sent(sent, as_json)
+        return
+    reply = in_office(
+        lambda office: office.asking.ask(OPERATOR, recipient, words, priority=Priority(priority), seconds=wait),
+    )
+    _print_reply(reply, recipient, wait, as_json)
+    if reply.mail is None and not as_json and serving(current_config().home) is None:
+        click.echo("artoo: nobody works here: artoo serve", err=True)
+    context.exit(0 if reply.mail is not None else 1)
+
+
+@mail.command("list")
+@click.option("--of", "name", default=OPERATOR, show_default=True, help="Whose letters.")
+@click.option("--box", type=click.Choice(BOXES), default="inbox", show_default=True)
+@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000))
+@as_json_option
+def list_(name: str, box: str, limit: int, as_json: bool) -> None:
+    """Show the newest letters of a mailbox, oldest first."""
+    found = in_office(lambda office: _listed(office, name, box, limit))
+    if as_json:
+        print_json([_kept_object(kept) for kept in found])
+        return
+    from artoo.cli.views.team_view import short, show_table, when
+
+    rows = [
+        (short(kept.mail.id), when(kept.mail.sent_at), kept.mail.sender, kept.mail.recipient, kept.mail.text)
+        for kept in found
+    ]
+    show_table(("id", "sent", "from", "to", "text"), rows, f"No letters in the {box} of {name}.")
+
+
+@mail.command("read")
+@click.argument("letter", required=False)
+@click.option("--all", "everything", is_flag=True, help="Put all letters of your inbox into your archive, unread.")
+@as_json_option
+def read(letter: str | None, everything: bool, as_json: bool) -> None:
+    """Show a letter. LETTER is its id or the beginning of it; one of your inbox goes to your archive."""
+    if everything == (letter is not None):
+        raise click.UsageError("name one letter, or --all")
+    if letter is None:
+        from artoo.team.by_hand import put_all_away
+
+        gone = in_office(put_all_away)
+        if as_json:
+            print_json({"archived": gone})
+        else:
+            click.echo(f"{gone} in your archive now: artoo mail list --box archive")
+        return
+    kept = in_office(lambda office: _read(office, letter))
+    if as_json:
+        print_json(_kept_object(kept))
+        return
+    from artoo.cli.display.screen import show_lines
+    from artoo.cli.views.team_view import when
+
+    found = kept.mail
+    head = f"{found.sender} to {found.recipient}, {when(found.sent_at)}, {found.priority.value}"
+    about = [f"in reply to {found.in_reply_to}"] if found.in_reply_to else []
+    about += [f"{kept.partition}: {kept.note}"] if kept.note else []
+    show_lines([head, *about, "", found.text], prose=True)
+
+
+async def _listed(office: Office, name: str, box: str, limit: int) -> tuple[Kept, ...]:
+    if box == "sent":
+        return await office.mailbox.sent(name, limit=limit)
+    if box == "inbox":
+        return await office.mailbox.list(name, "inbox", limit=limit)
+    return await office.mailbox.list(name, "outbox" if box == "outbox" else "archive", limit=limit)
+
+
+async def _read(office: Office, beginning: str) -> Kept:
+    """The letter; read by the operator it is dealt with."""
+    from artoo.team.by_hand import read_letter
+
+    ids = await office.database.read(
+        lambda reading: [str(row["id"]) for row in reading.all("SELECT id FROM mails ORDER BY position")]
+    )
+    return await read_letter(office, await asyncio.to_thread(the_one, beginning, ids, "mail"))
+
+
+def _kept_object(kept: Kept) -> JsonObject:
+    return {**plain_object(kept.mail), "partition": kept.partition, "note": kept.note, "held": kept.held}
+
+
+def _print_sent(sent: Mail, as_json: bool) -> None:
+    if as_json:
+        print_json(plain_object(sent))
+    else:
+        click.echo(f"sent to {sent.recipient}: letter {sent.id}")
+
+
+def _print_reply(reply: Reply, recipient: str, seconds: float, as_json: bool) -> None:
+    from artoo.cli.display.sanitize import show
+
+    if as_json:
+        print_json({"answer": reply.text if reply.mail else None, "missed": reply.missed, "cycle": reply.cycle})
+    elif reply.mail is not None:
+        show(reply.text)
+    else:
+        show(f"no answer from {recipient} within {seconds:g} s; it will come as a letter: artoo mail list")

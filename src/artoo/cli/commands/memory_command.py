@@ -1,0 +1,284 @@
+"""`artoo memory`: what was learnt, why, and how to correct it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+import click
+
+from artoo.cli.commands.exit_codes import FAILED
+from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.display.sanitize import print_json
+from artoo.cli.results.home import current_config
+from artoo.contracts.errors import MemoryStoreError
+from artoo.contracts.tags import Pair, label, pair_named, placed
+
+if TYPE_CHECKING:
+    from artoo.contracts.memory import DreamReport
+    from artoo.ports.memory_books import Findings, MemoryBooks
+    from artoo.runtime.config.model import Config
+
+
+T = TypeVar("T")
+
+
+def with_books(config: Config, work: Callable[[MemoryBooks], Awaitable[T]]) -> T:
+    """Runs `work` on memory's books, open for the length of one command."""
+    from artoo.runtime.memory.open_memory import opened_books
+
+    async def opened() -> T:
+        async with opened_books(config) as books:
+            return await work(books)
+
+    return asyncio.run(opened())
+
+
+def pair_of(words: tuple[str, ...]) -> Pair:
+    """See `pair_named`; a target is that of the current directory. Raises UsageError for no words."""
+    text = " ".join(words)
+    if not text.strip():
+        raise click.UsageError("Name a pair, such as `tool:glob path:/tmp`, a tool, or a request.")
+    return placed(pair_named(text), str(Path.cwd()))
+
+
+@click.group(invoke_without_command=True, context_settings=HELP)
+@as_json_option
+@click.pass_context
+def memory(context: click.Context, as_json: bool) -> None:
+    """Look at what was learnt, and correct it. Without a command: the pyramid."""
+    if context.invoked_subcommand is not None:
+        return
+    from artoo.runtime.app.system import SystemClock
+
+    found = with_books(current_config(), lambda books: books.overview(SystemClock().now()))
+    from artoo.cli.views import memory_view
+
+    if as_json:
+        print_json(memory_view.overview_object(found))
+    else:
+        memory_view.show_overview(found)
+
+
+@memory.command("kinds")
+@as_json_option
+def kinds(as_json: bool) -> None:
+    """The kinds of request that memory tells apart, by label, with the newest request of each."""
+    from dataclasses import asdict
+
+    from artoo.cli.views import memory_view
+
+    found = with_books(current_config(), lambda books: books.kinds())
+    if as_json:
+        print_json([asdict(each) for each in found])
+    else:
+        memory_view.show_kinds(found)
+
+
+@memory.command("rename")
+@click.argument("old")
+@click.argument("new")
+def rename(old: str, new: str) -> None:
+    """Give the kind of request OLD the label NEW. If NEW is known, the two are merged."""
+    if label(old) == label(new):
+        raise click.UsageError(f"Both are the label {label(new)}.")
+    count = with_books(current_config(), lambda books: books.rename_kind(label(old), label(new)))
+    if not count:
+        raise MemoryStoreError(f"Memory knows no kind {label(old)}. `artoo memory kinds` lists them.")
+    click.echo(f"{count} {'entry is' if count == 1 else 'entries are'} now of the kind {label(new)}.")
+
+
+@memory.command("query")
+@click.argument("pair", nargs=-1, required=True)
+@as_json_option
+def query(pair: tuple[str, ...], as_json: bool) -> None:
+    """What memory advises about PAIR: `SPACE ENTITY`, `tool:NAME`, or the label of a kind."""
+    from artoo.cli.views import memory_view
+    from artoo.runtime.memory.advice import advice_about
+
+    found = asyncio.run(advice_about(current_config(), pair_of(pair)))
+    if as_json:
+        rules = [rule.model_dump(mode="json") for rule in found.rules]
+        print_json({"potentials": found.potentials.model_dump(mode="json"), "rules": rules})
+    else:
+        memory_view.show_advice(found.potentials, found.rules)
+
+
+@memory.command("explain")
+@click.argument("pair", nargs=-1, required=True)
+@as_json_option
+def explain(pair: tuple[str, ...], as_json: bool) -> None:
+    """Every megram's share in PAIR's two potentials, and both over time."""
+    from artoo.cli.views import memory_view
+    from artoo.runtime.app.system import SystemClock
+
+    asked = pair_of(pair)
+    found = with_books(current_config(), lambda books: books.explain(asked, SystemClock().now()))
+    if as_json:
+        print_json(memory_view.explanation_object(found))
+    else:
+        memory_view.show_explanation(found)
+
+
+@memory.command("dream")
+@as_json_option
+@click.pass_context
+def dream(context: click.Context, as_json: bool) -> None:
+    """Run one pass of the Dreamer now: forget, doubt, guess, and word rules when a model endpoint is configured."""
+    from artoo.cli.views import memory_view
+
+    config = current_config()
+    report = with_books(config, lambda books: _dream_once(config, books))
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        memory_view.show_report(report)
+    if report.error is not None:
+        context.exit(FAILED)
+
+
+async def _dream_once(config: Config, books: MemoryBooks) -> DreamReport:
+    """One pass without pauses: somebody is waiting for it."""
+    from artoo.loops.slow.dreamer import Dreamer
+    from artoo.loops.slow.passing import DreamLimits
+    from artoo.runtime.app.system import SystemClock, UuidIds
+    from artoo.runtime.memory.shared_memory import wording
+
+    clock, ids = SystemClock(), UuidIds()
+    async with wording(config, os.environ, clock, ids) as (publish, draft):
+        dreamer = Dreamer(
+            books.dreams(clock),
+            clock,
+            ids,
+            publish=publish,
+            busy=lambda: False,
+            draft=draft,
+            limits=DreamLimits(duty=1.0, slice=2_048),
+        )
+        return await dreamer.dream()
+
+
+@memory.command("forget")
+@click.argument("what", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def forget(what: tuple[str, ...], yes: bool) -> None:
+    """Delete one entry (its ID), or everything about a PAIR. This cannot be undone; export first."""
+    if not any(part.strip() for part in what):
+        raise click.UsageError("Name an entry by its ID, or a pair, such as `tool:glob path:/tmp`.")
+    single = len(what) == 1 and ":" not in what[0]
+    named = what[0] if single else str(pair_of(what))
+    if not yes:
+        click.confirm(f"Forget {named} for good?", abort=True)
+
+    async def forgotten(books: MemoryBooks) -> int:
+        if single:
+            return 1 if await books.forget_one(what[0]) is not None else 0
+        return await books.forget_pair(pair_of(what))
+
+    gone = with_books(current_config(), forgotten)
+    if not gone:
+        raise MemoryStoreError(f"Memory holds nothing under {named}. `artoo memory export` lists what it holds.")
+    click.echo(f"Forgot {gone} {'entry' if gone == 1 else 'entries'}.")
+
+
+@memory.command("export")
+@click.argument("file", type=click.File("wb", lazy=True), default="-")
+def export(file: BinaryIO) -> None:
+    """Write every entry as a line of JSON to FILE (default: standard output)."""
+
+    async def written(books: MemoryBooks) -> int:
+        count = 0
+        async for line in books.exported():
+            file.write(line + b"\n")
+            count += 1
+        return count
+
+    count = with_books(current_config(), written)
+    file.flush()
+    click.echo(f"{count} entries exported", err=True)
+
+
+@memory.command("import")
+@click.argument("file", type=click.File("rb"))
+def import_(file: BinaryIO) -> None:
+    """Read entries from FILE (JSON lines, as exported). What is known already is left as it is."""
+    added, known = with_books(current_config(), lambda books: books.imported(file))
+    click.echo(f"{added} entries added, {known} known already")
+
+
+@memory.command("feedback")
+@click.argument("rule")
+@click.argument("verdict", type=click.Choice(["bad"]))
+@click.argument("why")
+def feedback(rule: str, verdict: str, why: str) -> None:
+    """Say that RULE (an entry's ID) is bad, and WHY. Its evidence is opposed, not rewritten."""
+    from artoo.runtime.app.system import SystemClock, UuidIds
+
+    new_id, now = UuidIds().new(), SystemClock().now()
+    written = with_books(current_config(), lambda books: books.oppose(rule, why, new_id=new_id, at=now))
+    click.echo(f"Noted against {rule}: {written.space} {written.entity}, f = {written.f:g}, σ = {written.sigma:+g}")
+
+
+@memory.command("verify")
+@click.option("--check", is_flag=True, help="Only look; exit with 1 when something is wrong.")
+@as_json_option
+@click.pass_context
+def verify(context: click.Context, check: bool, as_json: bool) -> None:
+    """Recompute all sums and indexes from the records, and repair what differs."""
+    from artoo.cli.views import memory_view
+
+    async def verified(books: MemoryBooks) -> tuple[Findings, Findings]:
+        found = await books.examine()
+        if found.sound or check:
+            return found, found
+        await books.repair()
+        return found, await books.examine()
+
+    found, after = with_books(current_config(), verified)
+    if as_json:
+        print_json(memory_view.findings_object(found, after))
+    else:
+        memory_view.show_findings(found, after, checked_only=check)
+    if not after.sound:
+        context.exit(FAILED)
+
+
+@memory.command("proposals")
+@as_json_option
+def proposals(as_json: bool) -> None:
+    """Show what the Dreamer would add to the T layer. Only you can accept it."""
+    found = with_books(current_config(), lambda books: books.open_proposals())
+    if as_json:
+        print_json([proposal.model_dump(mode="json") for proposal in found])
+        return
+    from artoo.cli.display.sanitize import one_line
+
+    for proposal in found:
+        click.echo(f"{proposal.id}  {one_line(proposal.text)}")
+    if not found:
+        click.echo("No open proposals.")
+
+
+@memory.command("accept")
+@click.argument("proposal_id")
+def accept(proposal_id: str) -> None:
+    """Accept a proposal: its text becomes a file of the T layer."""
+    from artoo.runtime.memory.rule_proposals import settle_proposal
+
+    config = current_config()
+    file = with_books(config, lambda books: settle_proposal(books, config.home, proposal_id, accept=True))
+    click.echo(f"Accepted: {file}")
+
+
+@memory.command("refuse")
+@click.argument("proposal_id")
+def refuse(proposal_id: str) -> None:
+    """Refuse a proposal; it will not be made again."""
+    from artoo.runtime.memory.rule_proposals import settle_proposal
+
+    config = current_config()
+    with_books(config, lambda books: settle_proposal(books, config.home, proposal_id, accept=False))
+    click.echo("Refused.")

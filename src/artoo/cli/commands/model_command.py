@@ -1,0 +1,141 @@
+"""`artoo model list|pull|use|remove`: the embedded model's files, from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from artoo.cli.commands.exit_codes import INTERRUPTED
+from artoo.cli.commands.options import as_json_option
+from artoo.cli.display.sanitize import print_json
+from artoo.cli.display.side_channel import MEGABYTE
+from artoo.cli.results.home import current_home
+from artoo.llm.model_fetch import Report, fetch_model
+from artoo.llm.model_store import KnownModel, ModelEntry, ModelStore
+
+
+def model_store() -> ModelStore:
+    """The models below artoo's own directory."""
+    return ModelStore(current_home())
+
+
+@click.group("model")
+def model_group() -> None:
+    """The local model: list, fetch, choose, remove."""
+
+
+@model_group.command("list")
+@as_json_option
+def list_models(as_json: bool) -> None:
+    """Show the models that artoo knows, and which one is used."""
+    entries = model_store().entries()
+    if as_json:
+        print_json([_as_object(entry) for entry in entries])
+        return
+    for entry in entries:
+        mark = "*" if entry.active else " "
+        state = "here" if entry.present else ("not fetched" if entry.name else "missing")
+        licence = f", {entry.licence}" if entry.licence else ""
+        click.echo(f"{mark} {entry.name or entry.path}  ({entry.size / MEGABYTE:,.0f} MB, {state}{licence})")
+        if entry.name and entry.present:
+            click.echo(f"    {entry.path}")
+
+
+@model_group.command("pull")
+@click.argument("name", required=False)
+@click.pass_context
+def pull_model(context: click.Context, name: str | None) -> None:
+    """Fetch a model once (NAME, or the one in use) and verify it."""
+    store = model_store()
+    model = store.active() if name is None else store.find(name)
+    if not isinstance(model, KnownModel):
+        store.check_file(model)
+        click.echo(f"{model} is a file of your own; there is nothing to fetch")
+        return
+    with progress_report() as report:
+        try:
+            path = asyncio.run(fetch_model(store, model, report=report))
+        except KeyboardInterrupt:
+            click.echo("Interrupted; `artoo model pull` goes on where it stopped.", err=True)
+            context.exit(INTERRUPTED)
+    click.echo(f"{model.name} is here and verified: {path}")
+
+
+@model_group.command("use")
+@click.argument("name_or_path")
+def use_model(name_or_path: str) -> None:
+    """Use a known model, or any GGUF file, from now on."""
+    store = model_store()
+    chosen = store.use(name_or_path)
+    if isinstance(chosen, Path):
+        click.echo(f"artoo now uses {chosen}")
+    elif store.path_of(chosen).exists():
+        click.echo(f"artoo now uses {chosen.name}")
+    else:
+        click.echo(f"artoo now uses {chosen.name}; fetch it with `artoo model pull`")
+
+
+@model_group.command("remove")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def remove_model(name: str, yes: bool) -> None:
+    """Delete a model that artoo fetched, and what is left of fetching it."""
+    store = model_store()
+    store.require_removable(name)
+    if not yes:
+        click.confirm(f"Delete {name} below {store.directory}?", abort=True)
+    freed = store.remove(name)
+    click.echo(f"Removed {name}: {freed / MEGABYTE:,.0f} MB freed" if freed else f"{name} was not here")
+
+
+@contextmanager
+def progress_report() -> Generator[Report]:
+    """A progress bar on stderr while the block runs; without a terminal, one line for each phase."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _phase_lines()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("checking", total=None)
+        shown = "checking"
+
+        def show(done: int, total: int, phase: str) -> None:
+            nonlocal shown
+            if phase != shown:
+                progress.reset(task)
+                shown = phase
+            progress.update(task, completed=done, total=total, description=phase)
+
+        yield show
+
+
+def _phase_lines() -> Callable[[int, int, str], None]:
+    shown = ""
+
+    def show(done: int, total: int, phase: str) -> None:
+        nonlocal shown
+        tenth = f"{phase}: {done * 10 // max(1, total) * 10} % of {total / MEGABYTE:,.0f} MB"
+        if tenth != shown:
+            shown = tenth
+            click.echo(tenth, err=True)
+
+    return show
+
+
+def _as_object(entry: ModelEntry) -> dict[str, str | int | bool | None]:
+    return {
+        "name": entry.name,
+        "path": str(entry.path),
+        "size": entry.size,
+        "present": entry.present,
+        "active": entry.active,
+        "licence": entry.licence,
+    }

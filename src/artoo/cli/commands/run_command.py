@@ -1,0 +1,277 @@
+"""`artoo run`: one request, live progress, the result, an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from artoo.cli.commands.exit_codes import INTERRUPTED
+from artoo.cli.commands.options import HELP, Directory
+from artoo.cli.conversation.confirm import Dialogue, dialogue
+from artoo.cli.display import run_task as running
+from artoo.cli.display.colors import Paint
+from artoo.cli.display.display import Progress, is_plain
+from artoo.cli.display.interrupts import Interrupts
+from artoo.cli.display.sanitize import show, show_as_it_is
+from artoo.cli.display.side_channel import Aside
+from artoo.cli.display.symbols import marks_for
+from artoo.cli.display.task_state import TaskView
+from artoo.cli.results.redact_output import outward
+from artoo.cli.results.result_json import as_json, exit_code
+from artoo.cli.results.result_view import Ending
+from artoo.cli.results.task_names import name_at
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.plan import Effort
+from artoo.contracts.settling import ApplyMode
+from artoo.contracts.solution import FinalResult
+from artoo.runtime.app.run_options import Budgets, RunOptions, check_policy_line
+from artoo.runtime.config.endpoints import TIERS, TierName
+from artoo.runtime.config.loader import load_config
+from artoo.runtime.task.conversations import Session, open_session
+
+EFFORTS: tuple[Effort, ...] = ("quick", "normal", "long")
+LONGEST_REQUEST = 256 * 1024
+"""Bytes of a request that are read from standard input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What goes to standard output: text for a person, or one JSON object, or every message and then the object.
+
+    `verbose`: the rounds' numbers are told too, while it runs. `strict`: only a complete result is a success.
+    `talk`: the option that goes on with this conversation; empty inside of it.
+    """
+
+    json: bool = False
+    events: bool = False
+    verbose: bool = False
+    strict: bool = False
+    talk: str = "-c"
+
+
+@click.command(context_settings=HELP)
+@click.argument("text", nargs=-1)
+@click.option("--json", "as_json_", is_flag=True, help="Print one JSON object as the last line.")
+@click.option("--events", is_flag=True, help="Print every message as a JSON line, then the result.")
+@click.option(
+    "--workspace",
+    type=Directory(file_okay=False, path_type=Path),
+    help="Where generated files go (default: ~/artoo_workspace).",
+)
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where commands run (default: the current directory).",
+)
+@click.option(
+    "--apply",
+    type=click.Choice([mode.value for mode in ApplyMode]),
+    help="What takes effect unasked: new files (the default), edits too, edits at each turn (live), nothing (ask), "
+    "or everything in project and output folder (all: for containers and CI).",
+)
+@click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "edits src/**".')
+@click.option("--check", multiple=True, metavar="COMMAND", help="A command that must succeed in the end.")
+@click.option(
+    "--image",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An image that the model is shown (PNG, JPEG, GIF, WebP); may be repeated.",
+)
+@click.option("--verify", is_flag=True, help="Reach each answer in a second way too, and compare.")
+@click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
+@click.option(
+    "--effort", type=click.Choice(EFFORTS), help="How large the task is; sets its budgets (default: the plan)."
+)
+@click.option(
+    "--plan", "show_plan", is_flag=True, help="Show the plan for approval or changes before anything runs."
+)
+@click.option("--strict", is_flag=True, help="Only a complete result is a success.")
+@click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
+@click.option("--model", metavar="NAME", help="The model for this request, of the configured server.")
+@click.option("--tier", type=click.Choice(TIERS), help="With --model: for this tier alone.")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Go on from the last conversation of this project.")
+@click.option("--session", metavar="NAME", help="Begin or go on with the conversation of this name.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the control law's numbers of each round.")
+@click.option("--no-memory", is_flag=True, help="Neither recall nor learn.")
+@click.option(
+    "--progress",
+    type=click.Choice([choice.value for choice in Progress]),
+    default=Progress.AUTO.value,
+    help="How to show what is going on (standard error).",
+)
+@click.pass_context
+def run(
+    context: click.Context,
+    text: tuple[str, ...],
+    as_json_: bool,
+    events: bool,
+    workspace: Path | None,
+    project: Path | None,
+    apply: str | None,
+    allow: tuple[str, ...],
+    check: tuple[str, ...],
+    image: tuple[Path, ...],
+    verify: bool,
+    budget: tuple[str, ...],
+    effort: Effort | None,
+    show_plan: bool,
+    strict: bool,
+    strict_roles: bool,
+    model: str | None,
+    tier: TierName | None,
+    latest: bool,
+    session: str | None,
+    verbose: bool,
+    no_memory: bool,
+    progress: str,
+) -> None:
+    """Do what TEXT asks. TEXT may be - to read the request from standard input.
+
+    Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 4 done, and changes wait for
+    your yes (artoo diff, artoo apply, artoo discard), 130 interrupted.
+    """
+    if not text and (latest or session):
+        from artoo.cli.conversation.repl import converse
+
+        context.exit(converse(name=session, latest=latest))
+    if tier and not model:
+        raise click.UsageError("--tier says for which tier --model is; name a model too")
+    if model is not None and not model.strip():
+        raise click.UsageError("--model is empty; name a model of the configured server, or leave the option out")
+    if model:
+        # The environment stands over the file: for this process it names the model.
+        os.environ.update({f"{each.upper()}_MODEL": model for each in TIERS if tier in (None, each)})
+    for line in allow:
+        check_policy_line(line)
+    talk = open_session(load_config().home, name=session, latest=latest, project=project)
+    options = RunOptions(
+        workspace=workspace,
+        project=project,
+        apply=ApplyMode(apply) if apply is not None else None,
+        allow=allow,
+        checks=check,
+        images=image,
+        verify=verify,
+        budgets=Budgets.parse(budget),
+        effort=effort,
+        plan=show_plan,
+        strict=strict,
+        strict_roles=strict_roles,
+        memory=not no_memory,
+    )
+    if verify and len(text) > 1 and any(len(each.split()) > 1 for each in text):
+        raise click.UsageError(
+            f"which of these is the request: {'; '.join(text)}? --verify takes no value; a command that must "
+            'succeed in the end is --check "COMMAND". Put the request between quotes, as one'
+        )
+    request = _request(text)
+    output = Output(as_json_, events, verbose, strict, f"--session {session}" if session else "-c")
+    context.exit(asyncio.run(_run(request, options, output, Progress(progress), talk)))
+
+
+def _request(words: tuple[str, ...]) -> str:
+    """The request: the words of the command line, or standard input for a single `-`."""
+    # An argument that the locale cannot decode comes with its bytes as surrogates, which no message can carry.
+    request = " ".join(words).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if words == ("-",):
+        raw = sys.stdin.buffer.read(LONGEST_REQUEST + 1)
+        if len(raw) > LONGEST_REQUEST:
+            raise click.UsageError(
+                f"the request is longer than {LONGEST_REQUEST:,} bytes; put the data into a file"
+            )
+        try:
+            request = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise click.UsageError("the request on standard input is not UTF-8 text") from error
+    if not request.strip():
+        raise click.UsageError('the request is empty; say what you want done: artoo "…"')
+    return request.strip()
+
+
+async def _run(request: str, options: RunOptions, output: Output, progress: Progress, talk: Session) -> int:
+    """Runs the request and prints its result as soon as it is there. Returns the exit code."""
+
+    async def play(terminal: Terminal) -> tuple[FinalResult, TaskView]:
+        result, view = await running.run_task(
+            terminal.runtime,
+            request,
+            history=talk.turns,
+            interrupts=terminal.interrupts,
+            aside=terminal.aside,
+            options=options,
+            progress=progress,
+            dialogue=terminal.dialogue,
+            on_message=talk.noting(request, terminal.on_message),
+            numbers=output.verbose,
+        )
+        talk.add_result(request, result)
+        return result, view
+
+    return await on_terminal(play, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """What one command plays a task with. `on_message` prints messages, when they are wanted."""
+
+    runtime: running.ResumingRuntime
+    interrupts: Interrupts
+    aside: Aside
+    dialogue: Dialogue | None
+    on_message: Callable[[Envelope], None] | None
+
+
+async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, TaskView]]], output: Output) -> int:
+    """Plays a task on a runtime of its own and prints its result. Returns the exit code."""
+    config, aside, asking = load_config(), Aside(), dialogue()
+    on_message = _print_message if output.events else None
+    try:
+        with Interrupts() as interrupts:
+            async with running.open_runtime(config, aside, asking) as runtime:
+                result, view = await play(Terminal(runtime, interrupts, aside, asking, on_message))
+                print_result(result, view, config.home, output)
+                if isinstance(runtime, running.DreamingRuntime):  # no Dreamer runs beside one request
+                    sys.stdout.flush()
+                    await runtime.dream_briefly()
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    except BrokenPipeError:
+        # The reader is gone. Python would complain once more when it flushes what is left at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INTERRUPTED
+    return exit_code(result, strict=output.strict)
+
+
+def print_result(result: FinalResult, view: TaskView, home: Path, output: Output) -> None:
+    """Prints a result on standard output, as it was wanted."""
+    if output.json or output.events:
+        show(outward(as_json(result, view.verdicts)))
+        return
+    name = name_at(home, result.task_id)
+    terminal, plain = sys.stdout.isatty(), is_plain(sys.stdout, os.environ)
+    marks = marks_for(sys.stdout.encoding)
+    columns = shutil.get_terminal_size().columns if terminal else 0
+    ending = Ending(
+        result,
+        view,
+        marks,
+        name,
+        paint=Paint(colours=not plain),
+        terminal=terminal,
+        columns=columns,
+        talk=output.talk,
+    )
+    show_as_it_is(ending.lines())
+
+
+def _print_message(envelope: Envelope) -> None:
+    from artoo.contracts.codec import encode
+
+    show(outward(encode(envelope).decode("utf-8")))

@@ -1,0 +1,85 @@
+"""`artoo ps` and `artoo stop`: what tasks left running. `artoo say`: a message to a task that runs."""
+
+from __future__ import annotations
+
+import shutil
+
+import click
+
+from artoo.cli.commands.exit_codes import FAILED
+from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.display.sanitize import one_line, print_json, show
+from artoo.cli.results.task_names import local_time
+from artoo.runtime.config.loader import load_config
+
+
+@click.command(context_settings=HELP)
+@as_json_option
+def ps(as_json: bool) -> None:
+    """Show what tasks left running, and how those that have ended ended.
+
+    ID and state of each, since when it runs, the task that started it, and the command. Its output is in
+    running/ID/output in artoo's home.
+    """
+    from artoo.runtime.task.kept_processes import LeftProcess, left_processes
+
+    def state(one: LeftProcess) -> str:
+        if one.runs:
+            return "running"
+        return "stopped" if one.exit_code is None else f"ended ({one.exit_code})"
+
+    found = [(one, state(one)) for one in left_processes(load_config().home)]
+    if as_json:
+        print_json([{**one.started.model_dump(), "state": how, "output": str(one.output)} for one, how in found])
+        return
+    if not found:
+        show("No task has left anything running.")
+    for one, how in found:
+        started = one.started
+        begun, command = local_time(started.since), one_line(started.command)
+        show(f"{started.id}  {how:<11}  {begun}  {started.task_id[:8]}  {command}")
+
+
+@click.command(context_settings=HELP)
+@click.argument("task_id", metavar="TASK")
+@click.argument("text", nargs=-1, required=True)
+@click.pass_context
+def say(context: click.Context, task_id: str, text: tuple[str, ...]) -> None:
+    """Write TEXT to a task that runs, in whatever window: it is read before the task's next turn.
+
+    TASK is its id, or a beginning of it. Exit codes: 0 it was passed on, 1 the task does not run.
+    """
+    from artoo.contracts.steering import UserMessage
+    from artoo.runtime.approvals.prompt_store import send_message
+    from artoo.tasklog.reader import find_log
+
+    home, said = load_config().home, " ".join(text).strip()
+    if not said:
+        raise click.UsageError("the message is empty; say what the task should know")
+    whole = find_log(home, task_id).task_id()
+    if not send_message(home, whole, UserMessage(text=said, by="terminal")):
+        show(f"task {task_id} does not run now; to go on with one that stopped: artoo resume {task_id}")
+        context.exit(FAILED)
+    show("It is passed on.")
+
+
+@click.command(context_settings=HELP)
+@click.argument("process_id", metavar="ID")
+@click.option("--forget", is_flag=True, help="Remove its output and its line in `artoo ps`, too.")
+@click.pass_context
+def stop(context: click.Context, process_id: str, forget: bool) -> None:
+    """Stop what a task left running. ID is as `artoo ps` shows it, or a beginning of it.
+
+    Exit codes: 0 stopped or ended already, 1 it could not be stopped, 2 there is no such process.
+    """
+    from artoo.runtime.task.kept_processes import find_left
+
+    found = find_left(load_config().home, process_id)
+    ran = found.runs
+    found.stop()
+    if found.runs:
+        show(f"{found.started.id} could not be stopped; it may belong to another user now")
+        context.exit(FAILED)
+    show(f"{found.started.id} {'was stopped' if ran else 'had ended already'}: {one_line(found.started.command)}")
+    if forget:
+        shutil.rmtree(found.place, ignore_errors=True)

@@ -1,0 +1,297 @@
+"""`artoo status`: what waits for the person, and the team at a glance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.display.sanitize import print_json
+from artoo.cli.results.home import current_config
+from artoo.cli.views.team_access import JsonObject, in_office, plain_object
+from artoo.contracts.agents import OPERATOR, BoardState
+from artoo.contracts.errors import ArtooError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from artoo.agents.board.operator_todo import Left
+    from artoo.agents.identity.registry import AgentRecord
+    from artoo.contracts.agents import PulseRecorded
+    from artoo.contracts.solution import Cost
+    from artoo.tasklog.reader import TaskSummary
+    from artoo.team.office import Office
+
+NOTHING_WAITS = "no changes wait for your yes"
+
+LATEST = 20
+"""Of so many tasks those are named that stopped before their end."""
+
+MOST_WAITING = 20
+"""Tasks that are named of those that wait for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent at a glance. `why`: what stopped it; `pulse`: its last."""
+
+    name: str
+    trust: str
+    state: str
+    why: str
+    unread: int
+    working_on: str | None
+    pulse: PulseRecorded | None
+
+    def plain(self) -> JsonObject:
+        """For programs."""
+        return {
+            "name": self.name,
+            "trust": self.trust,
+            "state": self.state,
+            "why": self.why,
+            "unread": self.unread,
+            "working_on": self.working_on,
+            "pulse": None if self.pulse is None else plain_object(self.pulse),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One of those that share the books, and whose hearts beat there."""
+
+    machine: str
+    program: str
+    projects: tuple[str, ...]
+    last_seen_at: str
+    agents: tuple[str, ...]
+    this: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """How the team stands. `serving`: its process; `tasks`: how many in each state; `unread`: your letters."""
+
+    memory_today: Cost
+    serving: int | None
+    agents: tuple[Agent, ...]
+    tasks: dict[str, int]
+    waiting_for_you: tuple[Left, ...]
+    problems: tuple[str, ...]
+    unread: int
+    machines: tuple[Machine, ...]
+
+    def plain(self) -> JsonObject:
+        """For programs."""
+        return {
+            "memory_today": plain_object(self.memory_today),
+            "serving": self.serving,
+            "agents": [agent.plain() for agent in self.agents],
+            "tasks": self.tasks,
+            "waiting_for_you": [{**plain_object(one.task), "why": one.why} for one in self.waiting_for_you],
+            "problems": list(self.problems),
+            "unread": self.unread,
+            "machines": [asdict(machine) for machine in self.machines],
+        }
+
+
+@click.command(context_settings=HELP)
+@as_json_option
+def status(as_json: bool) -> None:
+    """Show what waits for your yes, whether the team works, and what it is at."""
+    from artoo.cli.results.pending_view import all_waiting, waiting_lines, waiting_object
+    from artoo.runtime.changes.expiry import drop_expired
+    from artoo.runtime.task.resumable_tasks import left_undone
+
+    config = current_config()
+    drop_expired(config)
+    waiting = all_waiting(config)
+    found, problem = _of_the_team()
+    known = {one.task_id for one in waiting}
+    stopped = tuple(one for one in left_undone(config.home, LATEST) if one.task_id not in known)
+    if as_json:
+        more = {
+            "changes_waiting": [waiting_object(one) for one in waiting],
+            "stopped": [{"task_id": one.task_id, "request": one.request} for one in stopped],
+        }
+        print_json({**({"problems": [str(problem)]} if found is None else found.plain()), **more})
+        _raise(problem)
+        return
+    from artoo.cli.display.screen import show_lines
+
+    own = tuple(one for one in waiting if not one.on_board)
+    teams = tuple(one for one in waiting if one.on_board)
+    waits = ["changes that wait for your yes:", *waiting_lines(own, config.home)] if own else [NOTHING_WAITS]
+    if teams:
+        waits += ["what the team made and nobody has approved yet:", *waiting_lines(teams, config.home)]
+    show_lines([*waits, *_stopped_lines(stopped, config.home)])
+
+    _raise(problem)
+    if found is not None:
+        show_lines(status_lines(found))
+
+
+def _of_the_team() -> tuple[Team | None, ArtooError | None]:
+    """How the team stands, or why its books cannot be read (a full disk): what waits is shown all the same."""
+    try:
+        return in_office(_status), None
+    except ArtooError as error:
+        return None, error
+
+
+def _raise(problem: ArtooError | None) -> None:
+    if problem is not None:
+        raise problem
+
+
+def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
+    """Tasks that were cut off before they had changed anything: nothing of them waits, but they can go on."""
+    from artoo.cli.display.sanitize import asked_line
+    from artoo.cli.results.task_names import name_at
+
+    lines = ["stopped before their end:"] if stopped else []
+    for one in stopped:
+        name = name_at(home, one.task_id)
+        lines += [f"  {name}  {asked_line(one.request)}", f"      artoo resume {name}"]
+    return lines
+
+
+async def _status(office: Office) -> Team:
+    from artoo.agents.board.add_task import MOST_TASKS
+    from artoo.agents.board.operator_todo import left_to_operator
+    from artoo.agents.patrol.store import script_problems
+    from artoo.cli.commands.agent_command import CHANGED, FOLDER_GONE, NOT_ACCEPTED, READY, RETIRED, listed
+    from artoo.runtime.task.background_budget import spent_on
+    from artoo.team.instance import serving
+
+    tasks = await office.board.list(limit=MOST_TASKS)
+    counted = Counter(task.state.value for task in tasks)
+    rows, problems = await listed(office)
+    problems += await asyncio.to_thread(_wrong_items, office, {row.name for row in rows if row.state == RETIRED})
+    failing = await script_problems(
+        office.database, str(office.routine), {row.name for row in rows if row.state == READY}
+    )
+    problems += [f"{office.routine} ({', '.join(whose)}): {problem}" for problem, whose in failing.items()]
+    gone = {row.name for row in rows if row.state == FOLDER_GONE}
+    changed = {row.name for row in rows if row.state == NOT_ACCEPTED}
+    working = {task.assignee: task.id for task in tasks if task.state is BoardState.IN_PROGRESS}
+    agents = [
+        Agent(
+            name=record.name,
+            trust=record.trust.value,
+            state=FOLDER_GONE if record.name in gone else _state(record, changed),
+            why="" if record.name in gone else record.stopped or (CHANGED if record.name in changed else ""),
+            unread=await office.mailbox.unread(record.name),
+            working_on=working.get(record.name),
+            pulse=next(iter(await office.pulses.recent(record.name, 1)), None),
+        )
+        for record in [one for one in await office.registry.list() if not one.retired]
+    ]
+    return Team(
+        memory_today=await asyncio.to_thread(spent_on, office.home, office.clock.now().date()),
+        serving=await asyncio.to_thread(serving, office.home),
+        agents=tuple(agents),
+        tasks={state.value: counted[state.value] for state in BoardState if counted[state.value]},
+        waiting_for_you=await left_to_operator(office.database, office.policies),
+        problems=(*problems, *(f"agent {row.name}: {row.detail}" for row in rows if row.trust is None)),
+        unread=await office.mailbox.unread(OPERATOR),
+        machines=await _machines(office),
+    )
+
+
+def _state(record: AgentRecord, changed: Collection[object]) -> str:
+    """`changed`: whose identities are not the accepted ones; their next prompt stops them, and nothing has yet."""
+    from artoo.cli.commands.agent_command import NOT_ACCEPTED
+
+    if record.stopped:
+        return "stopped"
+    return NOT_ACCEPTED if record.name in changed else "paused" if record.paused else "ready"
+
+
+def _wrong_items(office: Office, retired: Collection[object]) -> list[str]:
+    """What is wrong with items of HEARTBEAT.md files: they are not done. Blocks."""
+    from artoo.agents.patrol.parser import patrol_problems
+
+    folders = [folder for folder in office.folders().agents if folder.name not in retired]
+    return [problem for folder in folders for problem in patrol_problems(folder.heartbeat)]
+
+
+async def _machines(office: Office) -> tuple[Machine, ...]:
+    """The machines that share the books, and whose hearts beat there; none where there is one."""
+    from artoo.agents.board.claim_holders import machine_of
+
+    if not office.machine:
+        return ()
+    seats = await office.seats.all()
+    return tuple(
+        Machine(
+            machine=one.id,
+            program=one.program,
+            projects=tuple(one.projects),
+            last_seen_at=one.last_seen_at.isoformat(),
+            agents=tuple(agent for agent, holder in seats.items() if machine_of(holder) == one.id),
+            this=one.id == office.machine,
+        )
+        for one in await office.machines.list()
+    )
+
+
+def status_lines(found: Team) -> list[str]:
+    """The same for people."""
+    from artoo.cli.display.sanitize import one_line
+    from artoo.cli.views.team_view import short
+
+    lines = ["nobody works: artoo serve" if found.serving is None else f"the team works (process {found.serving})"]
+    if found.serving is not None or found.machines:
+        lines += _why_none_is_held(found.agents)
+    for agent in found.agents:
+        doing = f", at task {short(agent.working_on)}" if agent.working_on else ""
+        beat = "" if agent.pulse is None else _last_pulse(agent.pulse)
+        why = f": {agent.why}; artoo agent accept {agent.name}" if agent.why else ""
+        lines.append(f"{agent.name} ({agent.trust}, {agent.state}{why}), unread {agent.unread}{doing}{beat}")
+    for machine in found.machines:
+        agents, here = ", ".join(machine.agents) or "nobody", " (this one)" if machine.this else ""
+        lines.append(f"machine {machine.machine}{here}: {agents} at work, last seen {machine.last_seen_at}")
+    shown = ", ".join(f"{state} {count}" for state, count in found.tasks.items())
+    lines.append(f"the team's tasks: {shown or 'none'}")
+    if found.unread:
+        lines.append(f"letters for you: {found.unread} (artoo mail)")
+    waiting = found.waiting_for_you
+    if waiting:
+        lines.append("waits for you (artoo task show ID):")
+    lines += [f"  {short(one.task.id)} {one.why}: {one_line(one.task.text)[:60]}" for one in waiting[:MOST_WAITING]]
+    if len(waiting) > MOST_WAITING:
+        lines.append(f"  and {len(waiting) - MOST_WAITING} more (artoo status --json)")
+    return [*lines, *_memory_today(found.memory_today), *(f"! {problem}" for problem in found.problems)]
+
+
+def _why_none_is_held(agents: Sequence[Agent]) -> list[str]:
+    """Why beats are skipped, once for all whom one reason stops: only the person mends a refused key."""
+    stopped: dict[str, list[str]] = {}
+    for agent in agents:
+        if agent.pulse is not None and agent.pulse.outcome == "skipped" and agent.state == "ready":
+            stopped.setdefault(agent.pulse.why, []).append(agent.name)
+    return [f"{', '.join(names)}: no pulse is held: {why}" for why, names in stopped.items()]
+
+
+def _last_pulse(pulse: PulseRecorded) -> str:
+    """How the last beat ended; of a run what it did, and whether the agent waits since."""
+    done = f" ({pulse.why})" if pulse.outcome == "run" and pulse.why else ""
+    return f", last pulse {pulse.outcome}{done}"
+
+
+def _memory_today(used: Cost) -> list[str]:
+    """What memory's own calls have used today, where they have."""
+    from artoo.cli.display.messages import ENGLISH
+    from artoo.cli.display.symbols import money_text
+
+    if not used.llm_calls:
+        return []
+    tokens = used.prompt_tokens + used.completion_tokens
+    paid = "" if used.money is None else f", {money_text(used.money, ENGLISH)}"
+    return [f"memory's own model calls today: {used.llm_calls:,} ({tokens:,} tokens{paid})"]

@@ -1,0 +1,125 @@
+"""`artoo store`: the PostgreSQL that several machines share, made, checked, filled and emptied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.display.sanitize import print_json
+from artoo.cli.results.home import current_config
+from artoo.contracts.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from artoo.runtime.config.model import Config
+    from artoo.store.address import StoreAddress
+    from artoo.store.parts import Counted, Part
+
+_url = click.argument("url", required=False)
+
+
+@click.group(context_settings=HELP)
+def store() -> None:
+    """The PostgreSQL that several machines share (docs/many-machines.md). URL defaults to the setting `store`."""
+
+
+@store.command()
+@_url
+def init(url: str | None) -> None:
+    """Make the tables, or bring them up to date, and give the roles their rights.
+
+    Run it as the owner of the database, once for all machines.
+    """
+    from artoo.store.schema import migrate, version
+
+    address = _address(current_config(), url)
+    made = _explained(address, "set up", lambda: migrate(address))
+    for name in made:
+        click.echo(f"made {name}")
+    click.echo(f"the store is at schema {version()}" + ("" if made else ", as it was"))
+
+
+@store.command()
+@_url
+@as_json_option
+def check(url: str | None, as_json: bool) -> None:
+    """Reach the store, look at its schema, and count and hash what is in it."""
+    config = current_config()
+    address = _address(config, url)
+    found = {part.name: part.in_store(address) for part in _parts(config)}
+    _show(found, as_json)
+
+
+@store.command(name="import")
+@_url
+@as_json_option
+def import_(url: str | None, as_json: bool) -> None:
+    """Copy what this home has into an empty store. The home keeps its own."""
+    _move(url, as_json, lambda part, address: part.move_in(address))
+
+
+@store.command()
+@_url
+@as_json_option
+def export(url: str | None, as_json: bool) -> None:
+    """Copy what the store has into this home, which must have none. The store keeps its own."""
+    _move(url, as_json, lambda part, address: part.move_out(address))
+
+
+def _move(
+    url: str | None,
+    as_json: bool,
+    move: Callable[[Part, StoreAddress], Sequence[Counted]],
+) -> None:
+    from artoo.team.instance import only_instance
+
+    config = current_config()
+    address = _address(config, url)
+    with only_instance(config.home):
+        moved = {part.name: move(part, address) for part in _parts(config)}
+    _show(moved, as_json)
+
+
+def _parts(config: Config) -> tuple[Part, ...]:
+    from artoo.runtime.cluster.migrate import parts
+
+    return parts(config)
+
+
+def _address(config: Config, url: str | None) -> StoreAddress:
+    """The store that is meant. Raises ConfigurationError."""
+    from artoo.store.address import EXAMPLE, parse
+    from artoo.store.connecting import check_installed
+
+    given = url or config.store
+    if given is None:
+        raise ConfigurationError(f"no store is configured; name one, like {EXAMPLE}, or set `store`")
+    check_installed()
+    return parse(given)
+
+
+def _explained(address: StoreAddress, doing: str, work: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+    import psycopg
+
+    from artoo.store.connecting import explanation
+    from artoo.store.opened import why_no_tls
+
+    try:
+        return work()
+    except psycopg.Error as error:
+        said = f"{explanation(address, doing, error)} {why_no_tls(address, error)}"
+        raise ConfigurationError(said.strip()) from error
+
+
+def _show(found: Mapping[str, Sequence[Counted]], as_json: bool) -> None:
+    if as_json:
+        print_json({part: [asdict(one) for one in counted] for part, counted in found.items()})
+        return
+    for part, counted in found.items():
+        if not counted:
+            click.echo(f"{part}: nothing")
+        for one in counted:
+            click.echo(f"{part} {one.table:<14} {one.rows:>8} rows  sha256 {one.sha256[:16]}")

@@ -1,0 +1,389 @@
+"""`artoo task`: the board of governed tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.display.sanitize import print_json
+from artoo.cli.results.redact_output import say
+from artoo.cli.views.team_access import JsonObject, in_office, plain_object, text_of, the_one
+from artoo.contracts.agents import (
+    OPERATOR,
+    WHOEVER_MAY,
+    BoardState,
+    BoardTask,
+    Complexity,
+    Priority,
+    TaskChanged,
+    TaskMoved,
+)
+from artoo.contracts.confirmation import Choice, Consent
+from artoo.contracts.errors import ConfigurationError, SandboxError
+
+if TYPE_CHECKING:
+    from artoo.contracts.agents import SubmittedWork
+    from artoo.contracts.settling import Review
+    from artoo.team.office import Office
+    from artoo.team.proposal import Proposal
+    from artoo.workspace.settlement.history import SettledRecord
+
+UNSET = "unset"
+WIDE = 120
+"""Columns that a review is laid out for; the terminal wraps it."""
+
+_STATES = [state.value for state in BoardState]
+_priority = click.Choice([level.value for level in Priority])
+_complexity = click.Choice([*(level.value for level in Complexity), UNSET])
+
+
+@click.group(invoke_without_command=True, context_settings=HELP)
+@click.pass_context
+def task(context: click.Context) -> None:
+    """The board of tasks that agents work on. Without a command: what is on it.
+
+    ID is a task's id or the beginning of one.
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(list_, states=(), agent=None, everything=False, limit=50, as_json=False)
+
+
+@task.command("add")
+@click.argument("text", nargs=-1, required=True)
+@click.option("--to", "assignee", metavar="AGENT", help="Whose it is (default: whoever may take it).")
+@click.option("--priority", type=_priority, default=Priority.STANDARD.value, show_default=True)
+@click.option(
+    "--complexity", type=_complexity, default=UNSET, show_default=True, help="Unset is reviewed like critical."
+)
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    help="Where it works (default: here). Nothing changes there before a review.",
+)
+@as_json_option
+def add(
+    text: tuple[str, ...],
+    assignee: str | None,
+    priority: str,
+    complexity: str,
+    project: Path,
+    as_json: bool,
+) -> None:
+    """Put TEXT on the board, pending. TEXT may be - to read it from standard input."""
+    words = text_of(text)
+    made = in_office(
+        lambda office: office.board.add(
+            words,
+            OPERATOR,
+            assignee=assignee,
+            priority=Priority(priority),
+            complexity=_complexity_of(complexity),
+            project=office.projects.name(project),
+        ),
+    )
+    if as_json:
+        print_json(plain_object(made))
+    else:
+        click.echo(f"task {made.id} is pending")
+
+
+@task.command("list")
+@click.option("--state", "states", type=click.Choice(_STATES), multiple=True, help="Only these (may be repeated).")
+@click.option("--agent", metavar="AGENT", help="Only this agent's.")
+@click.option("--all", "everything", is_flag=True, help="Archived ones too.")
+@click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000))
+@as_json_option
+def list_(states: tuple[str, ...], agent: str | None, everything: bool, limit: int, as_json: bool) -> None:
+    """Show the newest tasks, oldest first."""
+    wanted = {BoardState(state) for state in states} or (set(BoardState) if everything else None)
+    found = in_office(lambda office: office.board.list(wanted, assignee=agent, limit=limit))
+    if as_json:
+        print_json([plain_object(one) for one in found])
+        return
+    from artoo.cli.views.team_view import TASK_HEADS, show_table, task_row
+
+    show_table(TASK_HEADS, map(task_row, found), "No such task is on the board: artoo task add TEXT")
+
+
+@task.command("show")
+@click.argument("identifier", metavar="ID")
+@as_json_option
+def show_(identifier: str, as_json: bool) -> None:
+    """Show a task: its result with the evidence, and what its submission would change."""
+    shown = in_office(lambda office: _shown(office, identifier))
+    if as_json:
+        print_json(_shown_object(shown))
+        return
+    from artoo.cli.display.screen import show_lines
+
+    show_lines(_shown_lines(shown))
+
+
+@task.command("log")
+@click.argument("identifier", metavar="ID")
+@as_json_option
+def log(identifier: str, as_json: bool) -> None:
+    """Show everything that was done with a task, who did it, and why."""
+
+    async def work(office: Office) -> tuple[tuple[TaskMoved | TaskChanged, ...], tuple[SettledRecord, ...]]:
+        task_id = await _id(office, identifier)
+        return await office.board.log(task_id), _put_back(office.home, task_id)
+
+    records, put_back = in_office(work)
+    if as_json:
+        objects: list[JsonObject] = [{"kind": record.kind(), **plain_object(record)} for record in records]
+        print_json([*objects, *({"kind": "PutBack", **one.model_dump(mode="json")} for one in put_back)])
+        return
+    from artoo.cli.display.screen import show_lines
+    from artoo.cli.views.team_view import record_line
+
+    told = [(record.at.timestamp(), record_line(record)) for record in records]
+    told += [(one.at, _put_back_line(one)) for one in put_back]
+    show_lines(line for _, line in sorted(told, key=lambda one: one[0]))
+
+
+@task.command("move")
+@click.argument("identifier", metavar="ID")
+@click.argument("state", type=click.Choice(_STATES), required=False)
+@click.argument("why", nargs=-1)
+@click.option("--to", "assignee", metavar="AGENT", help="Give it to this agent (anybody: whoever may take it).")
+@click.option("--reviewer", metavar="AGENT", help="Who reviews it (anybody: whoever may).")
+@click.option("--priority", type=_priority)
+@click.option("--complexity", type=_complexity)
+@as_json_option
+def move(
+    identifier: str,
+    state: str | None,
+    why: tuple[str, ...],
+    assignee: str | None,
+    reviewer: str | None,
+    priority: str | None,
+    complexity: str | None,
+    as_json: bool,
+) -> None:
+    """Move a task to STATE (pending, blocked, cancelled, archived; in_progress lets a blocked one go on), or change
+    whose it is, who reviews it, how urgent or complex it is."""
+    if state is None and not any((assignee, reviewer, priority, complexity)):
+        raise click.UsageError("Say what to change: a state, --to, --reviewer, --priority or --complexity.")
+
+    async def work(office: Office) -> BoardTask:
+        task_id = await _id(office, identifier)
+        if assignee is not None:
+            await office.board.assign(task_id, _somebody(assignee), OPERATOR)
+        if reviewer is not None:
+            await office.board.set_reviewer(task_id, _somebody(reviewer), OPERATOR)
+        if priority is not None:
+            await office.board.set_priority(task_id, Priority(priority), OPERATOR)
+        if complexity is not None:
+            await office.board.set_complexity(task_id, _complexity_of(complexity), OPERATOR)
+        if state is not None:
+            from artoo.team.by_hand import move as moved_by_hand
+
+            await moved_by_hand(office, task_id, BoardState(state), " ".join(why))
+        return await office.board.get(task_id)
+
+    moved = in_office(work)
+    if as_json:
+        print_json(plain_object(moved))
+    else:
+        released = state == BoardState.IN_PROGRESS.value and moved.state is BoardState.BLOCKED
+        stands = "released, and goes on when an agent takes it up" if released else moved.state.value
+        click.echo(f"task {moved.id} is {stands}")
+
+
+@task.command("review")
+@click.argument("identifier", metavar="ID")
+@click.argument("verdict", type=click.Choice(["approve", "reject"]))
+@click.argument("why", nargs=-1)
+@click.option("--digest", metavar="DIGEST", help="Consent to exactly these changes (artoo task show ID --json).")
+@as_json_option
+@click.pass_context
+def review(
+    context: click.Context, identifier: str, verdict: str, why: tuple[str, ...], digest: str | None, as_json: bool
+) -> None:
+    """Approve or reject what was handed in. WHY reaches whoever does it again.
+
+    What would overwrite, delete or otherwise lose something is shown and asked about; without a terminal, --digest
+    names what you agree to. The exit code is 1 when nothing was approved.
+    """
+    reason = " ".join(why)
+    if verdict == "reject" and not reason.strip():
+        raise click.UsageError("Say why: the reasons reach whoever does it again.")
+
+    async def work(office: Office) -> tuple[BoardTask, bool, tuple[str, ...]]:
+        task_id = await _id(office, identifier)
+        if verdict == "reject":
+            return await office.approvals.reject(task_id, OPERATOR, reason), True, ()
+        return await _approve(office, task_id, reason, digest)
+
+    found, decided, problems = in_office(work)
+    if as_json:
+        print_json({**plain_object(found), "decided": decided, "problems": list(problems)})
+    else:
+        for problem in problems:
+            say(problem)
+        click.echo(f"task {found.id} is {found.state.value}")
+    context.exit(0 if decided else 1)
+
+
+async def _approve(
+    office: Office, task_id: str, reason: str, digest: str | None
+) -> tuple[BoardTask, bool, tuple[str, ...]]:
+    """Approves as the operator, with their consent where Law 1 wants it. What stood in the way comes last."""
+    from artoo.team.by_hand import approve as approve_by_hand
+
+    found = await office.board.get(task_id)
+    shown = found.state in (BoardState.REVIEW, BoardState.REJECTED)
+    proposal = await office.approvals.look(found) if shown else None
+    if proposal is not None and proposal.asks and digest is None:
+        problems = await _disagreement(found, proposal)
+        if problems:
+            return found, False, problems
+    if proposal is not None and digest is None:
+        digest = proposal.digest
+    ruling = await approve_by_hand(office, found, reason, submission=found.submission, digest=digest)
+    return ruling.task, ruling.completed, ruling.why
+
+
+async def _disagreement(found: BoardTask, proposal: Proposal) -> tuple[str, ...]:
+    """The review in the terminal; empty when the operator agrees to all of it. Without a terminal they do not."""
+    from artoo.cli.conversation.confirm import dialogue
+
+    asking = dialogue()
+    if asking is None:
+        return (
+            *proposal.asks,
+            f"this needs your consent: look at it (artoo task show {found.id}), then approve it in a terminal, "
+            f"or with --digest {proposal.digest}",
+        )
+    said = await asking(proposal.question)
+    if said is Consent.ONCE:
+        return ()
+    instead = f"nothing was changed; to have it done otherwise: artoo task review {found.id} reject WHY"
+    if isinstance(said, Choice):
+        return (f"a submission is approved as a whole: {instead}",)
+    return (instead,)
+
+
+async def _id(office: Office, beginning: str) -> str:
+    """The task that begins so."""
+    ids = await office.database.read(
+        lambda reading: [str(row["id"]) for row in reading.all("SELECT id FROM tasks ORDER BY id")]
+    )
+    return the_one(beginning, ids, "task")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A task with what was handed in. `proposal`: what an approval would change here; without one `review` is how
+    it looked on the machine that made it, and `why` says why it cannot be approved here. `moved`: the move to where
+    it stands, unless it is in review."""
+
+    task: BoardTask
+    work: SubmittedWork | None
+    proposal: Proposal | None = None
+    review: Review | None = None
+    why: str = ""
+    put_back: tuple[SettledRecord, ...] = ()
+    moved: TaskMoved | None = None
+
+
+def _put_back(home: Path, task_id: str) -> tuple[SettledRecord, ...]:
+    """What `artoo undo` took back of a task's files here: the board stands as it stood."""
+    from artoo.workspace.settlement.history import settled_records
+
+    return tuple(one for one in settled_records(home) if one.task_id == task_id and one.what == "undone")
+
+
+def _put_back_line(one: SettledRecord) -> str:
+    from datetime import UTC, datetime
+
+    from artoo.cli.views.team_view import when
+
+    left = f", {one.left} left as they are" if one.left else ""
+    return f"{when(datetime.fromtimestamp(one.at, UTC))}  files put back: {one.count}{left} (by {one.by})"
+
+
+async def _shown(office: Office, beginning: str) -> _Shown:
+    found = await office.board.get(await _id(office, beginning))
+    work = await office.approvals.work(found)
+    if found.state is not BoardState.REVIEW:
+        moves = [record for record in await office.board.log(found.id) if isinstance(record, TaskMoved)]
+        return _Shown(found, work, put_back=_put_back(office.home, found.id), moved=moves[-1] if moves else None)
+    try:
+        proposal = await office.approvals.look(found)
+    except SandboxError as error:
+        if office.exchange is None or not office.exchange.is_elsewhere(found):
+            raise ConfigurationError(str(error)) from error
+        return _Shown(found, work, review=await office.exchange.review(found), why=str(error))
+    return _Shown(found, work, proposal, None if proposal is None else proposal.review)
+
+
+def _shown_object(shown: _Shown) -> JsonObject:
+    proposal, review = shown.proposal, shown.review
+    return {
+        **plain_object(shown.task),
+        "work": None if shown.work is None else plain_object(shown.work),
+        "changes": [] if review is None else [one.model_dump(mode="json") for one in review.changes],
+        "asks": [] if proposal is None else list(proposal.asks),
+        "conflicts": [] if review is None else [plain_object(one) for one in review.conflicts],
+        "digest": None if proposal is None else proposal.digest,
+        "why": shown.why,
+        "put_back": [one.model_dump(mode="json") for one in shown.put_back],
+        "reason": "" if shown.moved is None else shown.moved.reason,
+    }
+
+
+def _shown_lines(shown: _Shown) -> list[str]:
+    found, work = shown.task, shown.work
+    complexity = found.complexity.value if found.complexity else "unset"
+    moved = shown.moved
+    lines = [
+        f"task {found.id}",
+        *([f"{found.state.value} by {moved.actor}: {moved.reason}"] if moved is not None and moved.reason else []),
+        f"{found.state.value}, {found.priority.value}, complexity {complexity}",
+        f"agent {found.assignee or 'anybody'}, reviewer {found.reviewer or 'anybody who may'}",
+        f"project {found.project or 'none'}",
+        *([f"made on {found.made_on}"] if found.made_on else []),
+        "",
+        found.text,
+    ]
+    lines += [f"note: {note}" for note in found.notes]
+    if found.summary:
+        lines += ["", "Result:", found.summary]
+    if work is not None:
+        lines += ["", f"Evidence (artoo log show {work.run}):"]
+        lines += [f"{one.verdict}: {one.criterion} ({one.evidence})" for one in work.verdicts]
+        lines += [f"not met: {one}" for one in work.unmet]
+        lines += list(work.calls)
+    if shown.put_back:
+        lines += ["", *map(_put_back_line, shown.put_back)]
+    if shown.why:
+        lines += ["", shown.why]
+    if shown.review is not None:
+        head = "What an approval would change:" if shown.proposal else f"What it changes on {found.made_on}:"
+        lines += ["", head, *_change_lines(shown.review)]
+    return lines
+
+
+def _change_lines(review: Review) -> list[str]:
+    """The review as it is asked about, without its question."""
+    from artoo.cli.display.colors import Paint
+    from artoo.cli.results.relative_paths import Here
+    from artoo.cli.review.layout import Layout
+
+    layout = Layout(review, "en", Here(), Paint(colours=False), WIDE)
+    return [*layout.diffs(), *layout.conflicts()] or ["nothing"]
+
+
+def _complexity_of(text: str) -> Complexity | None:
+    return None if text == UNSET else Complexity(text)
+
+
+def _somebody(name: str) -> str | None:
+    return None if name == WHOEVER_MAY else name

@@ -1,0 +1,157 @@
+"""`artoo undo`: puts back what a task changed, file by file, where nobody has changed it since."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.conversation.yes_no import agreed, is_asked
+from artoo.cli.display.messages import count
+from artoo.cli.display.sanitize import asked_line, one_line, print_json, show
+from artoo.cli.display.screen import show_lines
+from artoo.cli.results.redact_output import say
+from artoo.cli.results.relative_paths import Here
+from artoo.cli.results.task_names import local_time, name_at
+from artoo.cli.review.messages import review_words
+from artoo.contracts.changes import UndoableTask, UndoReport, path_bytes
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import is_gits
+from artoo.contracts.shortened import shortened
+from artoo.runtime.changes.request_lookup import what_was_asked
+from artoo.runtime.config.loader import load_config
+from artoo.words.language import language_of
+
+if TYPE_CHECKING:
+    from artoo.runtime.config.model import Config
+
+REFUSED = 1
+NAMED = 12
+"""Paths that are named before the latest is put back, and afterwards of those that came back or went."""
+
+_ASKED = 80
+"""Characters of a request in an error."""
+
+_NO_LOG = "(what was asked is not on record)"
+
+
+@click.command(context_settings=HELP)
+@click.argument("task", required=False)
+@click.option("--list", "list_", is_flag=True, help="Show what can be undone, and until when.")
+@click.option("--yes", is_flag=True, help="Without TASK: do not ask whether the latest is meant.")
+@as_json_option
+@click.pass_context
+def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_json: bool) -> None:
+    """Put back what TASK changed. TASK is its id, or a beginning of it that no other task has.
+
+    Without TASK the latest that was asked here, or has changed something here, is meant: on a terminal it is named
+    and asked about, without one it is named and nothing is put back. A file that was changed since is left alone
+    and named. A task that still runs is left alone, and one that was put back cannot be resumed.
+
+    Exit codes: 0 put back, 1 something was left or you said no, 2 no such task, or none was named.
+    """
+    from artoo.contracts.confirmation import PERSON
+    from artoo.runtime.changes.undo import can_be_undone, put_back, undoable_task, undone_already
+    from artoo.workspace.commit import unreadable
+
+    config = load_config()
+    known = can_be_undone(config)
+    for cause in unreadable(config.home):
+        say(one_line(cause))
+    if list_:
+        asked = {one.task_id: what_was_asked(config.home, one.task_id) for one in known}
+        _print_list(config.home, known, asked, as_json)
+        return
+    already = undone_already(config, known, task) if task is not None else None
+    if already is not None:
+        if not as_json:
+            show(f"{name_at(config.home, already.task_id)} was put back already, {local_time(already.at)}")
+        report = UndoReport(task_id=already.task_id, restored=already.paths)
+        _print_report(report, what_was_asked(config.home, already.task_id), as_json)
+        return
+    task_id = _latest(config, known, yes=yes) if task is None else undoable_task(known, task)
+    if task_id is None:
+        context.exit(REFUSED)
+    report = put_back(config, task_id, by=PERSON)
+    _print_report(report, what_was_asked(config.home, task_id), as_json)
+    context.exit(REFUSED if report.refused else 0)
+
+
+def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> str | None:
+    """The latest of this directory, if the person means it; None: they said no. Raises ConfigurationError."""
+    from artoo.runtime.changes.undo import latest_here, paths_of
+
+    here = Here()
+    latest = latest_here(config, known, here.directory)
+    if latest is None:
+        raise ConfigurationError("nothing that can be undone was done here; artoo undo --list shows what can be")
+    if yes:
+        return latest.task_id
+    asked, name = what_was_asked(config.home, latest.task_id), name_at(config.home, latest.task_id)
+    if not is_asked():
+        what = ", ".join(part for part in (local_time(latest.last_at), shortened(one_line(asked), _ASKED)) if part)
+        raise ConfigurationError(f"say which task; the latest here ({what}): artoo undo {name}")
+    words = review_words(language_of(asked))
+    lines = [f"{name}  {local_time(latest.last_at)}  {asked_line(asked) or _NO_LOG}"]
+    paths = sorted(paths_of(config, latest.task_id), key=is_gits)  # the person's own first
+    lines += [f"    {here.short(path)}" for path in paths[:NAMED]]
+    lines += [f"    {words.more.format(count=f'{len(paths) - NAMED:,}')}"] if len(paths) > NAMED else []
+    show_lines(lines, sys.stderr)
+    return latest.task_id if asyncio.run(agreed(words.sure_undo)) else None
+
+
+def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[str, str], as_json: bool) -> None:
+    if as_json:
+        found = [{**one.model_dump(mode="json"), "request": requests[one.task_id]} for one in known]
+        print_json(found)
+        return
+    if not known:
+        show("Nothing can be undone: no task has changed anything that is still kept.")
+    for one in known:
+        last, until = local_time(one.last_at), local_time(one.until)
+        name = name_at(home, one.task_id)
+        _show(f"{name}  {last}  {asked_line(requests[one.task_id]) or _NO_LOG}")
+        what = count("{count} paths", one.paths)
+        what += f" in {one.transactions:,} acts" if one.transactions > 1 else ""
+        _show(f"{' ' * len(name)}  {what}, until {until}: artoo undo {name}")
+
+
+def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
+    if as_json:
+        print_json({**report.model_dump(mode="json"), "request": request})
+        return
+    here = Here()
+    if request:
+        _show(f"asked for: {asked_line(request)}")
+    # A change that git brought over is no file: `DIRECTORY/.git (main: 1 commit)`.
+    became = {path: "/.git (" in path or os.path.lexists(path_bytes(path)) for path in sorted(report.restored)}
+    for done, is_there in (("put back", True), ("removed ", False)):
+        for line in _told([path for path, there in became.items() if there is is_there], here):
+            _show(f"{done}  {line}")
+    for path in report.separate:
+        _show(f"separate  {here.short(path)}: a file of its own now; other names that it had lead to another file")
+    for conflict in report.refused:
+        _show(f"left      {here.short(conflict.path)}: {conflict.reason}")
+    if not report.restored and not report.refused:
+        show("Everything was as before already.")
+
+
+def _show(line: str) -> None:
+    show_lines([line])
+
+
+def _told(paths: Sequence[str], here: Here) -> Iterator[str]:
+    """The first of a person's own paths, and of each repository one line."""
+    own = [path for path in paths if not is_gits(path)]
+    yield from (here.short(path) for path in own[:NAMED])
+    if len(own) > NAMED:
+        yield f"{len(own) - NAMED:,} more"
+    for repository, files in Counter(f"{path}/".partition("/.git/")[0] for path in paths if is_gits(path)).items():
+        yield f"{here.short(f'{repository}/.git')}: {files:,} of git's own"

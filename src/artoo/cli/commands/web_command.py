@@ -1,0 +1,114 @@
+"""`artoo web`: the page of this home, for a browser of this machine, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from artoo.cli.commands.options import HELP
+from artoo.cli.results.home import current_config
+
+if TYPE_CHECKING:
+    from artoo.runtime.config.model import Config
+    from artoo.web.starting import Runtime
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command(context_settings=HELP)
+@click.option("--port", type=click.IntRange(0, 65_535), help="The port (default: 7226, or a free one).")
+@click.option("--no-open", is_flag=True, help="Only print the address.")
+def web(port: int | None, no_open: bool) -> None:
+    """Show tasks, differences, memory, team and audit in a browser, live, until Ctrl-C.
+
+    The printed address is good once, within a quarter of an hour; type the command again for another one. Nobody
+    outside this machine can reach it.
+    """
+    from artoo.web.entry import Entry
+    from artoo.web.serving import address_of, only_page
+
+    config = current_config()
+    with only_page(config.home, port) as found:
+        if isinstance(found, int):
+            address = address_of(found, Entry(config.home).token())
+            click.echo(f"artoo: {address}")
+            if not no_open:
+                open_page(address, config.home)
+        else:
+            asyncio.run(_serve(config, found, no_open))
+
+
+async def _serve(config: Config, listening: socket.socket, no_open: bool) -> None:
+    from artoo.web.serving import served
+
+    def runtime() -> AbstractAsyncContextManager[Runtime]:
+        return runtime_of(config)
+
+    loop = asyncio.get_running_loop()
+    async with served(config, Path.cwd(), runtime, listening) as serving:
+        for number in SIGNALS:
+            loop.add_signal_handler(number, serving.stop)
+        click.echo(f"artoo: {serving.address}")
+        if not no_open:  # a browser of the terminal stays as long as somebody reads, and the page must answer it
+            opening = (serving.address, config.home)
+            threading.Thread(target=open_page, args=opening, name="artoo-browser", daemon=True).start()
+    click.echo("artoo: the page is closed", err=True)
+
+
+@asynccontextmanager
+async def page_beside(config: Config, port: int | None) -> AsyncGenerator[None]:
+    """The page answers while the block runs. Raises ConfigurationError when this home has one already."""
+    from artoo.contracts.errors import ConfigurationError
+    from artoo.web.serving import only_page, served
+
+    with only_page(config.home, port) as found:
+        if isinstance(found, int):
+            raise ConfigurationError(
+                f"artoo web serves this home already, at port {found}; stop it, or leave out --web"
+            )
+        async with served(config, Path.cwd(), lambda: runtime_of(config), found) as serving:
+            click.echo(f"artoo: {serving.address}", err=True)
+            try:
+                yield
+            finally:
+                serving.stop()
+
+
+def runtime_of(config: Config) -> AbstractAsyncContextManager[Runtime]:
+    """What runs the tasks that are begun in the page."""
+    from artoo.runtime.app.artoo import Artoo
+    from artoo.web.starting import nobody_here
+
+    return Artoo(config, confirm=nobody_here)
+
+
+def open_page(address: str, home: Path) -> None:
+    """Opens a browser by way of a file of the owner's: a command line with the token could be seen by others.
+
+    In a process of its own: which browser there is, is looked up on PATH, and there no program of a project counts.
+    Returns when the browser's command does, which may be when somebody closes it.
+    """
+    import html
+    import subprocess
+
+    from artoo.sandbox.reading.programs import own_environment, own_python, search_path
+
+    place = home / "web" / "open.html"
+    target = html.escape(address, quote=True)
+    with suppress(OSError):
+        place.unlink(missing_ok=True)
+        with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(
+                f'<!doctype html><meta http-equiv="refresh" content="0;url={target}"><a href="{target}">artoo</a>'
+            )
+        opened = own_python("-c", "import sys, webbrowser; webbrowser.open(sys.argv[1])", place.as_uri())
+        subprocess.run(opened, env={**own_environment(), "PATH": search_path()}, check=False)

@@ -1,0 +1,50 @@
+"""What the Tab key offers in a conversation: commands, ids of tasks, and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+from prompt_toolkit.document import Document
+
+from artoo.cli.conversation.slash_commands import SLASH_COMMANDS, SlashCommand
+from artoo.cli.results.task_names import tasks_at
+
+_NAMING_TASKS = (
+    SlashCommand.DIFF,
+    SlashCommand.APPLY,
+    SlashCommand.DISCARD,
+    SlashCommand.UNDO,
+    SlashCommand.RESUME,
+)
+_MOST_TASKS = 20
+
+
+class ConversationCompleter(Completer):
+    """Completes the word before the cursor."""
+
+    def __init__(self, home: Path) -> None:
+        """`home`: artoo's own directory, where tasks are."""
+        self._home = home
+        self._paths = PathCompleter(expanduser=True)
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """A slash command at the beginning of the line, a task behind one that takes it, else a path."""
+        line, word = document.text_before_cursor, document.get_word_before_cursor(WORD=True)
+        if line.startswith("/") and " " not in line:
+            yield from (_of(name, line[1:]) for name in SLASH_COMMANDS if name.startswith(line[1:]))
+            return
+        command = SLASH_COMMANDS.get(line[1:].partition(" ")[0]) if line.startswith("/") else None
+        if command in _NAMING_TASKS and len(line.split()) + line.endswith(" ") == 2:
+            yield from self._tasks(word)
+            return
+        yield from self._paths.get_completions(Document(word), complete_event)
+
+    def _tasks(self, begun: str) -> Iterator[Completion]:
+        names = (name for name in tasks_at(self._home, _MOST_TASKS) if name.startswith(begun))
+        yield from (_of(name, begun) for name in names)
+
+
+def _of(whole: str, begun: str) -> Completion:
+    return Completion(whole, start_position=-len(begun))

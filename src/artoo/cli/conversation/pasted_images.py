@@ -1,0 +1,43 @@
+"""Images whose paths a person pastes or drags into the conversation: whole, quoted or escaped."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from artoo.runtime.app.images import MOST_IMAGES, is_image
+
+_QUOTED = r"'((?:~?/|file://)[^']+)'|\"((?:~?/|file://)[^\"]+)\""
+_BARE = r"((?:~?/|file://)(?:\\.|[^\s\\])+)"
+_PATH = re.compile(rf"(?<!\S)(?:{_QUOTED}|{_BARE})")
+_MOST_LOOKED_AT = 32
+
+
+def images_in(line: str) -> tuple[Path, ...]:
+    """The images whose whole paths (or file URLs) stand in the line, each once, in order.
+
+    A bare name is a file's name and no picture to be shown: "rename a.png" wants no eyes.
+    """
+    found = (path for path in _paths_in(line) if is_image(path))
+    return tuple(dict.fromkeys(found))[:MOST_IMAGES]
+
+
+def _paths_in(line: str) -> Iterator[Path]:
+    for number, match in enumerate(_PATH.finditer(line)):
+        if number == _MOST_LOOKED_AT:
+            return
+        single, double, bare = match.groups()
+        written = single or double or re.sub(r"\\(.)", r"\1", bare)
+        path = _path(written)
+        if bare and not path.exists():
+            path = _path(written.rstrip(".,;:!?)]}"))  # a sentence's own sign behind it
+        yield path
+
+
+def _path(written: str) -> Path:
+    if written.startswith("file://"):
+        return Path(unquote(urlsplit(written).path))
+    return Path(os.path.expanduser(written))  # noqa: PTH111 - which leaves an unknown person's as it is

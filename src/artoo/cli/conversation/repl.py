@@ -1,0 +1,177 @@
+"""`artoo` alone: a conversation. What is said is a request; what begins with a slash is a command."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from artoo.cli.commands.exit_codes import INTERRUPTED
+from artoo.cli.commands.run_command import Output, print_result
+from artoo.cli.conversation.confirm import Dialogue, dialogue
+from artoo.cli.conversation.pasted_images import images_in
+from artoo.cli.conversation.prompt import Prompt
+from artoo.cli.conversation.slash_commands import SLASH_COMMANDS, SlashCommand, Tally
+from artoo.cli.conversation.typed_lines import TypedLines
+from artoo.cli.display import run_task as running
+from artoo.cli.display.interrupts import Interrupts
+from artoo.cli.display.messages import Text, in_language
+from artoo.cli.display.sanitize import show
+from artoo.cli.display.screen import show_lines
+from artoo.cli.display.side_channel import Aside
+from artoo.cli.results.redact_output import say
+from artoo.contracts.errors import ArtooError
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.config.endpoints import takes_images
+from artoo.runtime.config.loader import load_config
+from artoo.runtime.task.conversations import Session, open_session
+from artoo.sandbox.reading.programs import own_environment, own_python
+
+
+def converse(*, name: str | None = None, latest: bool = False) -> int:
+    """Talks until the person leaves: anew, in the session of that name, or on from the latest. Returns the code."""
+    if not sys.stdout.isatty():
+        raise click.UsageError('a conversation needs a terminal; give a request: artoo "…"')
+    return asyncio.run(_converse(name, latest))
+
+
+async def _converse(name: str | None, latest: bool) -> int:
+    config = load_config()
+    session = open_session(config.home, name=name, latest=latest)
+    text = in_language(_spoken(os.environ.get("LC_ALL") or os.environ.get("LANG") or ""))
+    prompt = Prompt(config.home)
+    aside, asking, sees = Aside(), dialogue(), takes_images(config, os.environ)
+    try:
+        with Interrupts(conversation=True) as interrupts:
+            async with running.open_runtime(config, aside, asking) as runtime:
+                talk = Conversation(
+                    runtime, prompt, text, interrupts, aside, asking, config.home, session, sees=sees
+                )
+                await talk.hold()
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    return 0
+
+
+def _spoken(locale: str) -> str:
+    """The language tag of a locale such as `zh_CN.UTF-8`."""
+    return locale.partition(".")[0].replace("_", "-") or "en"
+
+
+class Conversation:
+    """One session: the last turns, and what ran. `sees`: a model takes images."""
+
+    def __init__(
+        self,
+        runtime: running.Runtime,
+        prompt: Prompt,
+        text: Text,
+        interrupts: Interrupts,
+        aside: Aside,
+        asking: Dialogue | None,
+        home: Path,
+        session: Session,
+        *,
+        sees: bool = False,
+    ) -> None:
+        self._sees = sees
+        self._home = home
+        self._asking = asking
+        self._interrupts = interrupts
+        self._aside = aside
+        self._runtime = runtime
+        self._prompt = prompt
+        self._text = text
+        self._session = session
+        self._tally = Tally()
+
+    async def hold(self) -> None:
+        """Reads and answers until end of input or /quit."""
+        from importlib.metadata import version
+
+        show_lines([self._text.banner.format(version=version("artoo"))], prose=True)
+        for turn in self._session.turns:
+            show(f"artoo> {turn.input}\n{turn.summary}\n")
+        while True:
+            line = await self._prompt.read()
+            if line is None:
+                return
+            words = line.split()
+            if not words:
+                continue
+            if not _is_slash(words[0]):
+                await self._request(line.strip())
+            elif not await self._command(words):
+                return
+
+    async def _request(self, request: str) -> None:
+        """Runs one request; its errors are shown, and the conversation goes on."""
+        try:
+            result, view = await running.run_task(
+                self._runtime,
+                request,
+                interrupts=self._interrupts,
+                aside=self._aside,
+                options=RunOptions(images=self._images(request)),
+                history=self._session.turns,
+                on_message=self._session.noting(request, self._tally.count),
+                dialogue=self._asking,
+                line=TypedLines(self._prompt),
+            )
+        except ArtooError as error:
+            say(str(error))
+            return
+        self._session.add_result(request, result)
+        print_result(result, view, self._home, Output(talk=""))
+        show("")
+
+    def _images(self, request: str) -> tuple[Path, ...]:
+        """The images whose paths were pasted into the request, named on the screen; none where no model sees."""
+        found = images_in(request)
+        for path in found:
+            show((self._text.image_shown if self._sees else self._text.image_not_shown).format(name=path.name))
+        return found if self._sees else ()
+
+    async def _audit(self) -> None:
+        """What this session did, and what the Auditor has seen since its last report."""
+        show(self._tally.line(self._text))
+        if isinstance(self._runtime, running.AuditedRuntime):
+            from artoo.cli.views.audit_view import report_lines
+
+            show_lines(report_lines(await self._runtime.audit()))
+
+    async def _command(self, words: Sequence[str]) -> bool:
+        """Runs a slash command. False when the person wants to leave."""
+        name, arguments = words[0][1:], list(words[1:])
+        command = SLASH_COMMANDS.get(name)
+        if command is SlashCommand.QUIT:
+            return False
+        if command is SlashCommand.HELP:
+            lines = [f"  /{known:<8} {meaning.summary}" for known, meaning in SLASH_COMMANDS.items()]
+            show_lines([*lines, self._text.slash_help])
+        elif command is SlashCommand.CLEAR:
+            self._session.clear()
+        elif command is SlashCommand.AUDIT:
+            await self._audit()
+        elif command is None:
+            show(self._text.unknown_slash.format(name=f"/{name}"))
+        else:
+            await _run_artoo([name, *(arguments or command.defaults)])
+        return True
+
+
+def _is_slash(word: str) -> bool:
+    """`/help` is a command; `/etc/hosts` and `/tmp` are the beginnings of requests."""
+    if not word.startswith("/") or "/" in word[1:]:
+        return False
+    return word[1:] in SLASH_COMMANDS or not Path(word).exists()
+
+
+async def _run_artoo(arguments: Sequence[str]) -> None:
+    """Runs another artoo on this terminal: stores that are open here may be opened once per process only."""
+    process = await asyncio.create_subprocess_exec(*own_python("-m", "artoo", *arguments), env=own_environment())
+    await process.wait()

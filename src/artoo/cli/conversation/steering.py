@@ -1,0 +1,119 @@
+"""How a user reaches a task that runs on this terminal: messages, and the turn under way interrupted (SPEC 3.5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol, runtime_checkable
+
+from artoo.cli.conversation.confirm import Dialogue
+from artoo.cli.display.display import Display
+from artoo.cli.display.task_state import TaskView
+from artoo.cli.results.redact_output import say
+from artoo.contracts.errors import ConfigurationError
+
+BY = "terminal"
+
+
+@runtime_checkable
+class Steered(Protocol):
+    """A runtime whose running tasks can be written to."""
+
+    def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
+        """Write to a running task. An empty text ends a hold without a message."""
+        ...
+
+    def hold(self, task_id: str | None = None, *, by: str = "library") -> None:
+        """Interrupt the turn under way; the task waits for the next message."""
+        ...
+
+
+class InputLine(Protocol):
+    """The input line of a conversation while a task runs."""
+
+    def display(self, view: TaskView) -> Display:
+        """Return the display that leaves room for the line."""
+        ...
+
+    def listening(self, steering: Steering) -> AbstractAsyncContextManager[None]:
+        """Read lines and pass them on while the block runs."""
+        ...
+
+
+class Steering:
+    """One running task, as the terminal reaches it. `stop` asks the task to end."""
+
+    def __init__(self, runtime: object, view: TaskView, stop: Callable[[], None]) -> None:
+        self._runtime = runtime if isinstance(runtime, Steered) else None
+        self._view = view
+        self._held = asyncio.Event()
+        self._can_answer = False
+        self.stop = stop
+
+    @property
+    def is_held(self) -> bool:
+        """True while the task waits for a message."""
+        return self._held.is_set()
+
+    def hold(self) -> bool:
+        """Interrupt the turn under way. False: no message could follow, or one is waited for already."""
+        view = self._view
+        busy = not view.state.task_id or view.question or view.stopping or view.state.result is not None
+        if self._runtime is None or not self._can_answer or busy or self._held.is_set():
+            return False
+        try:
+            self._runtime.hold(view.state.task_id, by=BY)
+        except ConfigurationError:  # it has just ended
+            return False
+        self._held.set()
+        return True
+
+    def send(self, text: str) -> None:
+        """Pass a message on to the task; what cannot be passed on is said."""
+        self._held.clear()
+        if self._runtime is None:
+            return
+        try:
+            self._runtime.send(text, self._view.state.task_id, by=BY)
+        except ConfigurationError as error:
+            say(str(error))
+
+    @asynccontextmanager
+    async def asking(self, dialogue: Dialogue | None) -> AsyncGenerator[None]:
+        """While the block runs, ask for a message with `dialogue` whenever a turn was interrupted."""
+        if dialogue is None:
+            yield
+            return
+        self._can_answer = True
+        async with beside(self._ask(dialogue)):
+            yield
+
+    @asynccontextmanager
+    async def typed(self, reading: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+        """While the block runs, `reading` passes on what is typed."""
+        self._can_answer = True
+        async with beside(reading):
+            yield
+
+    async def _ask(self, dialogue: Dialogue) -> None:
+        while True:
+            await self._held.wait()
+            said = await dialogue.message(self._view.text.held_prompt)
+            if said is None:
+                self.stop()
+                return
+            self.send(said)
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+    """Run `work` while the block runs, then cancel it. Its own error is raised when the block has ended."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+    if not task.cancelled() and (error := task.exception()) is not None:
+        raise error

@@ -1,0 +1,109 @@
+"""Ctrl-C: once interrupts the turn under way where that is possible, then ends the task, then leaves what hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from artoo.cli.commands.exit_codes import INTERRUPTED
+
+GRACE_SECONDS = 1.0
+"""How long an exit lets clean-up run before the process ends without it."""
+
+SHOW_CURSOR = "\x1b[?25h"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """The signals of one command. Use it as a context manager in the command's task.
+
+    During a task SIGINT first interrupts the turn under way, where the task can be steered. The next signal asks
+    the task to end, and the one after that cancels the command. Between tasks SIGINT does nothing in a conversation
+    (the prompt reads the key); everything else cancels the command. When cancelling takes longer than a second, the
+    process exits, with the cursor shown.
+    """
+
+    def __init__(self, *, conversation: bool = False) -> None:
+        self._conversation = conversation
+        self._stop: Callable[[], object] | None = None
+        self._hold: Callable[[], bool] = _cannot
+        self._asked = False
+        self._before: dict[int, Any] = {}
+        self._leaving: threading.Timer | None = None
+        self._command: asyncio.Task[object] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __enter__(self) -> Self:
+        self._command = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            self._before[number] = signal.getsignal(number)
+            signal.signal(number, self._on_signal)
+        self._loop = loop
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in _SIGNALS:
+            signal.signal(number, self._before[number])
+
+    @contextmanager
+    def during(self, stop: Callable[[], object], hold: Callable[[], bool] | None = None) -> Generator[None]:
+        """Run a task in the block. `stop` asks it to end; `hold` interrupts its turn, if it can."""
+        self._stop, self._asked = stop, False
+        self._hold = hold or _cannot
+        try:
+            yield
+        finally:
+            self._stop, self._hold = None, _cannot
+
+    def _on_signal(self, number: int, _: object) -> None:
+        """Hand a signal to the event loop, and see to it that the command ends if it should.
+
+        Not by `add_signal_handler`: its handlers wait for the loop, and a clean-up may block that.
+        """
+        assert self._loop is not None
+        if self._ends_command(number):
+            self._leave_soon()
+        self._loop.call_soon_threadsafe(self._received, number)
+
+    def _ends_command(self, number: int) -> bool:
+        """True if nothing is left that could end in peace."""
+        if self._stop is not None:
+            return self._asked
+        return not self._conversation or number != signal.SIGINT
+
+    def _received(self, number: int) -> None:
+        if self._stop is not None and number == signal.SIGINT and not self._asked and self._hold():
+            return
+        if self._stop is not None and not self._asked:
+            self._asked = True
+            self._stop()
+        elif self._ends_command(number) and self._command is not None:
+            self._command.cancel()
+
+    def _leave_soon(self) -> None:
+        """End the process after a second, whatever it does until then; at once when asked once more."""
+        if self._leaving is not None:
+            leave()
+        self._leaving = threading.Timer(GRACE_SECONDS, leave)
+        self._leaving.daemon = True
+        self._leaving.start()
+
+
+def _cannot() -> bool:
+    """Interrupt nothing: what runs cannot be steered."""
+    return False
+
+
+def leave() -> None:
+    """Ends the process now. Nothing is half-written: results are written in one piece, files atomically."""
+    if sys.stderr.isatty():
+        sys.stderr.write(SHOW_CURSOR + "\n")
+        sys.stderr.flush()
+    os._exit(INTERRUPTED)

@@ -1,0 +1,189 @@
+"""A task as a person at a terminal watches it: the state of the task, in words and safe for a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from artoo.cli.display.messages import ENGLISH, Text, directive_name, in_language, role_name
+from artoo.cli.display.sanitize import one_line, printable
+from artoo.cli.display.side_channel import Fetch
+from artoo.cli.review.messages import review_words
+from artoo.contracts.confirmation import ConfirmationRequest
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import CallStatus, CriterionVerdict
+from artoo.contracts.plan import PlanRefused
+from artoo.contracts.request import TaskSpec, UserRequest
+from artoo.contracts.solution import Cost, RoleFailure
+from artoo.contracts.steering import QuestionAsked
+from artoo.ports.printing import Printed
+from artoo.tasklog.state import Phase, Round, Subtask, TaskState
+from artoo.words.language import language_of
+
+_Progress = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class TaskView:
+    """The state of a task, and what a terminal shows besides it.
+
+    `clock` gives seconds, for how long something has been going on. `answered`: a person is there to answer
+    questions. `numbers`: rounds are shown with the control law's figures.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    numbers: bool = False
+    answered: bool = True
+    text: Text = ENGLISH
+    fetch: Fetch = field(default_factory=Fetch)
+    state: TaskState = field(default_factory=TaskState)
+    started: float = 0.0
+    since: float = 0.0
+    _title: str = ""
+    _stopped: bool = False
+    _printed: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """The last lines of the calls that print."""
+    _since: dict[str, tuple[_Progress, float]] = field(default_factory=dict[str, tuple[_Progress, float]])
+    """How far each subtask of the present round is, and since when."""
+
+    def __post_init__(self) -> None:
+        self.started = self.since = self.clock()
+
+    def begin(self, request: str) -> None:
+        """Show what was asked, before the first message arrives."""
+        self._title = request
+        self.text = in_language(language_of(request))
+        self.since = self.clock()
+
+    def stop(self) -> None:
+        """The person asked to stop."""
+        self._stopped = True
+        self.since = self.clock()
+
+    def hear(self, envelope: Envelope) -> None:
+        """Take in one message."""
+        payload, phase, rounds = envelope.payload, self.phase, len(self.state.rounds)
+        self.state.apply(envelope)
+        if isinstance(payload, UserRequest):
+            self.text = in_language(language_of(payload.text))
+        elif isinstance(payload, TaskSpec):
+            self.text = in_language(payload.language)
+        for act in [act for act in self._printed if act not in self.state.running]:
+            del self._printed[act]
+        if self.phase != phase:
+            self.since = self.clock()
+        if len(self.state.rounds) != rounds:
+            self._since.clear()
+        for subtask in self.state.round.subtasks.values() if self.state.round is not None else ():
+            progress = (subtask.stage, subtask.attempt, subtask.started, subtask.calls)
+            if self._since.get(subtask.subtask_id, ((), 0.0))[0] != progress:
+                self._since[subtask.subtask_id] = progress, self.clock()
+
+    def hear_printed(self, printed: Printed) -> None:
+        """Take what a command of this task has printed so far."""
+        if printed.task_id == self.state.task_id and printed.act in self.state.running:
+            self._printed[printed.act] = tuple(printable(line.expandtabs()) for line in printed.lines)
+
+    @property
+    def rounds(self) -> list[Round]:
+        """The rounds that had a plan, or one that was refused."""
+        return [each for each in self.state.rounds if each.planned]
+
+    @property
+    def intent(self) -> str:
+        """What is asked, in one line."""
+        return one_line(self.state.intent or self._title)
+
+    @property
+    def stopping(self) -> bool:
+        """True once the task was asked to stop, or is stopped."""
+        return self._stopped or self.state.stopping
+
+    @property
+    def phase(self) -> str:
+        """What the task is doing, where the subtasks do not show it."""
+        text = self.text
+        if self.stopping:
+            return text.stopping
+        directive = self.state.directive
+        if self.state.phase is Phase.REPLANNING and directive is not None:
+            return text.replanning.format(directive=directive_name(directive.directive.value, text))
+        return {
+            Phase.BEGINNING: text.reading if self._title else "",
+            Phase.READING: text.reading,
+            Phase.PLANNING: text.planning,
+            Phase.DISPATCHING: text.dispatching,
+            Phase.MERGING: text.merging,
+            Phase.DECIDING: text.deciding,
+            Phase.SETTLING: text.settling,
+            Phase.ENDED: text.settling,
+        }.get(self.state.phase, "")
+
+    @property
+    def question(self) -> str:
+        """The question that waits for the user. Where no one can answer, no one is waited for."""
+        asked = self.state.question
+        if asked is None:
+            return ""
+        if isinstance(asked, ConfirmationRequest):
+            if not self.answered:
+                return ""
+            title = asked.title if asked.review is None else review_words(asked.language).head
+        else:
+            title = asked.question if isinstance(asked, QuestionAsked) else self.text.plan_head
+        return self.text.asking.format(title=one_line(title))
+
+    @property
+    def trouble(self) -> str:
+        """The latest thing that went wrong in the present round."""
+        trouble, text = self.state.trouble, self.text
+        if isinstance(trouble, PlanRefused):
+            return text.refused_plan.format(reason=one_line("; ".join(trouble.reasons)))
+        if isinstance(trouble, RoleFailure):
+            return text.trouble.format(role=role_name(trouble.role.value, text), reason=one_line(trouble.reason))
+        directive = None if trouble is None else trouble.directive
+        return "" if directive is None else directive_name(directive.value, text)
+
+    @property
+    def verdicts(self) -> tuple[CriterionVerdict, ...]:
+        """The verdicts on which the last decision rests."""
+        judged = (each for each in reversed(self.state.rounds) if each.evidence is not None and not each.refused)
+        last = next(judged, None)
+        return () if last is None else last.verdicts
+
+    @property
+    def cost(self) -> Cost:
+        """What has been used so far, as the stream tells it."""
+        state = self.state
+        return Cost(
+            llm_calls=state.model_calls,
+            prompt_tokens=state.prompt_tokens,
+            cached_tokens=state.cached_tokens,
+            completion_tokens=state.completion_tokens,
+            tool_calls=state.tool_calls,
+            elapsed_ms=round((self.clock() - self.started) * 1000),
+        )
+
+    def printed(self, subtask: Subtask) -> tuple[str, ...]:
+        """Return the last lines that the subtask's running command has printed."""
+        return () if subtask.running is None else self._printed.get(subtask.running.act, ())
+
+    def working_since(self, subtask: Subtask) -> float:
+        """Return since when the subtask is where it is."""
+        return self._since.get(subtask.subtask_id, ((), self.since))[1]
+
+
+def command_of(subtask: Subtask) -> str:
+    """The call that runs now; empty if none does."""
+    call = subtask.running
+    return "" if call is None else one_line(f"{call.tool}: {call.input}")
+
+
+def activity_of(subtask: Subtask) -> str:
+    """The call that ended last, with its status unless it is `ok`; empty if none did."""
+    call = subtask.ended
+    if call is None:
+        return ""
+    mark = "" if call.status in (None, CallStatus.OK) else f"[{call.status}] "
+    return mark + one_line(f"{call.tool}: {call.target or call.input}")

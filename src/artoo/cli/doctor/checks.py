@@ -1,0 +1,154 @@
+"""What `artoo doctor` looks at: each check is a function that returns one finding, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import ApplyMode
+from artoo.prompts.library import require_shipped
+from artoo.runtime.app.home import CONFIG_NAME
+from artoo.runtime.config.loader import APPLY_ALL, load_config
+from artoo.runtime.config.model import Config
+
+OLDEST_PYTHON = (3, 11)
+ROOM_NEEDED = 200 * 1000 * 1000
+"""Bytes that logs, memory and staged changes need to work at all."""
+
+
+class State(StrEnum):
+    """How bad it is: `fail` means that artoo cannot do its work."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report. `remedy` says what to do, and is empty when nothing needs to be done."""
+
+    name: str
+    state: State
+    detail: str
+    remedy: str = ""
+
+
+def python() -> Finding:
+    """The interpreter."""
+    version = platform.python_version()
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return Finding("python", State.FAIL, version, "artoo needs Python 3.11 or newer")
+    return Finding("python", State.OK, f"{version} ({platform.python_implementation()})")
+
+
+def system() -> Finding:
+    """The operating system."""
+    name, detail = platform.system(), f"{platform.system()} {platform.release()} {platform.machine()}"
+    if name == "Linux":
+        return Finding("system", State.OK, detail)
+    if name == "Darwin":
+        return Finding("system", State.WARN, detail, "written for macOS, but not tried on it")
+    return Finding("system", State.FAIL, detail, "artoo runs on Linux and macOS; on Windows, use WSL")
+
+
+def home(directory: Path) -> Finding:
+    """artoo's own directory: there (or makeable), writable, nobody else's."""
+    existing = directory
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if not existing.is_dir():
+        return Finding("home", State.FAIL, f"{existing} is not a directory", "move it, or set ARTOO_HOME elsewhere")
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        remedy = "make it writable, or set ARTOO_HOME to a directory that is"
+        return Finding("home", State.FAIL, f"{existing} cannot be written: {error.strerror}", remedy)
+    if existing != directory:
+        return Finding("home", State.OK, f"{directory} (made at first use)")
+    if stat.S_IMODE(directory.stat().st_mode) & 0o077:
+        return Finding("home", State.WARN, f"{directory} can be read by others", f"chmod 700 {directory}")
+    return Finding("home", State.OK, str(directory))
+
+
+def apply(config: Config) -> Finding:
+    """What takes effect without approval."""
+    if config.apply is not ApplyMode.ALL:
+        return Finding(
+            "apply", State.OK, f"{config.apply} ({APPLY_ALL} approves everything, for containers and CI)"
+        )
+    detail = "all: everything in project and output folder takes effect without approval"
+    return Finding("apply", State.WARN, detail, "outside of a container or CI: unset ARTOO_APPLY")
+
+
+def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Finding, Config | None]:
+    """The file and the environment; None when they cannot be used."""
+    try:
+        config = load_config(environ)
+    except ConfigurationError as error:
+        return Finding("config", State.FAIL, str(error), "correct what is named, or: artoo init --force"), None
+    path = directory / CONFIG_NAME
+    if not path.exists():
+        return Finding("config", State.OK, "defaults (artoo init writes a file to change them)"), config
+    return Finding("config", State.OK, str(path)), config
+
+
+def texts() -> Finding:
+    """The texts of the prompts, beside the hashes that they were shipped with."""
+    try:
+        require_shipped()
+    except ConfigurationError as error:
+        return Finding("prompts", State.FAIL, str(error), "reinstall artoo; no task starts until then")
+    return Finding("prompts", State.OK, "as shipped")
+
+
+def workspace(config: Config) -> Finding:
+    """Where generated files go."""
+    path = config.workspace_path
+    existing = path
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if not (existing.is_dir() and os.access(existing, os.W_OK)):
+        remedy = "set workspace in the configuration, or use --workspace"
+        return Finding("workspace", State.FAIL, f"{path} cannot be made or written", remedy)
+    return Finding("workspace", State.OK, str(path))
+
+
+def disk(directory: Path, model_bytes: int) -> Finding:
+    """Room for logs and memory, and for a model that is still to be fetched (`model_bytes`)."""
+    existing = directory
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    free, needed = shutil.disk_usage(existing).free, ROOM_NEEDED + 2 * model_bytes
+    detail = f"{free / 1e9:,.1f} GB free"
+    if free < needed:
+        remedy = f"make room: {needed / 1e9:,.1f} GB are needed, or set ARTOO_HOME to another disk"
+        return Finding("disk", State.FAIL, detail, remedy)
+    return Finding("disk", State.OK, detail)
+
+
+def terminal(environ: Mapping[str, str]) -> Finding:
+    """What the terminal can show."""
+    size = shutil.get_terminal_size()
+    encoding = (sys.stdout.encoding or "ascii").lower()
+    if not sys.stdout.isatty():
+        return Finding("terminal", State.OK, f"none (plain output, {encoding})")
+    look = "without colours" if environ.get("NO_COLOR") else environ.get("TERM", "unknown")
+    detail = f"{size.columns}×{size.lines}, {look}, {encoding}"
+    if not encoding.replace("-", "").startswith("utf8"):
+        return Finding(
+            "terminal", State.WARN, detail.replace("×", "x"), "set LANG to a UTF-8 locale, as in C.UTF-8"
+        )
+    if size.columns < 60:
+        return Finding("terminal", State.WARN, detail, "60 columns or more are easier to read")
+    return Finding("terminal", State.OK, detail)

@@ -1,0 +1,98 @@
+"""Which language models would answer, and whether they do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from artoo.cli.doctor.checks import Finding, State
+from artoo.contracts.errors import ConfigurationError, ModelUnreachable
+from artoo.llm.model_store import ModelStore
+from artoo.llm.transport import Json
+from artoo.runtime.config.endpoints import TIERS, EndpointSettings, TierName, endpoint
+from artoo.runtime.config.model import Config
+
+PATIENCE_SECONDS = 5.0
+SHOWN = 5
+"""Models of a server that are named when the wanted one is not among them."""
+
+
+async def models(config: Config, environ: Mapping[str, str]) -> tuple[list[Finding], int]:
+    """A finding for each tier (one for both when they share a model), and the bytes still to be fetched."""
+    chosen: dict[TierName, EndpointSettings | None] = {}
+    findings: list[Finding] = []
+    for tier in TIERS:
+        try:
+            chosen[tier] = endpoint(config, tier, environ)
+        except ConfigurationError as error:
+            findings.append(Finding(f"model {tier}", State.FAIL, str(error), "complete the setting, or remove it"))
+    remote: dict[TierName, EndpointSettings] = {
+        tier: settings for tier, settings in chosen.items() if settings is not None
+    }
+    findings += await asyncio.gather(*(_endpoint(tier, settings) for tier, settings in remote.items()))
+    if None not in chosen.values():
+        return findings, 0
+    local, missing = await asyncio.to_thread(embedded, config)
+    return [*findings, local], missing
+
+
+async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
+    """Asks a server which models it has: no tokens are spent."""
+    from artoo.llm.http import HttpTransport
+
+    name, where = f"model {tier}", f"{settings.model} at {settings.base_url} ({settings.source})"
+    try:
+        transport = HttpTransport(settings.base_url, settings.api_key or None)
+    except ConfigurationError as error:
+        return Finding(name, State.FAIL, f"{where}: {error}", "mend the setting, or set another endpoint")
+    try:
+        reply = await transport.models(timeout=PATIENCE_SECONDS)
+    except ModelUnreachable as error:
+        return Finding(name, State.FAIL, f"{where}: {error}", "start the server, or set another endpoint")
+    finally:
+        await transport.close()
+    if reply.status in (401, 403):
+        return Finding(name, State.FAIL, f"{where}: the key was refused ({reply.status})", "set the key's variable")
+    if reply.status >= 400:
+        return Finding(name, State.WARN, f"{where}: answers, but lists no models ({reply.status})")
+    if settings.model not in (served := _served(reply.body)) and served:
+        remedy = f"it has: {', '.join(served[:SHOWN])}"
+        return Finding(name, State.WARN, f"{where}: answers, but does not list this model", remedy)
+    return Finding(name, State.OK, where)
+
+
+def _served(body: Json) -> list[str]:
+    """The models that a server lists (`{"data": [{"id": …}]}`)."""
+    listed = body.get("data") if isinstance(body, dict) else None
+    entries = listed if isinstance(listed, list) else []
+    return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+
+
+def embedded(config: Config) -> tuple[Finding, int]:
+    """The model on this machine: its file, its size, whether its hash was checked; and the bytes to fetch."""
+    store = ModelStore(config.home)
+    if config.embedded.model is not None and all(known.name != config.embedded.model for known in store.known):
+        return _own_file(store, Path(config.embedded.model).expanduser()), 0
+    try:
+        active = store.active() if config.embedded.model is None else store.find(config.embedded.model)
+    except ConfigurationError as error:
+        return Finding("model embedded", State.FAIL, str(error), "artoo model use NAME"), 0
+    if isinstance(active, Path):
+        return _own_file(store, active), 0
+    size = f"{active.size / 1e6:,.0f} MB"
+    if not store.path_of(active).exists():
+        detail = f"{active.name} is not here yet; {size} are fetched at first use"
+        return Finding("model embedded", State.WARN, detail, "fetch it now: artoo model pull"), active.size
+    if not store.verify(active):
+        remedy = f"fetch it again: artoo model pull {active.name}"
+        return Finding("model embedded", State.FAIL, f"{active.name} is damaged (hash)", remedy), active.size
+    return Finding("model embedded", State.OK, f"{active.name}, {size}, hash verified"), 0
+
+
+def _own_file(store: ModelStore, path: Path) -> Finding:
+    try:
+        store.check_file(path)
+    except ModelUnreachable as error:
+        return Finding("model embedded", State.FAIL, str(error), "choose another: artoo model use NAME_OR_PATH")
+    return Finding("model embedded", State.OK, f"{path}, {path.stat().st_size / 1e6:,.0f} MB (your own file)")

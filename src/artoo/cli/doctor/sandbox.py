@@ -1,0 +1,61 @@
+"""How commands are confined on this machine (Law 1), and why not better."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from artoo.cli.doctor.checks import Finding, State
+from artoo.ports.workspace import BackendName
+from artoo.sandbox.backends.diagnostics import BackendDiagnosis
+
+_IN_A_COPY = "commands work in a copy of the project; changes are shown before they happen; no network"
+MEANINGS: dict[BackendName, str] = {
+    "bubblewrap": "changes are shown before they happen; no network",
+    "landlock": _IN_A_COPY,
+    "seatbelt": _IN_A_COPY,
+    "none": "nothing confines a command here: each one is asked about",
+}
+
+
+async def sandbox(home: Path) -> list[Finding]:
+    """Return the backend in use, and every better one that does not work here."""
+    from artoo.sandbox.backends.select import diagnose
+
+    return [*findings_of(await diagnose(home)), await _bounds(), *_kept(home)]
+
+
+async def _bounds() -> Finding:
+    """Return who counts the memory and processes of commands: the kernel, or artoo."""
+    from artoo.sandbox.limits.cgroup import group_parent
+
+    found = await asyncio.to_thread(group_parent)
+    if found.path is not None:
+        return Finding(
+            "bounds", State.OK, f"memory and tasks of commands are held by the kernel, below {found.path}"
+        )
+    what = f"memory and tasks of commands are counted ten times a second, for {found.why}"
+    return Finding("bounds", State.OK, what, found.remedy)
+
+
+def _kept(home: Path) -> list[Finding]:
+    """Return where what is pending lies, when that does not last."""
+    from artoo.sandbox.reading.mount_table import MountTable
+
+    if not MountTable.read().in_memory(os.fsencode(home.resolve())):
+        return []
+    what = f"{home} is in memory: changes that wait for your yes, logs and undo are lost at a reboot"
+    return [Finding("home", State.WARN, what, "set ARTOO_HOME to a directory on a disk")]
+
+
+def findings_of(backends: Sequence[BackendDiagnosis]) -> list[Finding]:
+    """Return what is to be said of `backends`, which were tried best first: the first that works is used."""
+    findings: list[Finding] = []
+    for one in backends:
+        if one.works:
+            state = State.WARN if one.backend == "none" else State.OK
+            return [*findings, Finding("sandbox", state, f"{one.backend}: {MEANINGS[one.backend]}")]
+        findings.append(Finding(one.backend, State.WARN, f"does not work here: {one.cause}", one.remedy))
+    return [*findings, Finding("sandbox", State.FAIL, "no way to confine commands is known for this system")]

@@ -1,0 +1,34 @@
+"""Where artoo's own files are, and what is configured there, as every command finds them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from artoo.runtime.config.model import Config
+    from artoo.store.address import StoreAddress
+
+
+def current_home() -> Path:
+    """artoo's own directory: `ARTOO_HOME`, else `~/.artoo`."""
+    from artoo.runtime.app.home import default_home
+
+    return default_home(os.environ)
+
+
+def current_config() -> Config:
+    """The configuration: the home's file under the environment. Raises ConfigurationError."""
+    from artoo.runtime.config.loader import load_config
+
+    return load_config()
+
+
+def current_store() -> StoreAddress | None:
+    """The store that several machines share; None: there is none. Raises ConfigurationError."""
+    from artoo.store.address import parse
+
+    store = current_config().store
+    return None if store is None else parse(store)

@@ -1,0 +1,80 @@
+"""What became of a task's changes, for whoever looks at it later: a line for each thing, and what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from artoo.cli.results.relative_paths import Here
+from artoo.cli.results.task_names import local_time
+from artoo.cli.review.layout import counts_line, waiting_line
+from artoo.cli.review.messages import ReviewWords, review_words
+from artoo.contracts.settling import is_gits
+from artoo.runtime.changes.settlement_history import Afterwards, Became, Waiting
+from artoo.words.settled import SettledWords, settled_words
+
+PATHS_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class SettledSince:
+    """`name`: the beginning of the id that is enough for artoo's commands: of the task, or of the board's task
+    under which its changes wait (`on_board`)."""
+
+    afterwards: Afterwards
+    name: str
+    language: str = "en"
+    on_board: bool = False
+    here: Here = field(default_factory=Here)
+
+    @property
+    def words(self) -> SettledWords:
+        """The sentences."""
+        return settled_words(self.language)
+
+    @property
+    def _review(self) -> ReviewWords:
+        return review_words(self.language)
+
+    def lines(self) -> Iterable[str]:
+        """Oldest first; what waits stands last, with the commands that settle it."""
+        for one in self.afterwards.became:
+            yield self._became(one)
+        waited = self.afterwards.waited
+        if waited is not None:
+            yield self.words.waited.format(what=counts_line(waited.counts, self._review))
+        waits = self.afterwards.waits
+        if waits is not None:
+            when, until = (
+                self.words.at_its_end if moment is None else local_time(moment)
+                for moment in (waits.since, waits.until)
+            )
+            what = waiting_line(waits.counts, waits.conflicts, self._review)
+            yield self.words.waits.format(when=when, until=until, what=what)
+            yield "  " + self._review.joint.join(f"artoo {verb} {self.name}" for verb in self._verbs(waits))
+
+    def _verbs(self, waits: Waiting) -> tuple[str, ...]:
+        if self.on_board:
+            return ("diff", "task show")
+        return ("diff", "discard") if waits.conflicts and not waits.counts else ("diff", "apply", "discard")
+
+    def _became(self, one: Became) -> str:
+        sentence = {
+            "applied": self.words.applied,
+            "discarded": self.words.discarded,
+            "expired": self.words.expired,
+            "undone": self.words.undone,
+        }[one.act]
+        when = self.words.at_its_end if one.at is None else local_time(one.at)
+        left = f"; {self.words.left.format(count=f'{one.left:,}')}" if one.left else ""
+        return sentence.format(when=when, what=self._paths(one.paths, one.count)) + left
+
+    def _paths(self, paths: Sequence[str], count: int) -> str:
+        """The person's own, the nearest first, how many more there are, and of git's how many."""
+        gits = sum(map(is_gits, paths))
+        own = sorted((path for path in paths if not is_gits(path)), key=lambda path: (path.count("/"), path))
+        shown = [self.here.short(path) for path in own[:PATHS_SHOWN]]
+        more = count - gits - len(shown)
+        shown += [self._review.more.format(count=f"{more:,}")] if more > 0 else []
+        shown += [self.words.gits.format(count=f"{gits:,}")] if gits else []
+        return ", ".join(shown)

@@ -1,0 +1,144 @@
+"""The result of a task for a person: the answer first and alone, then in few lines what code knows."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from artoo.cli.conversation.conversation_hints import typed
+from artoo.cli.display.colors import Paint, Tone
+from artoo.cli.display.line_wrap import fold_prose, fold_text
+from artoo.cli.display.messages import Text, role_name
+from artoo.cli.display.sanitize import one_line, printable
+from artoo.cli.display.symbols import Marks, cost_line
+from artoo.cli.display.task_state import TaskView
+from artoo.cli.results.relative_paths import Here
+from artoo.cli.results.settlement_view import SettledLines
+from artoo.cli.review.messages import review_words
+from artoo.contracts.confirmation import AskedAct
+from artoo.contracts.criteria import Assurance
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.shortened import listed
+from artoo.contracts.solution import Directive, FinalResult
+from artoo.words.result import ResultWords, result_words
+
+LISTED = 20
+"""Entries of a list that are shown; the rest are counted. Unmet criteria are always all shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a result is told: `name` is the task's id, or a beginning of it that is enough for artoo's commands.
+
+    `terminal`: the answer is made safe for one; all else is safe anyway. `columns` of it, between whose words long
+    lines end; 0: they do not. `talk`: the option that goes on with this conversation.
+    """
+
+    result: FinalResult
+    view: TaskView
+    marks: Marks
+    name: str
+    here: Here = field(default_factory=Here)
+    paint: Paint = field(default_factory=Paint)
+    terminal: bool = True
+    columns: int = 0
+    talk: str = "-c"
+
+    @property
+    def text(self) -> Text:
+        """The sentences of the display."""
+        return self.view.text
+
+    def lines(self) -> str:
+        """All of it: why it stopped, if it did, and the answer; what is missing; what code knows."""
+        stopped, answer = one_line(self.words.why_stopped(self.result)), self.result.output.strip()
+        if not answer and not stopped:
+            answer = self.text.no_output
+        if not self.columns:
+            safe = printable(answer) if self.terminal else answer
+            return "\n\n".join(block for block in (stopped, safe, *self._gaps(), self._facts()) if block)
+        own = [fold_text(block, self.columns) for block in (stopped, *self._gaps(), self._facts())]
+        blocks = [own[0], fold_prose(printable(answer), self.columns), *own[1:]]
+        return "\n\n".join(block for block in blocks if block)
+
+    @property
+    def words(self) -> ResultWords:
+        """The sentences about results."""
+        return result_words(self.text.language)
+
+    def _gaps(self) -> Iterable[str]:
+        """What is missing, and of an abandoned task what was reached and tried."""
+        yield self._unmet()
+        if self.result.directive is Directive.ABANDON:
+            yield self._listed(self.text.done_head, self.result.done, self.marks.bullet)
+            yield self._listed(self.text.tried_head, self.result.tried, self.marks.bullet)
+        yield self._listed(self.text.withheld_head, self.result.withheld, self.marks.bullet)
+        yield self._listed(self.text.next_head, self.words.could(self.result, typed(self.talk)), self.marks.arrow)
+
+    def _unmet(self) -> str:
+        """Every criterion that failed, with its reason and the role that answers for it: never shortened."""
+        failed = self.words.failed(self.result)
+        if not failed:
+            return ""
+        lines = [self.text.unmet_head]
+        for entry in failed:
+            criterion = self.words.criterion(entry.criterion)
+            reason = self.words.why_unmet(entry, self.result.output)
+            told = f"{one_line(criterion)}: {one_line(reason)}" if reason else one_line(criterion)
+            role = self.text.answers_for.format(role=role_name(entry.accountable.value, self.text))
+            lines.append(f"  {self.marks.failed} {told} ({role})")
+        return "\n".join(lines)
+
+    def _listed(self, head: str, entries: Sequence[str], mark: str) -> str:
+        if not entries:
+            return ""
+        lines = [head, *(f"  {mark} {one_line(entry)}" for entry in entries[:LISTED])]
+        if len(entries) > LISTED:
+            lines.append("  " + self.text.more.format(count=len(entries) - LISTED))
+        return "\n".join(lines)
+
+    def _facts(self) -> str:
+        """What code knows, whatever the words say: a line each."""
+        settled = SettledLines(self.result.changes, self.text, self.marks, self.name, self.here, self.paint)
+        known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
+        lines = [self._assurance(), *known, *settled.lines()]
+        lines += [self.text.allow.format(line=line) for line in allowing(self.view.state.not_allowed)]
+        lines += self._earlier()
+        if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
+            lines.append(self.text.go_on.format(task=self.name))
+        cost = cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds)))
+        lines.append(f"{self.text.task.format(task=self.name)}{self.marks.dot}{cost}")
+        return "\n".join(line for line in lines if line)
+
+    def _earlier(self) -> Iterable[str]:
+        """What waits of earlier requests of the conversation: the answer may speak of it, and knows no command."""
+        words = review_words(self.text.language)
+        for turn in self.view.state.earlier:
+            command = words.apply_hint.format(command=self.paint(f"artoo apply {turn.task_id}", Tone.HEAD))
+            yield f"{words.waits.format(what=one_line(listed(turn.waits)))}{self.marks.dot}{command}"
+
+    def _assurance(self) -> str:
+        """How far the answer can be relied on, unless the facts below say that nothing confirms it."""
+        result = self.result
+        unsaid = not result.facts or result.assurance is not Assurance.UNVERIFIED
+        if result.directive is Directive.ABANDON or not unsaid:
+            return ""
+        tone = Tone.WAITS if result.assurance is Assurance.UNVERIFIED else Tone.MADE
+        line = self.paint(self.text.assurance[result.assurance.value], tone)
+        return f"{line} {self.text.success_with_gaps}" if result.unmet else line
+
+
+def allowing(acts: Iterable[AskedAct]) -> list[str]:
+    """The options that would have allowed these acts, as they are typed. Acts that no policy covers have none."""
+    from artoo.runtime.app.run_options import check_policy_line
+
+    lines: list[str] = []
+    for act in acts:
+        line = f"{act.verb} {act.target.partition(' ')[0] if act.verb == 'tool' else act.target}"
+        try:
+            check_policy_line(line)
+        except ConfigurationError:
+            continue
+        lines.append(f"--allow {shlex.quote(line)}")
+    return list(dict.fromkeys(lines))[:LISTED]

@@ -1,0 +1,37 @@
+"""How a task is named by a person: the beginning of its id, as short as it may be, or nothing for the latest."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from artoo.runtime.app.task_ids import short_name
+
+ID_SHOWN = 13
+"""Characters of an id in a list: for a UUIDv7 its whole time stamp."""
+
+
+def name_at(home: Path, task_id: str) -> str:
+    """The shortest that names it to every command: no other task that waits, has a log or can be undone."""
+    from artoo.tasklog.layout import tasks_directory
+    from artoo.workspace.commit import tasks_with_records
+    from artoo.workspace.directory import Workspaces
+
+    logs = tasks_directory(home)
+    logged = [entry.name for entry in logs.iterdir()] if logs.is_dir() else []
+    pending = [directory.task_id for directory in Workspaces(home).listed()]
+    return short_name(task_id, [*tasks_with_records(home), *pending, *logged])
+
+
+def tasks_at(home: Path, most: int) -> list[str]:
+    """The names of the latest tasks, latest first."""
+    from artoo.tasklog.layout import tasks_directory
+
+    logs = tasks_directory(home)
+    known = sorted((entry.name for entry in logs.iterdir()), reverse=True) if logs.is_dir() else []
+    return [short_name(task_id, known) for task_id in known[:most]]
+
+
+def local_time(seconds: float) -> str:
+    """A moment (seconds since the epoch) on the person's own clock."""
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,349 @@
+"""How a task's log looks on a terminal, and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import groupby
+
+import pydantic_core
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from artoo.cli.conversation.conversation_hints import typed
+from artoo.cli.display.messages import Text as Sentences
+from artoo.cli.display.messages import count, decider_name, in_language
+from artoo.cli.display.sanitize import one_line, printable
+from artoo.cli.display.symbols import Marks, cost_line, loss_line, marks_for
+from artoo.cli.results.later_settlement import SettledSince
+from artoo.cli.results.task_names import ID_SHOWN
+from artoo.cli.views.log_summary import Events, RoundStory, SubTaskStory, TaskStory, details
+from artoo.contracts.base import Contract
+from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
+from artoo.contracts.execution import CallStatus, CorrectionSignal, CriterionJudged, ToolCalled
+from artoo.contracts.memory import MemoryRead, MemoryWritten
+from artoo.contracts.plan import PlanRefused
+from artoo.contracts.recording import TaskResumed
+from artoo.contracts.shortened import shortened
+from artoo.contracts.solution import Decided, FinalResult, RoleFailure, StoppedBy
+from artoo.runtime.changes.settlement_history import Afterwards
+from artoo.tasklog.reader import TaskSummary
+from artoo.words.language import language_of
+from artoo.words.result import result_words
+
+"""Characters of a task's id that are shown: for a UUIDv7 its whole time stamp."""
+LINE = 100
+ENTITY = 60
+"""Characters of what a note of memory is about: the target may be a whole script."""
+NAMED = 3
+"""Lines that cannot be read, of which it is said where each is and why; `--json` has all."""
+BARS = " ▁▂▃▄▅▆▇█"
+
+JsonObject = dict[str, object]
+
+
+def show_tasks(
+    tasks: Sequence[TaskSummary],
+    machines: Mapping[str, str] | None = None,
+    changes: Mapping[str, str] | None = None,
+) -> None:
+    """One line a task. `machines`: where those ran that ran elsewhere, by their ids; `changes`: what became of what
+    they changed.
+    """
+    console = Console(highlight=False)
+    if not tasks:
+        console.print("No task has been logged yet.")
+        return
+    columns = (("changes", changes or {}, ""), ("machine", machines or {}, "here"))
+    more = [each for each in columns if each[1]]
+    rows = [
+        (
+            task.task_id[:ID_SHOWN],
+            task.started.astimezone().strftime("%Y-%m-%d %H:%M"),
+            _state(task),
+            *(where.get(task.task_id, other) for _, where, other in more),
+            Text(one_line(task.request)),
+        )
+        for task in tasks
+    ]
+    heads = ("id", "started", "ending", *(head for head, *_ in more), "request")
+    table = Table(*heads, box=None, pad_edge=False)
+    # The request alone gives way on a narrow terminal: an id that is cut says nothing.
+    taken = sum(
+        max(len(heads[column]), *(len(row[column]) for row in rows)) + len("  ") for column in range(len(heads) - 1)
+    )
+    for *others, request in rows:
+        request.truncate(max(1, console.width - taken), overflow="ellipsis")
+        table.add_row(*others, request)
+    console.print(table)
+
+
+def tasks_object(
+    tasks: Sequence[TaskSummary], machines: Mapping[str, str], changes: Mapping[str, str]
+) -> list[JsonObject]:
+    """The same as JSON; `changes`, `machine` and `directory` are null for what is not there."""
+    return [
+        {
+            "task_id": task.task_id,
+            "started": task.started.isoformat(),
+            "request": task.request,
+            "ending": _state(task),
+            "changes": changes.get(task.task_id),
+            "bytes": task.bytes,
+            "machine": machines.get(task.task_id),
+            "directory": None if task.task_id in machines else str(task.directory),
+        }
+        for task in tasks
+    ]
+
+
+def _state(task: TaskSummary) -> str:
+    """`running`, or how it ended."""
+    return "running" if task.running else ending(task.result)
+
+
+def ending(result: FinalResult | None) -> str:
+    """How a task ended, in a word."""
+    if result is None:
+        return "not ended"
+    return "interrupted" if result.stopped_by is StoppedBy.INTERRUPTED else result.directive.value
+
+
+def story_object(story: TaskStory, afterwards: Afterwards) -> object:
+    """A story as JSON: every event whole."""
+    rounds = [
+        {
+            "number": part.number,
+            "events": [_event_object(event) for event in (*part.events, *part.after)],
+            "left_out": part.events.left_out + part.after.left_out,
+            "subtasks": [
+                {
+                    "subtask_id": subtask.subtask.subtask_id,
+                    "intent": subtask.subtask.intent,
+                    "events": [_event_object(event) for event in subtask.events],
+                    "left_out": subtask.events.left_out,
+                    "outcome": subtask.subtask.outcome,
+                }
+                for subtask in part.subtasks
+            ],
+            "decided": story.decided(part),
+        }
+        for part in story.rounds
+    ]
+    whole = {
+        "task_id": story.state.task_id,
+        "started": story.state.started,
+        "request": story.state.request,
+        "rounds": rounds,
+        "result": story.state.result,
+        "changes": {"state": afterwards.state, **asdict(afterwards)},
+        "missing": story.state.missing,
+        "unreadable": story.unreadable,
+    }
+    return pydantic_core.to_jsonable_python(whole)
+
+
+def show_story(story: TaskStory, since: SettledSince, *, full: bool = False) -> None:
+    """The tree of rounds, the trajectory of several, the result, and what became of the changes since. `full` adds
+    prompts, answers, outputs and each note of memory.
+    """
+    console, state = Console(highlight=False), story.state
+    marks = marks_for(console.encoding)
+    sentences = in_language(language_of(state.request))
+    view = _View(marks, sentences, full=full)
+    tree = Tree(Text(one_line(state.request) or "(no request)", style="bold"), guide_style="dim")
+    for part in story.rounds:
+        view.add_round(tree, part, story.decided(part))
+    console.print(Text(f"task {state.task_id}", style="dim"))
+    console.print(tree)
+    decided = [each for part in story.rounds if (each := story.decided(part)) is not None]
+    if len(decided) > 1:
+        console.print(trajectory(decided, marks))
+    if state.missing:
+        console.print(Text(f"{state.missing} messages are missing in this log.", style="yellow"))
+    if story.unreadable:
+        named = "; ".join(one_line(said) for said in story.unreadable[:NAMED])
+        console.print(Text(f"Lines that cannot be read: {len(story.unreadable)} ({named})", style="yellow"))
+    if state.result is None:
+        stands = "it is running" if story.running else "it was stopped before its end"
+        console.print(Text(f"The task has not ended: {stands}.", style="yellow"))
+    else:
+        _show_result(console, state.result)
+    for line in since.lines():
+        console.print(Text(one_line(line), style="bold"))
+    if state.result is not None:
+        cost = cost_line(state.result.cost, marks, sentences, rounds=len(story.rounds))
+        console.print(Text(cost, style="dim"))
+
+
+def trajectory(decided: Sequence[Decided], marks: Marks) -> Table:
+    """D, P, Ω, L in [0, 1] and ∇L in [−1, 1], one column a round, and a bar chart of each row."""
+    rows: list[tuple[str, Callable[[Decided], float], float]] = [
+        ("D", lambda d: d.loss.D, 0.0),
+        ("P", lambda d: d.loss.P, 0.0),
+        (marks.omega, lambda d: d.loss.Omega, 0.0),
+        ("L", lambda d: d.loss.L, 0.0),
+        (marks.gradient, lambda d: d.grad_l, -1.0),
+    ]
+    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
+    table.add_column("")
+    table.add_column("plot", no_wrap=True)
+    for item in decided:
+        table.add_column(f"round {item.round}", justify="right")
+    for name, value, lowest in rows:
+        values = [value(item) for item in decided]
+        chart = " ".join(_bar(v, lowest, marks) for v in values)
+        table.add_row(name, chart, *(f"{v:+.2f}" if lowest < 0 else f"{v:.2f}" for v in values))
+    return table
+
+
+class _View:
+    """Builds the tree of one story."""
+
+    def __init__(self, marks: Marks, sentences: Sentences, *, full: bool) -> None:
+        self._marks = marks
+        self._sentences = sentences
+        self._full = full
+
+    def add_round(self, tree: Tree, part: RoundStory, decided: Decided | None) -> None:
+        branch = tree.add(Text(f"round {part.number}", style="bold"))
+        self._add_events(branch, part.events)
+        for subtask in part.subtasks:
+            self._add_subtask(branch, subtask)
+        self._add_events(branch, part.after)
+        if decided is not None:
+            branch.add(Text(loss_line(decided, self._marks, self._sentences), style="cyan"))
+
+    def _add_subtask(self, branch: Tree, subtask: SubTaskStory) -> None:
+        outcome = subtask.subtask.outcome
+        mark, style = (
+            (self._marks.waiting, "yellow") if outcome is None else self._verdict(outcome.status == "matched")
+        )
+        node = branch.add(Text.assemble((f"{mark} ", style), _short(subtask.subtask.intent)))
+        self._add_events(node, subtask.events)
+        if outcome is not None and outcome.failure_reason:
+            node.add(Text(_short(outcome.failure_reason), style="red"))
+
+    def _add_events(self, branch: Tree, events: Events) -> None:
+        self._add_all(branch, events.first)
+        if events.left_out:
+            branch.add(Text(f"[{events.left_out:,} events are not shown; artoo log export]", style="yellow"))
+        self._add_all(branch, events.last)
+
+    def _add_all(self, branch: Tree, events: Iterable[Contract]) -> None:
+        """A line each; notes of memory that follow each other are one, unless all is wanted."""
+        for are_notes, group in groupby(events, lambda event: isinstance(event, MemoryWritten) and not self._full):
+            found = list(group)
+            if are_notes and len(found) > 1:
+                notes = [event for event in found if isinstance(event, MemoryWritten)]
+                branch.add(Text(_notes_line(notes), style="dim"))
+                continue
+            for event in found:
+                self._add_event(branch, event)
+
+    def _add_event(self, branch: Tree, event: Contract) -> None:
+        node = branch.add(self._line(event))
+        if self._full:
+            for name, text in details(event):
+                node.add(Text(f"{name}:\n{printable(text)}", style="dim"))
+
+    def _line(self, event: Contract) -> Text:
+        if isinstance(event, ModelCalled):
+            return self._model_line(event)
+        if isinstance(event, ToolCalled):
+            return self._tool_line(event)
+        if isinstance(event, CriterionJudged):
+            verdict = event.verdict
+            mark, style = self._verdict(verdict.verdict == "pass")
+            if verdict.verdict == "open":
+                mark, style = self._marks.open, "yellow"
+            by = decider_name(verdict.decided_by.value, self._sentences)
+            evidence = f" ({by}: {_short(verdict.evidence)})" if verdict.evidence else ""
+            evidence = evidence or (f" ({by})" if verdict.verdict == "open" else "")
+            return Text.assemble((f"{mark} ", style), _short(verdict.criterion), (evidence, "dim"))
+        if isinstance(event, CorrectionSignal):
+            return Text(f"correction {event.attempt}: {_short(event.what_was_wrong)}", style="yellow")
+        return Text(_short(_other_line(event)), style="dim")
+
+    def _model_line(self, call: ModelCalled) -> Text:
+        usage = call.usage
+        cached = f", {usage.cached_tokens} cached" if usage.cached_tokens else ""
+        repaired = ", repaired" if call.repaired else ""
+        tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens{cached}"
+        money = f", paid {call.money:.3g}" if call.money is not None else ""
+        cost = f"{tokens}, {call.duration_ms / 1_000:.1f} s{money}{repaired}"
+        line = Text.assemble((f"{call.role.value} ", "magenta"), f"{call.contract} ", (cost, "dim"))
+        if call.error is not None:
+            line.append(f" {_short(call.error)}", "red")
+        return line
+
+    def _tool_line(self, event: ToolCalled) -> Text:
+        call = event.call
+        ok = call.status is CallStatus.OK
+        ended = call.status.value if call.exit_code is None else f"{call.status.value}, exit {call.exit_code}"
+        return Text.assemble(
+            (f"{call.tool} ", "blue"),
+            _short(call.ran or call.input or call.target),
+            (f" ({ended}, {call.duration_ms} ms)", "dim" if ok else "red"),
+        )
+
+    def _verdict(self, good: bool) -> tuple[str, str]:
+        return (self._marks.matched, "green") if good else (self._marks.failed, "red")
+
+
+def _event_object(event: Contract) -> JsonObject:
+    return {"kind": event.kind(), **event.model_dump(mode="json")}
+
+
+def _other_line(event: Contract) -> str:
+    if isinstance(event, PlanRefused):
+        return f"plan refused: {'; '.join(event.reasons)}"
+    if isinstance(event, RoleFailure):
+        return f"{event.role.value} failed: {event.reason}"
+    if isinstance(event, RouteViolation):
+        return f"route violation: {event.reason}"
+    if isinstance(event, MessagesDropped):
+        return f"{event.subscriber} missed {event.count} messages"
+    if isinstance(event, TaskResumed):
+        return f"resumed; {len(event.dropped)} messages before this do not stand any more"
+    if isinstance(event, MemoryRead) and event.error is not None:
+        return f"memory could not be read: {event.error}"
+    if isinstance(event, MemoryRead):
+        return f"memory read: {event.space} {event.entity} ({event.sops} rules, {len(event.potentials)} potentials)"
+    if isinstance(event, MemoryWritten):
+        return f"memory written: {event.space} {shortened(one_line(event.entity), ENTITY)} {event.sigma:+g}"
+    return event.kind()
+
+
+def _notes_line(notes: Sequence[MemoryWritten]) -> str:
+    """`memory written: 17 notes on 5 tools, 1 kind of request`."""
+    about = Counter(space.partition(":")[0] for space in {note.space for note in notes})
+    tools, kinds = about.pop("tool", 0), about.pop("intent", 0)
+    named = [count("{count} tools", tools)] if tools else []
+    named += [f"{kinds:,} kind{'s' * (kinds != 1)} of request"] if kinds else []
+    named += [f"{number:,} {space}" for space, number in about.items()]
+    return f"memory written: {len(notes):,} notes on {', '.join(named)}"
+
+
+def _show_result(console: Console, result: FinalResult) -> None:
+    stopped = f" ({result.stopped_by.value})" if result.stopped_by is not None else ""
+    console.print(Text(f"{result.directive.value}{stopped}", style="bold"))
+    words = result_words(result.language)
+    console.print(Text(printable(words.plain(result, typed()))))
+    for fact in result.facts:
+        console.print(Text(one_line(words.fact(fact)), style="yellow"))
+
+
+def _bar(value: float, lowest: float, marks: Marks) -> str:
+    share = min(1.0, max(0.0, (value - lowest) / (1.0 - lowest)))
+    if marks.omega.isascii():
+        return str(round(share * 9))
+    return BARS[max(1, round(share * (len(BARS) - 1)))]
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= LINE else f"{line[: LINE - 1]}…"

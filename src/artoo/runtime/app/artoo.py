@@ -1,0 +1,420 @@
+"""artoo as a library: one object that holds models, stream and hands, and runs tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar, cast, overload
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.steering import UserMessage
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.prompts.library import require_shipped
+from artoo.redaction import Redactor, secret_values
+from artoo.runtime.app.exception_groups import plain
+from artoo.runtime.app.home import HOME_VARIABLE
+from artoo.runtime.app.models import open_models
+from artoo.runtime.app.run_options import RunOptions, listed, require
+from artoo.runtime.app.services import Workshop
+from artoo.runtime.app.single_loop import OneLoop
+from artoo.runtime.app.streams import Streams
+from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.runtime.app.telemetry import observed
+from artoo.runtime.config.endpoints import key_variables
+from artoo.runtime.config.model import Config
+from artoo.runtime.task.auditor import Auditing, audited
+from artoo.runtime.task.log_listeners import shared_logs, told
+from artoo.runtime.task.task_log import recorded
+from artoo.tasklog.writer import TaskLog
+
+if TYPE_CHECKING:
+    # And not above: opening needs none of these classes, which take a tenth of its time to build.
+    from artoo.contracts.audit import AuditReport
+    from artoo.contracts.request import Turn
+    from artoo.contracts.solution import FinalResult
+    from artoo.llm.budget import MeteredModel
+    from artoo.llm.model_fetch import Report
+    from artoo.ports.confirm import Confirm
+    from artoo.ports.evidence import EvidenceSource
+    from artoo.ports.printing import OnOutput
+    from artoo.ports.workspace import Workspace
+    from artoo.runtime.app.caller import Caller
+    from artoo.runtime.app.typed_results import Returned
+    from artoo.runtime.changes.pending_changes import Pending
+    from artoo.runtime.changes.run_changes import RunResult
+    from artoo.runtime.task.agent_context import Behalf
+    from artoo.runtime.task.background_budget import UpkeepModel
+    from artoo.runtime.task.role_context import TaskMemory
+    from artoo.runtime.task.start_task import Begun
+    from artoo.runtime.task.task_run import TaskRun
+    from artoo.tools.core.function_tools import UserTool
+
+T = TypeVar("T")
+
+
+class Artoo:
+    """Runs requests. Use it as an async context manager, in one event loop; several tasks may run at the same time.
+
+    `config` None: the home's `config.yaml` with the `ARTOO_*` variables over it, as the command line has it; a
+    configuration that is given is taken as it is, and nothing is read. `tools` are the user's own functions (see
+    `artoo.tool`). `environ` stands for the process environment, except that a home it does not name is the
+    process's. `model`, `clock` and `ids` replace the real ones (tests, replay). `on_fetch` is told how far
+    the download of the embedded model is, the first time. `confirm` asks a person about acts that need consent;
+    None: the answer is no, except where a policy says yes. `on_output` is told the last lines of each command that
+    runs, a few times a second, without secrets. Roles and tools are loaded by the first task.
+
+    Raises ConfigurationError for a configuration that cannot be read, and a function that cannot be a tool.
+    """
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        tools: Sequence[Callable[..., object]] = (),
+        environ: Mapping[str, str] | None = None,
+        model: MeteredModel | None = None,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        on_fetch: Report | None = None,
+        confirm: Confirm | None = None,
+        on_output: OnOutput | None = None,
+    ) -> None:
+        if inspect.iscoroutinefunction(on_output):
+            raise ConfigurationError("on_output is called and not awaited: give a plain function")
+        self._environ = os.environ if environ is None else environ
+        if config is not None:
+            require("config", config, Config, 'Config(apply="edits")')
+        self._config = _config_of_home(self._environ) if config is None else config
+        self._own_tools = _made_tools(tools)
+        self._clock = clock or SystemClock()
+        self._ids = ids or UuidIds()
+        self._given_model = model
+        self._on_fetch = on_fetch
+        self._confirm = confirm
+        self._on_output = on_output
+        self._bus = InProcessBus(self._clock, self._ids)
+        self._resources = AsyncExitStack()
+        self._loop = OneLoop()
+        self._running: dict[str, TaskRun] = {}
+        self._streams = Streams(self._bus, self._config.home)
+        self._shop: Workshop | None = None
+        self._log: TaskLog | None = None
+        self._auditing: Auditing | None = None
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigurationError: it is open, model settings or a home that cannot work, altered texts."""
+        if self._loop.open():
+            with suppress(Exception):  # of connections that ended with their loop
+                await self.__aexit__(None, None, None)
+            self._loop.open()
+        try:
+            await self._open()
+        except BaseException as error:
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    async def _open(self) -> None:
+        require_shipped()
+        try:
+            self._config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            place = f"artoo's home {self._config.home} cannot be made: {error.strerror}"
+            raise ConfigurationError(f"{place}; {HOME_VARIABLE} names another one") from error
+        if self._given_model is None:
+            model = open_models(self._config, self._environ, self._clock, report=self._on_fetch)
+            self._resources.push_async_callback(model.close)
+        else:
+            model = self._given_model
+        group = await self._resources.enter_async_context(asyncio.TaskGroup())
+        sharing = await self._resources.enter_async_context(shared_logs(self._config))
+        auditing = audited(self._bus, self._config.home, self._clock)
+        self._auditing = await self._resources.enter_async_context(auditing)
+        secrets = secret_values(self._environ, key_variables(self._config))
+        grown = told(self._auditing, sharing)
+        redactor = Redactor(secrets)
+        recording = recorded(self._bus, self._config.home, redactor, grown)
+        self._log = await self._resources.enter_async_context(recording)
+        given = self._given_model is not None
+        await self._resources.enter_async_context(
+            observed(self._bus, self._config, self._environ, given_model=given)
+        )
+        self._shop = Workshop(
+            config=self._config,
+            environ=self._environ,
+            bus=self._bus,
+            clock=self._clock,
+            ids=self._ids,
+            model=model,
+            given_model=given,
+            own_tools=self._own_tools,
+            confirm=self._confirm,
+            group=group,
+            resources=self._resources,
+            log=self._log,
+            auditing=self._auditing,
+            busy=lambda: bool(self._running),
+            on_output=self._on_output,
+            redacted=redactor.text,
+        )
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._streams.close()
+        self._bus.close()
+        try:
+            await self._resources.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            found = plain(group, error)
+            if found is not error:
+                raise found from None
+        finally:
+            self._shop = None
+            self._loop.close()
+
+    @property
+    def bus(self) -> InProcessBus:
+        """The stream, for taps and watchers of one's own."""
+        return self._bus
+
+    async def audit(self) -> AuditReport:
+        """What the Auditor has seen since its last report. Raises ConfigurationError outside `async with`."""
+        return await self._open_shop().auditing.report()
+
+    @property
+    def model(self) -> MeteredModel:
+        """The models of this process, unbounded, for whoever keeps account itself. Raises ConfigurationError."""
+        return self._open_shop().model
+
+    async def memory(self) -> TaskMemory | None:
+        """Both sides of shared memory; None where it is switched off."""
+        return await self._open_shop().memory(RunOptions())
+
+    @property
+    def upkeep(self) -> UpkeepModel | None:
+        """The model for what memory does by itself, on its daily budget; None: none is to be asked.
+
+        Raises ConfigurationError.
+        """
+        return self._open_shop().upkeep()
+
+    async def evidence(self, project: Path) -> EvidenceSource:
+        """A read-only look at a directory, as validators have it."""
+        from artoo.tools.context.evidence_source import WorkspaceEvidence
+        from artoo.workspace.changes.path_class import Places
+
+        shop = self._open_shop()
+        roots = shop.roots(RunOptions(project=project))
+        workspace = await shop.workspace(self._ids.new(), roots)
+        return WorkspaceEvidence(workspace, Places.of(roots, self._config.home))
+
+    async def workspace(self, name: str, places: RunOptions) -> Workspace:
+        """Open a workspace under a name of its own, for tasks to work in one after another.
+
+        Raises ConfigurationError when the project is not there, SandboxError where nothing can confine commands.
+        """
+        shop = self._open_shop()
+        return await shop.workspace(name, shop.roots(places))
+
+    async def changes(self, task: FinalResult | str) -> Pending:
+        """What a task has changed and that waits: to be looked at, applied or discarded.
+
+        `task`: its result (`result.changes.waits` says whether there is something), or the beginning of its id.
+        Raises ConfigurationError when nothing of it waits, SandboxError when it is at work.
+        """
+        from artoo.runtime.changes.find_pending import find_pending
+
+        task_id = task if isinstance(task, str) else task.task_id
+        return await asyncio.to_thread(find_pending, self._config, task_id)
+
+    @overload
+    async def run(
+        self,
+        text: str,
+        *,
+        checks: Sequence[str] = (),
+        images: Sequence[Path | bytes] = (),
+        history: Sequence[Turn] = (),
+        options: RunOptions | None = None,
+    ) -> RunResult: ...
+
+    @overload
+    async def run(
+        self,
+        text: str,
+        *,
+        returns: type[T],
+        checks: Sequence[str] = (),
+        images: Sequence[Path | bytes] = (),
+        history: Sequence[Turn] = (),
+        options: RunOptions | None = None,
+    ) -> Returned[T]: ...
+
+    async def run(
+        self,
+        text: str,
+        *,
+        returns: type[T] | None = None,
+        checks: Sequence[str] = (),
+        images: Sequence[Path | bytes] = (),
+        history: Sequence[Turn] = (),
+        options: RunOptions | None = None,
+    ) -> RunResult | Returned[T]:
+        """Runs one request to its end. What cannot be done ends in a FinalResult too, not in an exception.
+
+        What waits for a yes can be looked at, applied and discarded through `changes` of the result.
+        `checks` are commands that must succeed in the end, `images` what the models are shown, besides those of the
+        options. `returns` is the type of the value that is wanted: then the result comes as `Returned`. Raises
+        ConfigurationError for a request or an option that cannot be run, and only before anything was started.
+        """
+        options = RunOptions.of_call(options, checks, images)
+        if returns is None:
+            return await self._finish(await self._begin(text, history, options))
+        from artoo.runtime.app.typed_results import Form
+
+        form = Form(returns)
+        options = replace(options, returns=form.schema)
+        return form.of(await self._finish(await self._begin(text, history, options)))
+
+    async def stream(
+        self,
+        text: str,
+        *,
+        images: Sequence[Path | bytes] = (),
+        history: Sequence[Turn] = (),
+        options: RunOptions | None = None,
+    ) -> AsyncGenerator[Envelope, None]:
+        """All messages of the task, in order and without loss; the last one is its FinalResult."""
+        begun = await self._begin(text, history, RunOptions.of_call(options, (), images))
+        async with aclosing(self._streams.messages(begun, self._finish)) as messages:
+            async for envelope in messages:
+                yield envelope
+
+    async def resume(self, task_id: str | None = None) -> RunResult:
+        """Goes on with a task that was interrupted or whose process died, to its end.
+
+        `task_id` may be the beginning of one; None: the latest that can go on. What is in its log is not done
+        again. Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
+        """
+        return await self._finish(await self._reopen(task_id))
+
+    async def stream_resumed(
+        self, task_id: str | None = None, *, behalf: Behalf | None = None, caller: Caller | None = None
+    ) -> AsyncGenerator[Envelope, None]:
+        """As `resume`: what was said before and stands, then all that is said from now on.
+
+        `behalf`: the agent of a team for whom it was begun, whose tasks nobody else goes on with. `caller`: the
+        program that asks for it.
+        """
+        begun = await self._reopen(task_id, behalf, caller)
+        async with aclosing(self._streams.messages(begun, self._finish)) as messages:
+            async for envelope in messages:
+                yield envelope
+
+    async def pending(self) -> tuple[Pending, ...]:
+        """All that waits for a yes below this home, of earlier processes too, oldest first.
+
+        Raises SandboxError when an act that a crash cut can be neither finished nor undone.
+        """
+        from artoo.runtime.changes.find_pending import pendings, settle_cut_applies
+
+        await asyncio.to_thread(settle_cut_applies, self._config)
+        return await asyncio.to_thread(pendings, self._config)
+
+    async def dream_briefly(self) -> None:
+        """Let memory tidy up after the last task, 200 ms at most: for a process that ends with it."""
+        await self._open_shop().dream_briefly()
+
+    def interrupt(self, task_id: str | None = None) -> None:
+        """Asks a running task (None: every one) to end now; each ends with an honest FinalResult."""
+        for task in tuple(self._running.values()):
+            if task_id in (None, task.task_id):
+                task.interrupt()
+
+    def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
+        """Write to a running task: its executors read the message before their next turn, R2 before its next plan.
+
+        An empty text ends a hold without a message. `task_id` None: the only task that runs. Raises
+        ConfigurationError when no such task runs in this Artoo.
+        """
+        self._one_running(task_id).send(UserMessage(text=text, by=by))
+
+    def hold(self, task_id: str | None = None, *, by: str = "library") -> None:
+        """Interrupt the turn that a task's model takes; the task waits for the next `send`. Raises as `send`."""
+        self._one_running(task_id).send(UserMessage(hold=True, by=by))
+
+    def _one_running(self, task_id: str | None) -> TaskRun:
+        found = [task for task in self._running.values() if task_id in (None, task.task_id)]
+        if len(found) != 1:
+            running = ", ".join(self._running) or "none"
+            raise ConfigurationError(f"name one running task (task_id=…); running here: {running}")
+        return found[0]
+
+    async def _finish(self, begun: Begun) -> RunResult:
+        from artoo.runtime.approvals.multi_prompt import stoppable
+        from artoo.runtime.approvals.prompt_store import TaskDesk
+        from artoo.runtime.changes.run_changes import RunResult
+
+        task_id, shop = begun.task.task_id, self._open_shop()
+        self._running[task_id] = begun.task
+        desk = TaskDesk(self._config.home, task_id)
+        desk.begin()
+        try:
+            with stoppable(desk, begun.task.interrupt, begun.task.send):
+                result = await begun.play()
+            return RunResult.of(result, self._config)
+        finally:
+            del self._running[task_id]
+            self._bus.close_task(task_id)  # roles that were cancelled may have spoken a last time
+            shop.log.let_go(task_id)
+            await begun.workspace.close()
+            begun.lock.release()
+            shop.nudge()
+
+    async def _begin(self, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
+        shop = self._open_shop()
+        from artoo.runtime.task.start_task import begin
+
+        return await begin(shop, text, history, options)
+
+    async def _reopen(
+        self, task_id: str | None, behalf: Behalf | None = None, caller: Caller | None = None
+    ) -> Begun:
+        shop = self._open_shop()
+        from artoo.runtime.task.resume import reopen
+
+        await shop.log.flush()  # a task of this very process may be meant
+        return await reopen(shop, task_id, behalf, caller)
+
+    def _open_shop(self) -> Workshop:
+        if self._shop is None:
+            raise ConfigurationError("Artoo is not open; use it as `async with Artoo() as artoo:`")
+        self._loop.require()
+        return self._shop
+
+
+def _config_of_home(environ: Mapping[str, str]) -> Config:
+    """What the home and these variables say. Raises ConfigurationError."""
+    from artoo.runtime.config.loader import load_config
+
+    return load_config({HOME_VARIABLE: os.environ.get(HOME_VARIABLE, ""), **environ})
+
+
+def _made_tools(functions: Sequence[Callable[..., object]]) -> tuple[UserTool, ...]:
+    """The user's functions as tools. Raises ConfigurationError for one that cannot be a tool."""
+    given: tuple[Callable[..., object], ...] = listed("tools", functions, cast("type", Callable))
+    if not given:
+        return ()
+    from artoo.tools.core.function_tools import user_tool
+
+    return tuple(user_tool(function) for function in given)

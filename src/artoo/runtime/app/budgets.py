@@ -1,0 +1,80 @@
+"""From configuration and options to the budget of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from artoo.contracts.solution import Cost
+from artoo.llm.budget import Budget
+from artoo.llm.catalogue import CURRENCY, listed
+from artoo.llm.prices import FREE, Price, PriceList
+from artoo.loops.medium.allowance import Allowance
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.config.endpoints import TIERS, endpoint
+from artoo.runtime.config.model import Config, ModelPrice
+
+EMBEDDED = "embedded"
+"""The name under which the model on this machine is asked; it costs nothing."""
+
+
+def open_budget(
+    config: Config,
+    options: RunOptions,
+    environ: Mapping[str, str],
+    *,
+    given_model: bool = False,
+    spent: Cost | None = None,
+) -> Budget:
+    """Return the budget that a task has until its plan says how large it is. `spent` is what it used before.
+
+    Raises ConfigurationError when money is limited and a configured model has no price. Which models a
+    `given_model` asks is known only when it does: its first call without a price fails the same way.
+    """
+    first = allowance(config, options).first
+    money = options.budgets.over(config.limits).money
+    prices = price_list(config, None if given_model else environ)
+    if money is not None:
+        prices = prices or PriceList(config.prices.currency, {EMBEDDED: FREE})
+        if not given_model:
+            prices.demand_all(model_names(config, environ))
+    return Budget(
+        max_calls=first.calls,
+        max_tokens=first.tokens,
+        max_money=money,
+        prices=prices,
+        spent=spent,
+    )
+
+
+def allowance(config: Config, options: RunOptions) -> Allowance:
+    """Return what a task may use: its options before the configuration; the rest is decided by its effort."""
+    wanted = options.budgets.over(config.limits)
+    milliseconds = config.control.time_budget_ms
+    seconds = wanted.seconds if wanted.seconds is not None or milliseconds is None else milliseconds / 1_000
+    return Allowance(options.effort, seconds, wanted.calls, wanted.tokens)
+
+
+def price_list(config: Config, environ: Mapping[str, str] | None = None) -> PriceList | None:
+    """Return the configured prices, and those of the catalogue for the models of `environ` that have none.
+
+    None: there are no prices, and no cost is shown. Blocking where the catalogue is read for the first time.
+    """
+    priced = {name: _price(entry) for name, entry in config.prices.models.items()}
+    if config.prices.currency == CURRENCY and environ is not None:
+        chosen = (endpoint(config, tier, environ) for tier in TIERS)
+        for each in chosen:
+            if each is not None and each.model not in priced:
+                found = listed(each.base_url, each.model).price
+                priced |= {each.model: found} if found is not None else {}
+    return PriceList(config.prices.currency, {EMBEDDED: FREE, **priced}) if priced else None
+
+
+def model_names(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The models of both tiers, as they are asked for. Raises ConfigurationError for half-named endpoints."""
+    chosen = (endpoint(config, tier, environ) for tier in TIERS)
+    return tuple(dict.fromkeys(EMBEDDED if each is None else each.model for each in chosen))
+
+
+def _price(entry: ModelPrice) -> Price:
+    cached = entry.prompt if entry.cached is None else entry.cached
+    return Price(entry.prompt, cached, entry.completion)

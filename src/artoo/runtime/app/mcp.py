@@ -1,0 +1,103 @@
+"""Which MCP servers a task may use: the configured ones, and a project's own only after a yes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.config.model import Config
+from artoo.tools.approval.ask_first import Asking
+from artoo.tools.approval.gate import Gate, digest_of_act
+from artoo.tools.core.registry import Registry
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.files.unified_diff import plain
+from artoo.tools.mcp.servers import McpServer, Shelter, read_servers, servers_of
+
+logger = logging.getLogger(__name__)
+PROJECT_FILE = ".mcp.json"
+HOME_FILE = "mcp.json"
+SHELTER = "mcp"
+"""Below artoo's home: where the person's own servers start."""
+
+
+class Pool(Protocol):
+    """What offers the tools of servers (`tools.mcp.pool.McpPool`)."""
+
+    async def tools(self, servers: tuple[McpServer, ...], gate: Gate, taken: tuple[str, ...]) -> tuple[Asking, ...]:
+        """The tools of these servers behind the gate."""
+        ...
+
+
+def sheltered(servers: Sequence[McpServer], config: Config) -> tuple[McpServer, ...]:
+    """Servers of the person's own: nothing of a project or the workspace starts with them by its mere name."""
+    if not servers:
+        return ()
+    shelter = Shelter(config.home / SHELTER, (str(config.workspace_path),))
+    return tuple(replace(server, shelter=shelter) for server in servers)
+
+
+def own_servers(config: Config) -> tuple[McpServer, ...]:
+    """The person's servers: of the configuration, then of `mcp.json` in the home. Raises ConfigurationError."""
+    listed = {name: entry.model_dump(exclude_none=True) for name, entry in config.mcp_servers.items()}
+    configured = servers_of(listed, "the configuration") if listed else ()
+    return sheltered(_named_once((*configured, *read_servers(config.home / HOME_FILE))), config)
+
+
+async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) -> tuple[McpServer, ...]:
+    """`own`, and those of the project's file when a person agrees to start them. A relative `cwd` begins in the
+    project, and without one the project's own start there.
+
+    A project's file is somebody's data: one that cannot be read is logged and left alone, and whom to trust is not
+    for it to say.
+    """
+    own = tuple(_in_project(server, project) if server.cwd is not None else server for server in own)
+    try:
+        found = await in_thread(read_servers, project / PROJECT_FILE)
+    except ConfigurationError as error:
+        logger.warning("%s; its servers are not started", error)
+        return own
+    names = {server.name for server in own}
+    fresh = tuple(replace(server, trust_read_only=False) for server in found if server.name not in names)
+    if not fresh or await gate.refusal(_question(project, fresh, gate.origins.language)) is not None:
+        return own
+    return (*own, *(_in_project(server, project) for server in fresh))
+
+
+def _in_project(server: McpServer, project: Path) -> McpServer:
+    return replace(server, cwd=str(project / (server.cwd or "")))
+
+
+def preparation(
+    project: Path, own: tuple[McpServer, ...], gate: Gate, pool: Pool, registry: Registry
+) -> Callable[[], Awaitable[None]] | None:
+    """What a task does before it begins, None when there is nothing to do."""
+    if not own and not (project / PROJECT_FILE).is_file():
+        return None
+
+    async def prepare() -> None:
+        servers = await agreed_servers(project, own, gate)
+        registry.add(await pool.tools(servers, gate, tuple(spec.name for spec in registry.specs)))
+
+    return prepare
+
+
+def _named_once(servers: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
+    """The first of each name."""
+    return tuple({server.name: server for server in reversed(servers)}.values())[::-1]
+
+
+def _question(project: Path, servers: tuple[McpServer, ...], language: str) -> ConfirmationRequest:
+    where = str(project / PROJECT_FILE)
+    return ConfirmationRequest(
+        digest=digest_of_act("start", *(repr(server) for server in servers)),
+        title=f"MCP: {', '.join(server.name for server in servers)}",
+        details=tuple(plain(f"$ {server.shown}") for server in servers),
+        source=where,
+        acts=tuple(AskedAct(verb="start", target=server.shown) for server in servers),
+        language=language,
+    )

@@ -1,0 +1,72 @@
+"""From the configuration to the models of a process: an endpoint per tier, or the embedded model for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from artoo.llm.settings import Endpoint, ModelSettings
+from artoo.llm.tiers import TieredModel
+from artoo.ports.clock import Clock
+from artoo.ports.model import Tier
+from artoo.runtime.config.endpoints import EndpointSettings, TierName, endpoint
+from artoo.runtime.config.model import Config
+
+if TYPE_CHECKING:
+    from artoo.llm.client import EndpointModel
+    from artoo.llm.model_fetch import Report
+
+
+def open_models(
+    config: Config, environ: Mapping[str, str], clock: Clock, *, report: Report | None = None
+) -> TieredModel:
+    """The models of this configuration. Nothing is contacted, fetched or loaded before the first question.
+
+    Raises ConfigurationError for settings that cannot work.
+    """
+    chosen = {tier: endpoint(config, name, environ) for tier, name in _TIERS.items()}
+    by_endpoint = {_endpoint_of(settings): settings for settings in chosen.values()}
+
+    def connect(wanted: Endpoint) -> EndpointModel:
+        settings = by_endpoint[wanted]
+        if settings is None:
+            from artoo.runtime.app.embedded_model import embedded_model
+
+            return embedded_model(config, clock, report)
+        same = [each for each in chosen.values() if each is not None and _endpoint_of(each) == wanted]
+        return _endpoint_model(settings, config, clock, images=any(each.images for each in same))
+
+    brain, tool = _endpoint_of(chosen[Tier.BRAIN]), _endpoint_of(chosen[Tier.TOOL])
+    return TieredModel(ModelSettings(brain=brain, tool=tool), connect)
+
+
+_TIERS: dict[Tier, TierName] = {Tier.BRAIN: "brain", Tier.TOOL: "tool"}
+
+
+def _endpoint_of(settings: EndpointSettings | None) -> Endpoint:
+    if settings is None:
+        return Endpoint(None)
+    return Endpoint(settings.base_url, settings.model, settings.api_key or None, settings.wire, settings.reasoning)
+
+
+def _endpoint_model(settings: EndpointSettings, config: Config, clock: Clock, *, images: bool) -> EndpointModel:
+    """`images`: what is said of one tier holds for the other where both ask the same model."""
+    # Client and aiohttp only where a server is really asked.
+    from artoo.llm.client import EndpointModel
+    from artoo.llm.dialect import DialectMemory
+    from artoo.llm.http import HttpTransport
+    from artoo.llm.retry import RetryPolicy
+
+    transport = HttpTransport(settings.base_url, settings.api_key or None, limit=settings.concurrency)
+    memory = DialectMemory(config.home / "cache" / "dialects.json", clock)
+    return EndpointModel(
+        transport,
+        settings.model,
+        clock,
+        retry=RetryPolicy(per_call=settings.timeout),
+        memory=memory,
+        window=settings.context,
+        images=images,
+        wire=settings.wire,
+        reasoning=settings.reasoning,
+    )

@@ -1,0 +1,228 @@
+"""What a caller may say about one run: where it works, what it may do, what it may cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.plan import Effort
+from artoo.contracts.settling import ApplyMode
+from artoo.contracts.well_formed import well_formed
+
+if TYPE_CHECKING:
+    from artoo.runtime.app.caller import Caller
+    from artoo.runtime.config.model import Limits
+    from artoo.runtime.task.agent_context import Behalf
+
+
+Bound = TypeVar("Bound", int, float)
+
+_MOST = 10**12
+"""Of anything: what is beyond it is a mistake, and no log could hold some of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """What one task may use at most. None: the configuration decides, and else the task's effort.
+
+    `seconds` is wall time, `calls` language model calls, `tokens` prompt and completion together, `money` an amount
+    in the currency of the configured prices. All are above zero: a task for which nothing is left cannot run.
+    """
+
+    seconds: float | None = None
+    calls: int | None = None
+    tokens: int | None = None
+    money: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError for what is no number, or no amount that a task could spend."""
+        for name in self.__slots__:
+            value: object = getattr(self, name)
+            whole = name in ("calls", "tokens")
+            if value is not None and not _is_amount(value, whole=whole):
+                raise ConfigurationError(f"Budgets({name}={value!r}): it is not {_kind(whole=whole)}")
+
+    def within(self, other: Budgets) -> Budgets:
+        """The narrower of both in everything."""
+        return Budgets(
+            seconds=_narrower(self.seconds, other.seconds),
+            calls=_narrower(self.calls, other.calls),
+            tokens=_narrower(self.tokens, other.tokens),
+            money=_narrower(self.money, other.money),
+        )
+
+    def over(self, limits: Limits) -> Budgets:
+        """These budgets, with the configuration's where there is none here."""
+        return Budgets(
+            seconds=self.seconds,
+            calls=limits.calls if self.calls is None else self.calls,
+            tokens=limits.tokens if self.tokens is None else self.tokens,
+            money=limits.money if self.money is None else self.money,
+        )
+
+    @classmethod
+    def parse(cls, lines: Sequence[str]) -> Budgets:
+        """Reads `seconds=60,calls=10` lines; a later one wins. Raises ConfigurationError naming the part."""
+        budgets = cls()
+        for part in (part.strip() for line in lines for part in line.split(",")):
+            if part:
+                budgets = _with_part(budgets, part)
+        return budgets
+
+
+def _narrower(one: Bound | None, other: Bound | None) -> Bound | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
+
+
+def _with_part(budgets: Budgets, part: str) -> Budgets:
+    """`budgets` with one `name=number` applied."""
+    name, equals, value = (piece.strip() for piece in part.partition("="))
+    known = [entry.name for entry in fields(Budgets)]
+    if not equals or name not in known:
+        raise ConfigurationError(
+            f"--budget {part!r} is not understood; write for example seconds=120,calls=20,tokens=50000,money=0.50"
+        )
+    if name == "seconds":
+        return replace(budgets, seconds=_positive(part, value, whole=False))
+    if name == "money":
+        return replace(budgets, money=_positive(part, value, whole=False))
+    whole = int(_positive(part, value, whole=True))
+    return replace(budgets, calls=whole) if name == "calls" else replace(budgets, tokens=whole)
+
+
+def _positive(part: str, value: str, *, whole: bool) -> float:
+    """A finite number above zero (a whole one for calls and tokens)."""
+    try:
+        number = float(value.replace("_", ""))
+    except ValueError:
+        number = float("nan")
+    if not _is_amount(int(number) if whole and number.is_integer() else number, whole=whole):
+        raise ConfigurationError(f"--budget {part!r}: {value!r} is not {_kind(whole=whole)}")
+    return number
+
+
+def _is_amount(value: object, *, whole: bool) -> bool:
+    kinds = int if whole else (int, float)
+    return isinstance(value, kinds) and not isinstance(value, bool) and 0 < value <= _MOST
+
+
+def _kind(*, whole: bool) -> str:
+    return f"{'a whole number' if whole else 'a number'} above zero, and at most {_MOST:,}"
+
+
+def check_policy_line(line: str) -> None:
+    """Raises ConfigurationError unless a standing permission names a kind of act and what it may touch."""
+    from artoo.tools.approval.policy import parse_policy  # most runs have no line to check
+
+    parse_policy(line)
+
+
+def listed(name: str, given: object, *kinds: type) -> tuple[Any, ...]:
+    """What is given, as a tuple: it may be gone through once only. Raises ConfigurationError unless it is a list of
+    these kinds: callers without a type checker learn it here, not from what becomes of the letters of a text."""
+    if given == ():  # mostly
+        return ()
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise ConfigurationError(f"{name}={given!r} must be a list of {wanted}: {name}=[{given!r}]")
+    found = tuple(cast("Iterable[object]", given))
+    for one in found:
+        if not isinstance(one, kinds):
+            raise ConfigurationError(f"{name}: {one!r} is no {wanted}")
+    return found
+
+
+def require(name: str, given: object, kind: type, example: str = "") -> None:
+    """Raises ConfigurationError unless it is of this kind: a text where a switch is meant would switch it on."""
+    if not isinstance(given, kind):
+        such = f", as in {example}" if example else ""
+        raise ConfigurationError(f"{name}={given!r} must be a {kind.__name__}{such}")
+
+
+def _require_schema(given: object) -> None:
+    require("returns", given, Mapping, 'returns={"type": "object", …}')
+    try:
+        json.dumps(dict(cast("Mapping[object, object]", given)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"returns={given!r} is no JSON schema: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of one task. Paths may be relative to the current directory; None: the configuration decides.
+
+    `project` is the directory in which commands run (default: the current one), `workspace` the one for generated
+    output. `apply` says what of the task's changes takes effect unasked (`new`, `edits` or `ask`), `allow` are
+    standing permissions ("edits src/**") besides those of the configuration. `checks` are commands that must
+    succeed, `verify` asks for a second way of checking also where the model is not known to be small.
+    `effort` says how large the task is (`quick`, `normal`, `long`; None: its plan says it), `plan` asks a person to
+    approve each plan before it runs.
+
+    `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
+    shared memory. `behalf`: the agent of a team for whom it is done. `returns`: the JSON schema of the value that
+    the result is to hold. `caller`: the program that asks (None: the process's own person does). `images` are
+    files, or the bytes of some, that the models are shown (PNG, JPEG, GIF, WebP).
+    """
+
+    workspace: Path | None = None
+    project: Path | None = None
+    apply: ApplyMode | Literal["new", "edits", "ask", "live", "all"] | None = None
+    allow: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    verify: bool = False
+    budgets: Budgets = Budgets()
+    effort: Effort | None = None
+    plan: bool = False
+    strict: bool = False
+    strict_roles: bool = False
+    memory: bool = True
+    behalf: Behalf | None = None
+    returns: Mapping[str, object] | None = None
+    caller: Caller | None = None
+    images: tuple[Path | bytes, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError for a mode that there is not, an empty check, and what is of another kind."""
+        for name, kinds in (("allow", (str,)), ("checks", (str,)), ("images", (Path, bytes))):
+            object.__setattr__(self, name, listed(name, getattr(self, name), *kinds))
+        for name in ("workspace", "project"):
+            if (place := getattr(self, name)) is not None:
+                require(name, place, Path, f"{name}=Path({str(place)!r})")
+        for name in ("verify", "plan", "strict", "strict_roles", "memory"):
+            require(name, getattr(self, name), bool, f"{name}=True")
+        require("budgets", self.budgets, Budgets, "Budgets(seconds=300, calls=20)")
+        if self.effort not in (None, *get_args(Effort)):
+            raise ConfigurationError(f"effort={self.effort!r} is not one of: {', '.join(get_args(Effort))}")
+        if self.returns is not None:
+            _require_schema(self.returns)
+        self.mode(ApplyMode.NEW)
+        if any(not command.strip() for command in self.checks):
+            raise ConfigurationError("a check is empty; name a command that must succeed, as in: pytest -q")
+        for command in self.checks:
+            if (said := well_formed(command)) != command:  # written otherwise it would be another command
+                raise ConfigurationError(
+                    f"the check {said!r} holds what is no UTF-8; name such a file by a pattern, as in: ls caf*"
+                )
+
+    def mode(self, configured: ApplyMode) -> ApplyMode:
+        """What takes effect unasked. Raises ConfigurationError for a mode that there is not."""
+        try:
+            return configured if self.apply is None else ApplyMode(self.apply)
+        except ValueError:
+            raise ConfigurationError(f"apply={self.apply!r} is not one of: {', '.join(ApplyMode)}") from None
+
+    @classmethod
+    def of_call(cls, given: RunOptions | None, checks: Sequence[str], images: Sequence[Path | bytes]) -> RunOptions:
+        """The options of one call with what it adds to them. Raises ConfigurationError for what cannot be."""
+        checks, images = listed("checks", checks, str), listed("images", images, Path, bytes)
+        options = cls() if given is None else given
+        require("options", options, cls, "options=RunOptions(apply='edits')")
+        if not checks and not images:
+            return options
+        return replace(options, checks=(*options.checks, *checks), images=(*options.images, *images))

@@ -1,0 +1,320 @@
+"""What the tasks of one Artoo share besides the stream: sandbox, tools, memory, models, and how they are set up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.well_formed import well_formed
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.ports.model import Tier
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.app.skill_paths import opened_for_skills
+from artoo.runtime.config.model import Config
+from artoo.tasklog.lock import TaskLock
+
+if TYPE_CHECKING:
+    # And not above: opening an Artoo needs none of these classes, which take a tenth of its time to build.
+    import asyncio
+    from collections.abc import Sequence
+    from contextlib import AsyncExitStack
+
+    from artoo.contracts.settling import ApplyMode
+    from artoo.contracts.solution import Cost
+    from artoo.control.hyperparameters import Hyperparameters
+    from artoo.llm.budget import Budget, MeteredModel
+    from artoo.ports.confirm import Confirm
+    from artoo.ports.printing import OnOutput
+    from artoo.ports.sandbox import Roots
+    from artoo.ports.settling import Settling
+    from artoo.ports.workspace import OpenWorkspace, Workspace
+    from artoo.runtime.approvals.consent import Answers
+    from artoo.runtime.memory.shared_memory import Memories
+    from artoo.runtime.task.auditor import Auditing
+    from artoo.runtime.task.background_budget import UpkeepModel
+    from artoo.runtime.task.role_context import Hands, TaskMemory
+    from artoo.runtime.task.task_run import TaskSettings
+    from artoo.runtime.task.task_tools import McpTools
+    from artoo.tasklog.writer import TaskLog
+    from artoo.tools.approval.policy import Policies
+    from artoo.tools.core.function_tools import UserTool
+    from artoo.tools.core.live_output import Printing
+    from artoo.tools.mcp.servers import McpServer
+    from artoo.tools.resume.earlier_runs import Past
+
+
+@dataclass(slots=True)
+class Workshop:
+    """Opened parts are kept for the next task; `resources` closes them. `busy` says whether a task runs.
+
+    `given_model`: the caller's own model, not the configured one. `on_output` is told
+    what commands print, as `redacted` leaves it.
+    """
+
+    config: Config
+    environ: Mapping[str, str]
+    bus: InProcessBus
+    clock: Clock
+    ids: Ids
+    model: MeteredModel
+    given_model: bool
+    own_tools: tuple[UserTool, ...]
+    confirm: Confirm | None
+    group: asyncio.TaskGroup
+    resources: AsyncExitStack
+    log: TaskLog
+    auditing: Auditing
+    busy: Callable[[], bool]
+    on_output: OnOutput | None
+    redacted: Callable[[str], str]
+    _hyperparameters: dict[bool, Hyperparameters] = field(default_factory=dict[bool, "Hyperparameters"])
+    _mcp: McpTools | None = None
+    _workspaces: OpenWorkspace | None = None
+    _memories: Memories | None = None
+    _upkeep: UpkeepModel | None = None
+
+    def locked(self, task_id: str) -> TaskLock:
+        """The right to run a task, taken. Raises TaskRunning."""
+        lock = TaskLock(self.config.home, task_id)
+        lock.take()
+        return lock
+
+    def budget(self, options: RunOptions, spent: Cost | None = None) -> Budget:
+        """The budget of one task; `spent` is what it used before. Raises ConfigurationError."""
+        from artoo.runtime.app.budgets import open_budget
+
+        return open_budget(self.config, options, self.environ, given_model=self.given_model, spent=spent)
+
+    def answers(self, options: RunOptions, roots: Roots, task_id: str) -> Answers:
+        """The user's side of Law 1. Raises ConfigurationError for a permission that cannot be read.
+
+        Where a person is asked, their other windows may answer too.
+        """
+        from artoo.runtime.approvals.consent import Answers
+        from artoo.runtime.approvals.multi_prompt import HERE, AskedEverywhere
+        from artoo.runtime.approvals.prompt_store import TaskDesk
+
+        policies = self._policies(options, roots.project, roots.home)
+        mode, caller = options.mode(self.config.apply), options.caller
+
+        def everywhere(confirm: Confirm | None, here: str) -> AskedEverywhere | None:
+            return None if confirm is None else AskedEverywhere(confirm, TaskDesk(self.config.home, task_id), here)
+
+        if caller is not None:
+            by = caller.asked_by
+            return Answers(policies, everywhere(caller.confirm, by.protocol), mode, through=by.label, roots=roots)
+        return Answers(policies, everywhere(self.confirm, HERE), mode, roots=roots)
+
+    def _policies(self, options: RunOptions, project: Path, home: Path) -> Policies:
+        from artoo.tools.approval.policy import Policies
+
+        return Policies.parse((*self.config.allow, *options.allow), project, home)
+
+    async def workspace(self, task_id: str, roots: Roots) -> Workspace:
+        """Return the task's workspace as it stands; what a crash left of earlier applies is rolled back first.
+
+        Raises SandboxError where nothing on this machine can confine commands.
+        """
+        if self._workspaces is None:
+            from artoo.runtime.changes.startup_recovery import forget_old_logs, settle_earlier
+
+            await settle_earlier(self.config)
+            self.group.create_task(forget_old_logs(self.config, self.auditing.note_forgotten))
+            # Probes the kernel: only for real tasks.
+            from artoo.ports.workspace import MIB, SandboxLimits
+            from artoo.sandbox.backends.select import open_backend
+            from artoo.workspace.open import workspaces_in
+
+            limits = SandboxLimits(disk_bytes=self.config.limits.view_megabytes * MIB)
+            self._workspaces = workspaces_in(await open_backend(self.config.home), self.config.home, limits=limits)
+        return self._workspaces(task_id, roots)
+
+    async def hands(
+        self,
+        workspace: Workspace,
+        text: str,
+        mode: ApplyMode,
+        past: Past | None = None,
+        settling: Settling | None = None,
+        servers: Sequence[McpServer] = (),
+        *,
+        verify: bool = False,
+    ) -> Callable[[Port], Hands]:
+        """What makes the tools of one task, given the gate's place on the stream; `past`: of a resumed task.
+
+        `mode`: what of the task's difference may take effect unasked; `settling`, if given, decides instead.
+        `servers`: MCP servers besides the person's own, whose names go before. `verify`: results need a second way.
+        All that can go wrong goes wrong here: raises ConfigurationError.
+        """
+        from artoo.runtime.app.mcp import sheltered
+        from artoo.runtime.changes.expiry import keeping_of
+        from artoo.runtime.task.task_tools import Outfit, open_hands
+        from artoo.tools.core.truncate import room_for_output
+        from artoo.tools.settlement.settler import Settler
+
+        mcp = self._mcp_tools().with_servers(sheltered(servers, self.config))
+        home, keeping = self.config.home, keeping_of(self.config)
+        known = await self.model.known(Tier.TOOL)
+
+        def opened(port: Port) -> Hands:
+            durable = partial(self.log.keep, port.task_id)
+
+            def settle(went_out: Callable[[], tuple[str, ...]]) -> Settling:
+                again = past is not None
+                return settling or Settler(workspace, home, text, mode, keeping, went_out, durable, again)
+
+            outfit = Outfit(
+                *(workspace, home, text, self.clock, self.own_tools, self.environ, mcp, durable, past, settle),
+                printing=self._printing(port.task_id),
+                whole_files=not known.small,
+                read_kept=room_for_output(known.window),
+                second_ways=verify or known.small,
+            )
+            return open_hands(outfit, port)
+
+        return opened
+
+    def _printing(self, task_id: str) -> Printing | None:
+        if self.on_output is None:
+            return None
+        from artoo.tools.core.live_output import Printing
+
+        return Printing(task_id, self.on_output, self.redacted)
+
+    async def memory(self, options: RunOptions) -> TaskMemory | None:
+        """Both sides of shared memory; None where the configuration or the run wants none."""
+        if not (self.config.memory.enabled and options.memory):
+            return None
+        if self._memories is None:
+            # LMDB only where something is remembered.
+            from artoo.runtime.memory.shared_memory import Memories
+
+            self._memories = Memories(
+                self.config.memory_place,
+                self.config.memory_spool,
+                self.bus,
+                self.clock,
+                self.ids,
+                busy=self.busy,
+                model=self.upkeep(),
+                home=self.config.home,
+            )
+            self.resources.push_async_callback(self._memories.close)
+        from artoo.runtime.memory.redact_before_store import WithoutSecrets
+
+        found = await self._memories.open()
+        return replace(found, remember=WithoutSecrets(found.remember, self.redacted))
+
+    def upkeep(self) -> UpkeepModel | None:
+        """The model of what memory does by itself, on its own budget; None: none is to be asked.
+
+        Raises ConfigurationError when money is limited and a model has no price.
+        """
+        from artoo.runtime.memory.shared_memory import words_rules
+        from artoo.runtime.task.background_budget import upkeep_model
+
+        if not (self.given_model or words_rules(self.config, self.environ)):
+            return None
+        if self._upkeep is None:
+            given = self.given_model
+            self._upkeep = upkeep_model(self.model, self.config, self.environ, self.clock, given_model=given)
+        return self._upkeep
+
+    def _mcp_tools(self) -> McpTools:
+        """The person's MCP servers, connected when a task first asks. Raises ConfigurationError."""
+        if self._mcp is None:
+            from artoo.runtime.app.mcp import own_servers
+            from artoo.runtime.task.task_tools import McpTools
+            from artoo.tools.mcp.pool import McpPool
+
+            pool = McpPool(self.group)
+            self.resources.push_async_callback(pool.close)
+            self._mcp = McpTools(own_servers(self.config), pool)
+        return self._mcp
+
+    def roots(self, options: RunOptions) -> Roots:
+        """Where a task works. Raises ConfigurationError for a project or a workspace that cannot be had."""
+        from artoo.ports.sandbox import Roots
+
+        project = _real(options.project or Path.cwd())
+        workspace = _real(options.workspace or self.config.workspace_path)
+        if not workspace.is_dir():  # which is the project of a task without one
+            try:
+                workspace.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigurationError(f"the workspace {workspace} cannot be made: {error.strerror}") from error
+        if not project.is_dir():
+            raise ConfigurationError(f"the project directory {project} does not exist")
+        home = _real_home(os.path.expanduser("~"))  # noqa: PTH111  # before every task: half of Path.home
+        opened = self._policies(options, project, home).opened()
+        opened = replace(opened, paths=(*opened.paths, *opened_for_skills(self.config.home, home)))
+        return Roots(home, workspace, project, opened=opened)
+
+    def settings(self, options: RunOptions, persona: str) -> TaskSettings:
+        """How a task is run: its options before the configuration."""
+        from artoo.loops.fast.agreement import SecondLook
+        from artoo.loops.heuristics import without
+        from artoo.runtime.app.budgets import allowance
+        from artoo.runtime.task.task_run import TaskSettings
+
+        allowed = allowance(self.config, options)
+        hyperparameters = self._hyperparameters.get(options.strict)
+        if hyperparameters is None:
+            hyperparameters = self.config.control.hyperparameters(strict=options.strict)
+            self._hyperparameters[options.strict] = hyperparameters
+        first = max(1, round(allowed.first.seconds * 1_000))
+        if first != hyperparameters.time_budget_ms:
+            hyperparameters = replace(hyperparameters, time_budget_ms=first)
+        settings = TaskSettings(
+            hyperparameters=hyperparameters,
+            tuned=self.config.control.tuned(hyperparameters, strict=options.strict),
+            allowance=allowed,
+            approve=options.plan,
+            most_subtasks=self.config.limits.subtasks,
+            strict_roles=options.strict_roles,
+            second_look=SecondLook.ALWAYS if options.verify else SecondLook.AUTO,
+            persona=persona,
+            heuristics=without(self.config.control.without),
+        )
+        return settings if options.behalf is None else replace(settings, standing=options.behalf.standing)
+
+    def nudge(self) -> None:
+        """A task has ended: memory's Dreamer may look soon."""
+        if self._memories is not None:
+            self._memories.nudge()
+
+    async def dream_briefly(self) -> None:
+        """Give memory's Dreamer a short pass, if one is due."""
+        if self._memories is not None:
+            await self._memories.dream_briefly()
+
+
+@lru_cache(maxsize=4)
+def _real_home(home: str) -> Path:
+    """A person's home does not move while artoo runs."""
+    return _real(Path(home))
+
+
+def _real(path: Path) -> Path:
+    """As Path.resolve, at a third of its price: two a task. A name that artoo has written out leads to its place.
+
+    Raises ConfigurationError for what can be no place: a person who is not there, or a character zero.
+    """
+    text = str(path)
+    try:
+        found = os.path.realpath(path.expanduser() if text.startswith("~") else text)
+    except (RuntimeError, ValueError) as error:
+        raise ConfigurationError(f"{well_formed(text)!r} is no place for a task: {error}") from error
+    if "\\" in text and not os.path.lexists(found):
+        from artoo.contracts.changes import path_bytes  # hardly ever
+
+        found = os.fsdecode(path_bytes(well_formed(found)))
+    return path if found == text else Path(found)

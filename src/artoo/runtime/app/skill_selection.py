@@ -1,0 +1,239 @@
+"""Which skills a task is offered: the person's own, and a project's after a yes to exactly what is in them.
+
+<home>/skills/NAME/…        the person's own; copies of them lie where tasks can read, one for each content
+PROJECT/.artoo|.agents|.claude/skills/NAME/…
+<home>/skills-agreed.json   what was said to skills of projects, by the hash of all that is in them
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.errors import ConfigurationError, ToolError
+from artoo.disk.whole import write_whole
+from artoo.ports.sandbox import Roots
+from artoo.ports.workspace import Files
+from artoo.runtime.app.skill_paths import COPIES, HOME_FOLDER, PROJECT_FOLDERS
+from artoo.tools.approval.gate import Gate, digest_of_act
+from artoo.tools.builtin.skill import ReadSkill, free_name
+from artoo.tools.context.skills import SKILL_FILE, Found, Skill, read_skill, skills_in
+from artoo.tools.core.registry import Registry
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.files.paths import is_within, shown
+from artoo.tools.files.unified_diff import plain
+from artoo.workspace.changes.path_class import Places
+from artoo.workspace.files.rooted import real_files
+
+logger = logging.getLogger(__name__)
+
+AGREED_FILE = "skills-agreed.json"
+MOST_AGREED = 1_000
+"""Answers that are kept: the latest."""
+_COPY_SECONDS = 7 * 86_400.0
+_DIGEST_SHOWN = 12
+
+
+class Said(BaseModel):
+    """What was said to a skill, and what it was called and where it lay then."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    answer: Literal["yes", "no"]
+    folder: str
+    name: str = ""
+
+    def was(self, name: str, project: Path) -> bool:
+        """Whether it was about the skill of that name in that (real) project, whatever its content was."""
+        return is_within(Path(self.folder), project) and name == (self.name or Path(self.folder).name)
+
+
+class _Answers(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    skills: dict[str, Said] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What a person has said to skills of projects. Blocking. A file that cannot be read says nothing."""
+
+    home: Path
+
+    def of(self, skill: Skill) -> bool | None:
+        """Yes, no, or None: nobody has been asked about exactly this."""
+        said = self._read().skills.get(skill.digest)
+        return None if said is None else said.answer == "yes"
+
+    def note(self, skills: Iterable[Skill], *, yes: bool) -> None:
+        """Keeps an answer. Raises ConfigurationError when the disk refuses it."""
+        known = dict(self._read().skills)
+        for one in skills:
+            known.pop(one.digest, None)
+            known[one.digest] = Said(answer="yes" if yes else "no", folder=str(one.folder), name=one.name)
+        self._keep(known)
+
+    def kept(self) -> tuple[tuple[str, bool, str], ...]:
+        """Every answer: the hash of what it is about, whether it is a yes, and where that lay; the latest last."""
+        return tuple((digest, said.answer == "yes", said.folder) for digest, said in self._read().skills.items())
+
+    def forget(self, wanted: Callable[[str, Said], bool]) -> int:
+        """Forgets answers, by their hashes and what they were about; how many. Raises as `note`."""
+        known = self._read().skills
+        left = {digest: said for digest, said in known.items() if not wanted(digest, said)}
+        if len(left) < len(known):
+            self._keep(left)
+        return len(known) - len(left)
+
+    def _keep(self, known: dict[str, Said]) -> None:
+        kept = _Answers(skills=dict(list(known.items())[-MOST_AGREED:]))
+        file = self.home / AGREED_FILE
+        try:
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(file, kept.model_dump_json(indent=1).encode())
+        except OSError as error:
+            raise ConfigurationError(f"what was said to skills cannot be kept in {file}: {error}") from error
+
+    def _read(self) -> _Answers:
+        try:
+            return _Answers.model_validate_json((self.home / AGREED_FILE).read_bytes())
+        except FileNotFoundError:
+            return _Answers()
+        except (OSError, ValidationError) as error:
+            logger.warning("%s cannot be read, so skills are asked about again: %s", self.home / AGREED_FILE, error)
+            return _Answers()
+
+
+def own_skills(artoo_home: Path, person: Path) -> Found:
+    """The person's own, where tasks can read their files. Blocking."""
+    folder = artoo_home / HOME_FOLDER
+    found = skills_in(real_files(), folder, folder.resolve(), foreign=False)
+    laid, problems = list[Skill](), list(found.problems)
+    for one in found.skills:
+        try:
+            laid.append(_laid_out(one, person / COPIES))
+        except OSError as error:
+            problems.append(f"{one.folder}: its files cannot be laid out in {person / COPIES}: {error}")
+    return Found(tuple(laid), tuple(problems))
+
+
+def project_skills(files: Files, roots: Roots, places: Places) -> Found:
+    """Those of the project, as the task's workspace has them. Blocking."""
+    skills, problems = list[Skill](), list[str]()
+    for name in PROJECT_FOLDERS:
+        found = skills_in(files, roots.project / name, roots.project, foreign=True)
+        skills += (one for one in found.skills if not places.is_hidden(os.fsencode(one.folder)))
+        problems += found.problems
+    return Found(tuple(skills), tuple(problems))
+
+
+def equipment(
+    artoo_home: Path, roots: Roots, files: Callable[[], Files], places: Places, gate: Gate, registry: Registry
+) -> Callable[[], Awaitable[None]]:
+    """What a task does about skills before it begins. It does not raise."""
+
+    async def equip() -> None:
+        try:
+            own = await in_thread(own_skills, artoo_home, roots.home)
+            project = await in_thread(lambda: project_skills(files(), roots, places))
+        except ToolError as error:  # no thread is free
+            logger.warning("no skill is offered: %s", error)
+            return
+        for problem in (*own.problems, *project.problems):
+            logger.warning("a skill is not offered: %s", problem)
+        agreed = await _agreed(named_once(project.skills, own.skills), Agreed(artoo_home), roots, gate)
+        offered, name = (*own.skills, *agreed), free_name(spec.name for spec in registry.specs)
+        if offered and name is None:
+            logger.warning("skills are not offered: other tools have the names that the tool for them could have")
+        elif offered and name is not None:
+            registry.add((ReadSkill(name, offered, roots),))
+
+    return equip
+
+
+async def _agreed(skills: tuple[Skill, ...], answers: Agreed, roots: Roots, gate: Gate) -> tuple[Skill, ...]:
+    """Those that a person has agreed to, now or before. A person is asked once about the same content."""
+    known = {one.digest: await in_thread(answers.of, one) for one in skills}
+    fresh = tuple(one for one in skills if known[one.digest] is None)
+    if fresh:
+        refusal = await gate.refusal(_question(fresh, roots, gate.origins.language))
+        if refusal is None or refusal.by == "person":
+            try:
+                await in_thread(lambda: answers.note(fresh, yes=refusal is None))
+            except ConfigurationError as error:
+                logger.warning("%s; it is asked again", error)
+        known |= {one.digest: refusal is None for one in fresh}
+    return tuple(one for one in skills if known[one.digest])
+
+
+def _question(skills: tuple[Skill, ...], roots: Roots, language: str) -> ConfirmationRequest:
+    def line(one: Skill) -> str:
+        scripts = sum(file.path != SKILL_FILE for file in one.files)
+        return f"{shown(one.folder, roots)} ({scripts} files, {one.digest[:_DIGEST_SHOWN]}): {one.description}"
+
+    return ConfirmationRequest(
+        digest=digest_of_act("skill", *(one.digest for one in skills)),
+        title=f"{SKILL_FILE}: {', '.join(one.name for one in skills)}",
+        details=tuple(plain(line(one)) for one in skills),
+        source=str(roots.project),
+        acts=tuple(AskedAct(verb="skill", target=shown(one.folder, roots)) for one in skills),
+        language=language,
+    )
+
+
+def named_once(skills: tuple[Skill, ...], before: tuple[Skill, ...]) -> tuple[Skill, ...]:
+    """The first of each name: a project's skill never stands in for the person's own."""
+    taken = {one.name for one in before}
+    first = {one.name: one for one in reversed(skills) if one.name not in taken}
+    return tuple(first.values())[::-1]
+
+
+def _laid_out(skill: Skill, copies: Path) -> Skill:
+    """The skill with its files in a folder of their own, named by their content; made once. Raises OSError."""
+    if len(skill.files) == 1:
+        return skill
+    place = copies / f"{skill.name}-{skill.digest[:16]}"
+    if not _is_copy(skill, place):
+        copies.mkdir(mode=0o700, parents=True, exist_ok=True)
+        making = Path(tempfile.mkdtemp(dir=copies, prefix=f".{skill.name}."))
+        try:
+            for one in skill.files:
+                file = making / one.path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(one.data)
+                file.chmod(0o700 if one.runs else 0o600)
+            shutil.rmtree(place, ignore_errors=True)
+            making.replace(place)
+        except OSError:
+            shutil.rmtree(making, ignore_errors=True)
+            if not _is_copy(skill, place):  # somebody else was quicker
+                raise
+        _forget_old(skill.name, copies, place)
+    return replace(skill, folder=place)
+
+
+def _is_copy(skill: Skill, place: Path) -> bool:
+    try:
+        return read_skill(real_files(), place).digest == skill.digest
+    except (ConfigurationError, OSError):
+        return False
+
+
+def _forget_old(name: str, copies: Path, place: Path) -> None:
+    """Copies of what a skill was, when no task can be at work with them any more."""
+    of_it = re.compile(re.escape(name) + "-[0-9a-f]{16}")
+    for other in copies.iterdir():
+        with suppress(OSError):  # another artoo has removed it just now
+            old = time.time() - other.stat().st_mtime > _COPY_SECONDS
+            if old and other != place and of_it.fullmatch(other.name):
+                shutil.rmtree(other, ignore_errors=True)

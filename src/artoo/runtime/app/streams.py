@@ -1,0 +1,74 @@
+"""Tasks that somebody listens to message by message, and may stop listening to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.bus.spool import SpoolingTap
+from artoo.contracts.envelope import Envelope
+
+if TYPE_CHECKING:
+    from artoo.contracts.solution import FinalResult
+    from artoo.runtime.task.start_task import Begun
+
+
+class Streams:
+    """The listened tasks of one process. Whoever stops listening ends the task; it can be resumed."""
+
+    def __init__(self, bus: InProcessBus, home: Path) -> None:
+        """`home`: artoo's own directory, for what does not fit into memory."""
+        self._bus = bus
+        self._home = home
+        self._playing: set[asyncio.Task[FinalResult]] = set()
+
+    async def messages(
+        self, begun: Begun, play: Callable[[Begun], Coroutine[None, None, FinalResult]]
+    ) -> AsyncGenerator[Envelope, None]:
+        """What the task said before, then all that it says while `play` runs it; the last is its FinalResult."""
+        from artoo.contracts.solution import FinalResult
+
+        task_id = begun.task.task_id
+        spool = SpoolingTap(self._home / "spool", name=f"stream-{task_id}")
+
+        def tap(envelope: Envelope) -> None:
+            if envelope.task_id == task_id:
+                spool(envelope)
+                if isinstance(envelope.payload, FinalResult):
+                    detach()
+
+        detach = self._bus.attach(tap)
+        with spool:
+            # Not a task group: a generator that yields inside one would raise its error at whoever stops listening.
+            playing = asyncio.create_task(play(begun))
+            self._playing.add(playing)
+            playing.add_done_callback(lambda _: (detach(), spool.finish()))
+            try:
+                for earlier in begun.earlier:
+                    yield earlier
+                async for item in spool:
+                    if isinstance(item, Envelope):
+                        yield item
+                await playing
+            finally:
+                await self._end(playing)
+                spool.forget()
+                # It may never have begun to run.
+                self._bus.close_task(task_id)
+                begun.lock.release()
+
+    async def close(self) -> None:
+        """Ends the tasks whose listeners left without closing the stream, as `break` in an `async for` does."""
+        for playing in tuple(self._playing):
+            await self._end(playing)
+
+    async def _end(self, playing: asyncio.Task[FinalResult]) -> None:
+        """Cancels and waits. What it fails of then is nobody's business any more."""
+        if playing.cancel():  # one that is done, perhaps in a loop that is closed, is not waited for
+            await asyncio.wait([playing])
+        self._playing.discard(playing)
+        if not playing.cancelled():
+            playing.exception()

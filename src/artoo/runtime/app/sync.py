@@ -1,0 +1,90 @@
+"""artoo for programs without an event loop: one request, start to end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar, overload
+
+from artoo.contracts.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from artoo.contracts.request import Turn
+    from artoo.llm.budget import MeteredModel
+    from artoo.ports.confirm import Confirm
+    from artoo.runtime.app.run_options import RunOptions
+    from artoo.runtime.app.typed_results import Returned
+    from artoo.runtime.changes.run_changes import RunResult
+    from artoo.runtime.config.model import Config
+
+T = TypeVar("T")
+
+
+@overload
+def run_sync(
+    text: str,
+    *,
+    checks: Sequence[str] = (),
+    images: Sequence[Path | bytes] = (),
+    history: Sequence[Turn] = (),
+    options: RunOptions | None = None,
+    config: Config | None = None,
+    tools: Sequence[Callable[..., object]] = (),
+    confirm: Confirm | None = None,
+    model: MeteredModel | None = None,
+) -> RunResult: ...
+
+
+@overload
+def run_sync(
+    text: str,
+    *,
+    returns: type[T],
+    checks: Sequence[str] = (),
+    images: Sequence[Path | bytes] = (),
+    history: Sequence[Turn] = (),
+    options: RunOptions | None = None,
+    config: Config | None = None,
+    tools: Sequence[Callable[..., object]] = (),
+    confirm: Confirm | None = None,
+    model: MeteredModel | None = None,
+) -> Returned[T]: ...
+
+
+def run_sync(
+    text: str,
+    *,
+    returns: type[T] | None = None,
+    checks: Sequence[str] = (),
+    images: Sequence[Path | bytes] = (),
+    history: Sequence[Turn] = (),
+    options: RunOptions | None = None,
+    config: Config | None = None,
+    tools: Sequence[Callable[..., object]] = (),
+    confirm: Confirm | None = None,
+    model: MeteredModel | None = None,
+) -> RunResult | Returned[T]:
+    """`Artoo.run` on an Artoo of its own, which is opened for it and closed after it.
+
+    Raises ConfigurationError where an event loop runs already, and whatever opening and running raise. Ctrl-C is a
+    KeyboardInterrupt; the task can be resumed.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise ConfigurationError("run_sync cannot wait where an event loop runs; use `await artoo.run(…)` there")
+    from artoo.runtime.app.artoo import Artoo
+
+    async def run() -> RunResult | Returned[T]:
+        async with Artoo(config, tools=tools, confirm=confirm, model=model) as artoo:
+            if returns is None:
+                return await artoo.run(text, checks=checks, images=images, history=history, options=options)
+            return await artoo.run(
+                text, returns=returns, checks=checks, images=images, history=history, options=options
+            )
+
+    return asyncio.run(run())

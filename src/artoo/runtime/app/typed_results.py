@@ -1,0 +1,57 @@
+"""Results in a type of the caller's own: its JSON schema goes into the task, and its value comes out of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
+
+from artoo.contracts.criteria import Assurance
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.findings import Unformed
+from artoo.runtime.changes.run_changes import RunResult
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Returned(Generic[T]):
+    """What `Artoo.run(text, returns=…)` gives: the value, and the whole result beside it.
+
+    `value` is None when the task was abandoned or its answer could not be put into the form. `result.facts`
+    say why, and which parts the model put in; `result.assurance` says how far the value can be relied on.
+    """
+
+    value: T | None
+    result: RunResult
+
+
+class Form(Generic[T]):
+    """A type as a form: what Pydantic can make of JSON (a model, a dataclass, a TypedDict, `list[int]`, …)."""
+
+    def __init__(self, wanted: type[T]) -> None:
+        """Raises ConfigurationError for a type that has no JSON schema."""
+        try:
+            self._adapter = TypeAdapter(wanted)
+            self.schema: dict[str, object] = self._adapter.json_schema()
+        except PydanticUserError as error:
+            reason = str(error.message).partition("\n")[0]
+            raise ConfigurationError(
+                f"returns={wanted!r} cannot be written as a JSON schema: {reason} "
+                "Use a Pydantic model, a dataclass or plain types"
+            ) from error
+
+    def of(self, result: RunResult) -> Returned[T]:
+        """The value of a result. What a validator of the type's own refuses is no value."""
+        if result.value is None:
+            return Returned(None, result)
+        try:
+            return Returned(self._adapter.validate_json(json.dumps(result.value)), result)
+        except ValidationError as error:
+            problem = error.errors(include_url=False, include_context=False)[0]
+            where = ".".join(map(str, problem["loc"])) or "the value"
+            refused = Unformed(problem=f"{where}: {problem['msg']}")
+            changed = {"value": None, "facts": (*result.facts, refused), "assurance": Assurance.UNVERIFIED}
+            return Returned(None, result.model_copy(update=changed))

@@ -1,0 +1,120 @@
+"""The user's side of Law 1: standing permissions answer first, then a person, and where there is none it is no."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from dataclasses import dataclass, field
+
+from artoo.contracts.changes import printable_path
+from artoo.contracts.confirmation import (
+    NOBODY,
+    PERSON,
+    POLICY,
+    Choice,
+    ConfirmationAnswer,
+    ConfirmationRequest,
+    Consent,
+    Words,
+)
+from artoo.contracts.settling import ApplyMode, ChangeClass, ClassifiedChange, is_gits
+from artoo.ports.confirm import Confirm, answer_of, consent_of
+from artoo.ports.sandbox import Roots
+from artoo.runtime.approvals.multi_prompt import AskedEverywhere
+from artoo.tools.approval.policy import Policies
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Answers:
+    """Answers the questions of one task; one person is asked one thing at a time.
+
+    `mode`: what of the task's change set may take effect without approval. `through`: the program by which the
+    user is asked; an answer that came from another window is not through it. `roots`: project, output folder and
+    home, for `--apply all`.
+    """
+
+    policies: Policies = field(default_factory=Policies)
+    confirm: Confirm | None = None
+    mode: ApplyMode = ApplyMode.NEW
+    through: str = ""
+    roots: Roots | None = None
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def answer(self, request: ConfirmationRequest) -> ConfirmationAnswer:
+        """The answer and who gave it. A `confirm` that breaks, or is cancelled by others, agrees to nothing."""
+        lines = self._permitting(request)
+        if lines:
+            permitted = f"{POLICY}{'; '.join(lines)}"
+            logger.info("%s permits %s", permitted, request.title)
+            return ConfirmationAnswer(digest=request.digest, consent=Consent.ONCE, by=permitted)
+        nobody = ConfirmationAnswer(digest=request.digest, consent=Consent.NO, by=NOBODY)
+        if self.confirm is None:
+            return nobody
+        async with self._turn:
+            try:
+                said = await self.confirm(request)
+            except TimeoutError as error:
+                logger.info("nobody has answered %s: %s", request.title, error)
+                return nobody
+            except asyncio.CancelledError:
+                asker = asyncio.current_task()
+                if asker is None or asker.cancelling():
+                    raise
+                logger.info("nobody has answered %s: the dialogue was cancelled", request.title)
+                return nobody
+            except Exception:  # the caller's own code: when it fails, nobody has said yes
+                logger.exception("the confirmation dialogue failed; the answer is no")
+                return nobody
+        elsewhere = isinstance(self.confirm, AskedEverywhere) and self.confirm.was_elsewhere
+        return answer_of(request, said, PERSON).model_copy(update={"through": "" if elsewhere else self.through})
+
+    async def words(self, request: ConfirmationRequest) -> Words | Consent:
+        """Ask the user something that wants words. NO: no one can be asked, or no one answered.
+
+        Words are never permitted beforehand, so policies do not answer here.
+        """
+        if self.confirm is None:
+            return Consent.NO
+        async with self._turn:
+            try:
+                said = consent_of(await self.confirm(request))
+            except TimeoutError:
+                return Consent.NO
+            except Exception:  # the caller's own code: when it fails, nothing was said
+                logger.exception("the dialogue failed; nothing was answered")
+                return Consent.NO
+        return Consent.NO if isinstance(said, Choice) else said
+
+    def _permitting(self, request: ConfirmationRequest) -> tuple[str, ...]:
+        """The lines that together permit it. Of a difference they permit all or nothing, and never an unfinished
+        one or one with conflicts: a part is chosen by a person."""
+        review = request.review
+        if review is None:
+            return self.policies.covering(request.acts)
+        if review.unfinished or review.conflicts or self.mode is ApplyMode.ASK or not request.acts:
+            return ()
+        trusted = {one.path for one in review.changes if self._is_trusted(one)}
+        flood = self.mode in (ApplyMode.EDITS, ApplyMode.LIVE, ApplyMode.ALL)
+        rest = [act for act in request.acts if act.target not in trusted and not (flood and act.verb == "flood")]
+        by_mode = f"--apply {self.mode}"
+        if not rest:
+            return (by_mode,)
+        lines = self.policies.covering(rest)
+        return (by_mode, *lines) if lines and len(rest) < len(request.acts) else lines
+
+    def _is_trusted(self, change: ClassifiedChange) -> bool:
+        """True if the mode alone approves a change that is not silent."""
+        if self.mode in (ApplyMode.EDITS, ApplyMode.LIVE):
+            return change.change_class is ChangeClass.EDIT
+        if self.mode is not ApplyMode.ALL or self.roots is None:
+            return False
+        # What starts programs in a repository is approved by name only, and so are the start-up files of a home
+        # that is the project.
+        by_name = is_gits(change.path) or self.roots.home.is_relative_to(self.roots.project)
+        if change.change_class is ChangeClass.PERSISTENCE and by_name:
+            return False
+        inside = (printable_path(os.fsencode(root)) for root in (self.roots.project, self.roots.workspace))
+        return any(change.path.startswith(f"{root}/") for root in inside)

@@ -1,0 +1,159 @@
+"""Find the pending change sets of ended tasks: all of them, or that of one task. `pending` settles them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from artoo.contracts.errors import ConfigurationError, SandboxError
+from artoo.contracts.settling import Settled
+from artoo.runtime.changes.pending_changes import Pending, has_ended
+from artoo.runtime.changes.request_lookup import asked_on_the_board
+from artoo.runtime.changes.startup_recovery import recover_earlier
+from artoo.runtime.config.model import Config
+from artoo.tasklog.reader import summary_of
+from artoo.workspace.directory import WorkspaceDirectory, Workspaces
+from artoo.workspace.settlement.pending import DAY, PendingRecord, read_pending
+from artoo.workspace.settlement.service import settled_already
+from artoo.workspace.transfer.bundle_reader import is_brought
+
+ATTEMPT = " attempt"
+"""The end of the id of the workspace in which an agent works on a task of the board, until it hands in."""
+
+_OUTDATED = "it was made by another version of artoo, and can only be discarded"
+_NEVER = 253_370_764_800.0
+"""The year 9999: a moment that every surface can show, which infinity is not."""
+
+
+def pendings(config: Config) -> tuple[Pending, ...]:
+    """Return everything that is pending, oldest first, with tasks that were cut off and without tasks at work.
+
+    Blocking.
+    """
+    found: list[Pending] = []
+    for directory in _candidates(config):
+        try:
+            with directory.locked():
+                found.append(_pending(directory, config))
+        except SandboxError:  # at work in another process, or damaged: `find_pending` says which
+            continue
+    found += _outdated(config)
+    return tuple(sorted(found, key=lambda one: one.since))
+
+
+def find_pending(config: Config, task_id: str) -> Pending:
+    """Return what is pending of the task whose id begins with `task_id`. Blocking.
+
+    Raises ConfigurationError if there is none or several, SandboxError if it is at work, or was settled just now.
+    """
+    places: dict[str, WorkspaceDirectory | Pending] = {one.task_id: one for one in _outdated(config)}
+    places |= {task_of(directory): directory for directory in _candidates(config)}
+    found = [one for one in places if task_id and one.startswith(task_id)]
+    exact = [task_id] if task_id in places else found
+    if len(exact) > 1:
+        listed = ", ".join(found[:5])
+        raise ConfigurationError(f"{task_id!r} fits several tasks ({listed}): write more of it")
+    if not exact:
+        raise ConfigurationError(f"nothing of a task {task_id!r} is pending; `artoo status` lists what is")
+    place = places[exact[0]]
+    if isinstance(place, Pending):
+        return place
+    with place.locked():
+        return _pending(place, config)
+
+
+def task_of(directory: WorkspaceDirectory) -> str:
+    """Return the id of the task whose work a workspace holds: of an attempt, the board's task."""
+    return directory.task_id.removesuffix(ATTEMPT)
+
+
+def _candidates(config: Config) -> Iterator[WorkspaceDirectory]:
+    """Return the workspaces that are listed: not those brought from another machine for a review, and of a task of
+    the board its attempt only if nothing was handed in."""
+    listed = {directory.task_id: directory for directory in Workspaces(config.home).listed()}
+    for task_id, directory in listed.items():
+        handed_in = task_id.endswith(ATTEMPT) and task_id.removesuffix(ATTEMPT) in listed
+        if not handed_in and not is_brought(directory):
+            yield directory
+
+
+def _pending(directory: WorkspaceDirectory, config: Config) -> Pending:
+    if not directory.exists:
+        directory.remove()  # taking the lock has made it again
+        raise settled_already(task_of(directory))
+    record = read_pending(directory)
+    board = asked_on_the_board(config.home, task_of(directory))
+    if record is None or record.cut_off:
+        return _without_record(directory, config, record, board)
+    return Pending(
+        task_id=record.task_id,
+        since=record.since,
+        expires_at=record.due,
+        request=record.request or board,
+        language=record.language,
+        reason=record.reason,
+        counts=record.counts,
+        conflicts=record.conflicts,
+        went_out=record.went_out,
+        warned=record.warned_at is not None,
+        on_board=bool(board),
+        _home=config.home,
+    )
+
+
+def _without_record(
+    directory: WorkspaceDirectory, config: Config, warning: PendingRecord | None, board: str
+) -> Pending:
+    """Describe a task that was cut off, or one for whose record there was no room; its log knows how it ended."""
+    task_id = task_of(directory)
+    since = directory.record().created_at
+    told = summary_of(config.home, task_id)
+    changes = Settled() if told is None or told.result is None else told.result.changes
+    changes = changes if changes.waits else Settled()
+    expires_at = since + config.pending.days * DAY if changes.expires_at is None else changes.expires_at
+    return Pending(
+        task_id=task_id,
+        since=since,
+        expires_at=expires_at if warning is None else warning.due,
+        request=board if told is None else told.request,
+        reason=changes.reason,
+        counts=changes.counts,
+        conflicts=len(changes.conflicts),
+        went_out=changes.went_out,
+        warned=warning is not None and warning.warned_at is not None,
+        cut_off=not changes.waits and not has_ended(told),
+        on_board=bool(board),
+        workspace=directory.task_id,
+        _home=config.home,
+    )
+
+
+def _outdated(config: Config) -> list[Pending]:
+    """Describe the workspaces of other versions of artoo. They never expire: only the user discards them."""
+    found: list[Pending] = []
+    for one in Workspaces(config.home).outdated():
+        try:
+            since = one.base.stat().st_mtime
+        except OSError:  # discarded at this moment
+            continue
+        told = summary_of(config.home, one.task_id)
+        request = "" if told is None else told.request
+        found.append(
+            Pending(
+                task_id=one.task_id,
+                since=since,
+                expires_at=_NEVER,
+                request=request,
+                reason=_OUTDATED,
+                outdated=True,
+                _home=config.home,
+            )
+        )
+    return found
+
+
+def settle_cut_applies(config: Config) -> None:
+    """Roll back or end what a crash interrupted, before anything is listed or settled. Blocking.
+
+    Raises SandboxError when that is not possible.
+    """
+    recover_earlier(config)

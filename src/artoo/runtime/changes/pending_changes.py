@@ -1,0 +1,237 @@
+"""Change sets that are pending after their tasks have ended: `artoo status|diff|apply|discard` and the library.
+
+    pendings(config) ─► Pending ─► diff()      what it would change now, with conflicts
+                               ├─► apply()     all of it, or the paths that are named
+                               └─► discard()   none of it, and it is deleted
+
+Works in any process and after days. Each call holds the workspace and leaves it whole, whenever it is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from artoo.contracts.changes import Conflict
+from artoo.contracts.confirmation import PERSON
+from artoo.contracts.errors import SandboxError
+from artoo.contracts.settling import ClassCount, Review, Settled
+from artoo.runtime.task.to_its_end import to_its_end
+from artoo.tasklog.reader import TaskSummary
+from artoo.tools.settlement.review import content_of, review_of
+from artoo.words.outcome import resumable
+from artoo.words.settling import met
+from artoo.workspace.changes.change_set import ChangeSet
+from artoo.workspace.directory import WorkspaceDirectory, Workspaces
+from artoo.workspace.settlement.history import SettledRecord, note_settled
+from artoo.workspace.settlement.parts import named
+from artoo.workspace.settlement.service import Settlement, Subject, opened, settled_already
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """One path in two versions, if they are small files: the user's (`yours`), and the task's.
+
+    None: nothing is there, or it is no small file.
+    """
+
+    path: str
+    yours: bytes | None
+    task: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """One task's pending changes. Times are seconds since the epoch (UTC).
+
+    `reason` says why they are pending. `cut_off`: the task did not end. `on_board`: they are the team's, and its
+    review settles them; if cut off too, they are not handed in. `stands`: the task's state on the board, empty if
+    not asked. `forsaken`: no agent goes on with it or reviews it, so the user may apply or discard it. `outdated`:
+    another version of artoo made it, so it can only be discarded. `workspace` is the id of the workspace that holds
+    it, if not the task's own. `counts`, and the paths in conflict that these do not contain (`conflicts`), are of
+    the moment when it became pending; `diff` says how it is now.
+    """
+
+    task_id: str
+    since: float
+    expires_at: float
+    request: str = ""
+    language: str = "en"
+    reason: str = ""
+    counts: tuple[ClassCount, ...] = ()
+    conflicts: int = 0
+    went_out: tuple[str, ...] = ()
+    warned: bool = False
+    cut_off: bool = False
+    on_board: bool = False
+    stands: str = ""
+    forsaken: bool = False
+    outdated: bool = False
+    workspace: str = ""
+    _home: Path = field(default=Path(), repr=False)
+
+    @property
+    def resumable(self) -> bool:
+        """True if a task was cut off and can go on: it is resumed or discarded, not applied.
+
+        A command by itself (`artoo sandbox`) has no log to go on from; its changes are settled as any others.
+        """
+        return self.cut_off and bool(self.request) and not self.on_board
+
+    @property
+    def only_conflicts(self) -> bool:
+        """True if nothing of it can be applied, because the user has changed all of its paths."""
+        return self.conflicts > 0 and not self.counts
+
+    async def diff(self) -> Review:
+        """Return everything that it would change against the files now, most dangerous first, and the conflicts.
+
+        Raises SandboxError when another process holds it, or it is settled already.
+        """
+        return await asyncio.to_thread(self._diff)
+
+    async def versions(self, path: str) -> Versions:
+        """Return a path as the user and as the task has it. Raises SandboxError as `diff`."""
+        return await asyncio.to_thread(self._versions, path)
+
+    async def apply(
+        self,
+        paths: Collection[str] | None = None,
+        *,
+        digest: str | None = None,
+        rest: bool = False,
+        by: str = PERSON,
+    ) -> Settled:
+        """Apply all of it, or only `paths` (printable; a directory stands for all in it; relative to the project).
+
+        `by` is recorded: who approved it. `digest`: apply only what was shown (`digest()`); another change set is
+        refused. With conflicts nothing is applied unless paths are named or `rest` is set: everything that is in no
+        conflict. The state of the result is `applied`, `partly` (the rest is still pending) or `pending` (nothing
+        was applied; see `reason` and `conflicts`). Raises SandboxError as `diff`, when the system refuses (nothing
+        is applied then), for a path that is not part of it, for no path, and for a task that can be resumed.
+        """
+        return await to_its_end(lambda: self._apply(paths, digest, rest, by))
+
+    async def discard(self, *, by: str = PERSON) -> Settled:
+        """Delete it: every file stays as it is. What left the machine does not come back. Raises SandboxError."""
+        return await to_its_end(lambda: self._discard(by))
+
+    async def named(self, paths: Collection[str]) -> tuple[str, ...]:
+        """Return paths as `diff` names them; relative ones start in the task's project.
+
+        Raises SandboxError for an empty path, for the root, and for no path.
+        """
+        return await asyncio.to_thread(lambda: named(self._directory(), paths))
+
+    async def digest(self) -> str:
+        """Return the digest of the change set as it is now. Raises SandboxError as `diff`."""
+        return await asyncio.to_thread(self._digest)
+
+    # --- blocking -----------------------------------------------------------------------------------------------
+
+    def _directory(self) -> WorkspaceDirectory:
+        if self.outdated:
+            Workspaces(self._home).require_readable(self.task_id)
+        workspaces = Workspaces(self._home)
+        directory = workspaces.find(self.task_id) or (workspaces.find(self.workspace) if self.workspace else None)
+        if directory is None:
+            raise settled_already(self.task_id)
+        return directory
+
+    @contextmanager
+    def _opened(self) -> Generator[Settlement]:
+        subject = Subject(
+            task_id=self.task_id,
+            since=self.since,
+            expires_at=self.expires_at,
+            request=self.request,
+            language=self.language,
+            went_out=self.went_out,
+        )
+        with opened(self._directory(), self._home, subject) as settlement:
+            if settlement is None:  # another process has settled it while this one waited for the lock
+                raise settled_already(self.task_id)
+            yield settlement
+
+    def _diff(self) -> Review:
+        with self._opened() as settlement:
+            found = settlement.review()
+            with settlement.files() as (before, after):
+                return review_of(found, self.task_id, before, after, went_out=self.went_out)
+
+    def _digest(self) -> str:
+        self._take_attempt()
+        with self._opened() as settlement:
+            return settlement.review().digest
+
+    def _versions(self, path: str) -> Versions:
+        with self._opened() as settlement, settlement.files() as (before, after):
+            return Versions(path, content_of(before, path), content_of(after, path))
+
+    def _apply(self, paths: Collection[str] | None, digest: str | None, rest: bool, by: str) -> Settled:
+        self._require_settleable()
+        self._take_attempt()
+        with self._opened() as settlement:
+            chosen = None if paths is None else named(settlement.directory, paths)
+            found = settlement.review()
+            if digest is not None and digest != found.digest:
+                raise SandboxError("it is no longer what was shown: look at it again (artoo diff)")
+            if found.empty:
+                settlement.forget()
+                return settlement.report(found, "applied")
+            conflicts = found.all_conflicts
+            if conflicts and (not found.all_classes or (chosen is None and not rest)):
+                return self._refused(settlement, found, conflicts)
+            if in_the_way := tuple(one for one in conflicts if one.path in (chosen or ())):
+                return self._refused(settlement, found, in_the_way)
+            return settlement.apply(found, paths, by=by)
+
+    def _require_settleable(self) -> None:
+        """Raise SandboxError if the task is to be resumed, or the team goes on with it."""
+        Workspaces(self._home).require_readable(self.task_id)
+        if self.cut_off and self.on_board and not self.forsaken:
+            raise SandboxError(
+                f"task {self.task_id} is the team's, and it was not handed in: artoo serve goes on with it,"
+                f" artoo task show {self.task_id} shows its state"
+            )
+        if self.resumable:
+            raise SandboxError(
+                f"task {self.task_id} was interrupted: artoo resume {self.task_id} goes on with it,"
+                f" artoo discard {self.task_id} deletes its changes"
+            )
+
+    def _refused(self, settlement: Settlement, found: ChangeSet, conflicts: tuple[Conflict, ...]) -> Settled:
+        reason = met(conflicts, self.language)
+        known = {"conflicts": conflicts, "reason": reason, "expires_at": self.expires_at}
+        return settlement.report(found, "pending").model_copy(update=known)
+
+    def _discard(self, by: str) -> Settled:
+        if self.outdated:
+            self._discard_outdated(by)
+        else:
+            with self._opened() as settlement:
+                settlement.discard(by=by)
+        return Settled(state="discarded", counts=self.counts, went_out=self.went_out)
+
+    def _take_attempt(self) -> None:
+        """Make an attempt that no agent goes on with the task's work, because the user takes it."""
+        if self.forsaken:
+            from artoo.runtime.changes.submissions import Submissions  # the team is not loaded by other tasks
+
+            Submissions(self._home).adopt_attempt(self.task_id)
+
+    def _discard_outdated(self, by: str) -> None:
+        line = SettledRecord(at=time.time(), task_id=self.task_id, what="discarded", by=by, request=self.request)
+        for one in Workspaces(self._home).outdated():
+            if one.task_id == self.task_id:
+                one.discard()
+        note_settled(self._home, line)
+
+
+def has_ended(told: TaskSummary | None) -> bool:
+    """True if the task's log says that it came to an end from which it cannot be resumed."""
+    return told is not None and told.result is not None and not resumable(told.result)

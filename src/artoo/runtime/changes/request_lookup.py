@@ -1,0 +1,32 @@
+"""What was asked of a task whose changes wait or took effect, wherever that is on record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from artoo.tasklog.reader import request_of
+from artoo.workspace.settlement.history import settled_records
+
+
+def what_was_asked(home: Path, task_id: str) -> str:
+    """The request: of the task's log, of the board, or of a line about what became of its changes. Empty: it is
+    nowhere. Blocking.
+
+    A task of the board has no log under its own id: each attempt at it has one. A command by itself has none.
+    """
+    return request_of(home, task_id) or asked_on_the_board(home, task_id) or _settled(home, task_id)
+
+
+def asked_on_the_board(home: Path, task_id: str) -> str:
+    """The text of a task of the board that was worked on here; empty when it is none. Blocking."""
+    from artoo.runtime.changes.submissions import Submissions
+
+    return Submissions(home).asked(task_id)
+
+
+def _settled(home: Path, task_id: str) -> str:
+    try:
+        records = settled_records(home)
+    except OSError:
+        return ""
+    return next((one.request for one in reversed(records) if one.task_id == task_id and one.request), "")

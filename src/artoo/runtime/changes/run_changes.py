@@ -1,0 +1,79 @@
+"""What became of a task's changes, as the library hands it out: facts, and what can still be done about them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from pydantic import Field, PrivateAttr
+
+from artoo.contracts.changes import printable_path
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import Review, Settled
+from artoo.contracts.solution import FinalResult
+from artoo.runtime.app.run_options import listed
+from artoo.runtime.config.model import Config
+
+if TYPE_CHECKING:
+    from artoo.runtime.changes.pending_changes import Pending
+
+
+class Changes(Settled):
+    """`FinalResult.changes` of a library's run. What waits can be looked at, applied and discarded, now or later.
+
+    In another process `Artoo.pending` finds it again.
+    """
+
+    _config: Config | None = PrivateAttr(default=None)
+    _task_id: str = PrivateAttr(default="")
+
+    @classmethod
+    def of(cls, settled: Settled, task_id: str, config: Config) -> Self:
+        """The same facts about this task, below this configuration's home."""
+        made = cls.model_construct(**vars(settled))
+        made._config, made._task_id = config, task_id
+        return made
+
+    async def diff(self) -> Review:
+        """All that it would change against the files as they are now, with diffs of small texts, and the conflicts.
+
+        Raises ConfigurationError when nothing of the task waits, SandboxError when another process holds it.
+        """
+        return await (await self._pending()).diff()
+
+    async def apply(self, *paths: str | Path, rest: bool = False) -> Settled:
+        """Applies all of it, or only these paths (a directory stands for all in it) and what they need.
+
+        A str is a path as `diff` names it, or from the task's project, as a relative Path is too. In conflict with
+        what the person changed meanwhile nothing is applied, unless paths are named, or `rest`: all that is not in
+        conflict. Raises as `diff`, and SandboxError when the system refuses or a path is empty or not part of it;
+        then nothing is applied.
+        """
+        listed("apply", paths, str, Path)
+        chosen = [path if isinstance(path, str) else printable_path(os.fsencode(path)) for path in paths]
+        return await (await self._pending()).apply(chosen or None, rest=rest)
+
+    async def discard(self) -> Settled:
+        """Drops it: every byte stays as it was; what went out does not come back. Raises as `diff`."""
+        return await (await self._pending()).discard()
+
+    async def _pending(self) -> Pending:
+        from artoo.runtime.changes.find_pending import find_pending
+
+        if self._config is None:
+            raise ConfigurationError("these changes come from a log; Artoo.pending has what still waits")
+        return await asyncio.to_thread(find_pending, self._config, self._task_id)
+
+
+class RunResult(FinalResult):
+    """What `Artoo.run` gives: the FinalResult, with what can still be done about its changes."""
+
+    changes: Changes = Field(default_factory=Changes)  # pyright: ignore[reportIncompatibleVariableOverride] # frozen
+
+    @classmethod
+    def of(cls, result: FinalResult, config: Config) -> Self:
+        """The same result, of a task below this configuration's home."""
+        changes = Changes.of(result.changes, result.task_id, config)
+        return cls.model_construct(None, **{**vars(result), "changes": changes})

@@ -1,0 +1,111 @@
+"""What a start does about earlier tasks: cut acts are finished or undone, old acts and logs are forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+from artoo.contracts.changes import RecoveryReport
+from artoo.contracts.confirmation import PERSON
+from artoo.contracts.errors import SandboxError
+from artoo.runtime.changes.expiry import drop_expired
+from artoo.runtime.config.model import Config
+from artoo.tasklog.retention import KeepLogs, forget_logs
+from artoo.workspace.commit import prune, recover
+from artoo.workspace.commit.retention import Keep
+from artoo.workspace.settlement.history import SettledRecord, note_settled
+from artoo.workspace.settlement.service import recover_settlements
+
+logger = logging.getLogger(__name__)
+
+_OWNER = re.compile(r"-(\d+)-[^-]+\.jsonl$")
+"""The process in the name of a spool file (bus.spool)."""
+
+
+def keep_of(config: Config) -> Keep:
+    """How long and how much is kept for `artoo undo`."""
+    return Keep(days=config.undo.days, total_bytes=config.undo.megabytes << 20)
+
+
+async def settle_earlier(config: Config) -> None:
+    """Recovers and prunes. What cannot be settled now is logged and tried again at the next start."""
+    try:
+        _tell(await asyncio.to_thread(recover_earlier, config))
+        await asyncio.to_thread(prune, config.home, keep_of(config))
+        await asyncio.to_thread(drop_expired, config)
+    except (SandboxError, OSError) as error:
+        logger.warning("an earlier act is not settled yet: %s", error)
+
+
+def recover_earlier(config: Config) -> RecoveryReport:
+    """Roll back applies that a crash interrupted, end undos, and put workspaces in order. Blocking.
+
+    Raises SandboxError.
+    """
+    report = recover(config.home)
+    for record in report.finished:
+        _note_undone(config.home, unquote(record.partition("/")[0]))
+    recover_settlements(config.home)
+    return report
+
+
+def _note_undone(home: Path, task_id: str) -> None:
+    """Record an undo that a crash had interrupted, as one that came to its end by itself."""
+    try:
+        note_settled(home, SettledRecord(at=time.time(), task_id=task_id, what="undone", by=PERSON))
+    except OSError as error:
+        logger.warning("task %s is undone; no room to record it: %s", task_id, error)
+
+
+async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str]], None] | None = None) -> None:
+    """Forgets task logs as the configuration says. What cannot be removed now is tried again at the next start.
+
+    `forgotten_logs` hears which: the Auditor would miss them otherwise.
+    """
+    keep = KeepLogs(days=config.log.keep_days, total_bytes=config.log.keep_megabytes << 20)
+    try:
+        await asyncio.to_thread(remove_left_spools, config.home)
+        forgotten = await asyncio.to_thread(forget_logs, config.home, keep)
+    except OSError as error:
+        logger.warning("old task logs could not be forgotten: %s", error)
+        return
+    if forgotten.logs and forgotten_logs is not None:
+        forgotten_logs(forgotten.names)
+    if forgotten.logs:
+        logger.info("%d old task logs were forgotten (%d bytes)", forgotten.logs, forgotten.bytes)
+
+
+def remove_left_spools(home: Path) -> int:
+    """Removes the spool files of processes that were killed, and returns how many: nobody can read them now."""
+    removed = 0
+    for path in (home / "spool").glob("spool-*.jsonl"):
+        owner = _OWNER.search(path.name)
+        if owner is not None and not _alive(int(owner[1])):
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _tell(report: RecoveryReport) -> None:
+    for name in report.finished:
+        logger.warning("an act that a crash had cut was finished: %s", name)
+    for name in report.undone:
+        logger.warning("an act that a crash had cut was undone: %s", name)
+    for conflict in report.conflicts:
+        logger.warning("left as it is after a crash: %s (%s)", conflict.path, conflict.reason)

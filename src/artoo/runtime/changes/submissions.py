@@ -1,0 +1,214 @@
+"""What was handed in, besides the workspace that holds its files.
+
+<home>/workspaces/<board task>/              the work: what the submission changes
+<home>/workspaces/<board task> attempt/      what an agent does until it hands in: a copy of that, with its own work
+<home>/submissions/<board task>/asked        the task's text: it is known without the database
+<home>/submissions/<board task>/<number>/
+    dossier.json     the evidence, and the digest of what it changes
+    approval.json    who approved it: from then on it is finished, after a crash too
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote, unquote
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.agents import SubmittedWork
+from artoo.contracts.base import Contract
+from artoo.contracts.errors import SandboxError
+from artoo.disk.whole import write_durably
+from artoo.runtime.changes.find_pending import ATTEMPT
+from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory, Workspaces
+from artoo.workspace.fs.remove_tree import remove_tree
+from artoo.workspace.settlement.finish import discard
+from artoo.workspace.settlement.history import SettledRecord
+
+_M = TypeVar("_M", bound=BaseModel)
+
+_ASKED = "asked"
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), ": free space"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), ": make it yours again"),
+}
+
+
+class Intent(Contract):
+    """An approval that was given. `digest` binds it to what was seen; `actor` may be the policy."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    actor: str
+    reason: str
+    submission: int
+    digest: str
+
+
+@contextmanager
+def writing(place: Path) -> Generator[None]:
+    """What the file system refuses at `place` is one of artoo's own errors, that whoever rules expects.
+
+    Raises SandboxError.
+    """
+    try:
+        yield
+    except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, "")
+        raise SandboxError(
+            f"{_named(error) or place} cannot be used ({error.strerror or error}){remedy}"
+        ) from error
+
+
+def _named(error: OSError) -> str:
+    """The path in the error, if it tells a person where: no descriptor, nothing below one that was open."""
+    name: object = error.filename
+    path = os.fsdecode(name) if isinstance(name, str | bytes) else ""
+    return path if path.startswith("/") and not path.startswith("/proc/self/") else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The papers of one submission, which need not be there. Everything here blocks; what writes raises
+    SandboxError."""
+
+    place: Path
+
+    def keep(self, work: SubmittedWork) -> None:
+        """Writes the dossier, durable."""
+        self._write("dossier.json", work)
+
+    def work(self) -> SubmittedWork | None:
+        """What was handed in; None when there is nothing that can be read."""
+        return self._read("dossier.json", SubmittedWork)
+
+    def note(self, intent: Intent) -> None:
+        """Writes the approval down, durable."""
+        self._write("approval.json", intent)
+
+    def noted(self) -> Intent | None:
+        """The approval that was written down and is not finished."""
+        return self._read("approval.json", Intent)
+
+    def forget_approval(self) -> None:
+        """It is not to be finished any more."""
+        with writing(self.place):
+            (self.place / "approval.json").unlink(missing_ok=True)
+
+    def _write(self, name: str, content: Contract) -> None:
+        with writing(self.place):
+            self.place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_durably(self.place / name, content.model_dump_json().encode())
+
+    def _read(self, name: str, kind: type[_M]) -> _M | None:
+        try:
+            return kind.model_validate_json((self.place / name).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Submissions:
+    """The papers of all board tasks of one home (real path), and the workspaces that belong to them."""
+
+    home: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.home / "submissions"
+
+    def of(self, board_task: str, number: int) -> Submission:
+        """The submission of this number."""
+        return Submission(self._papers(board_task) / str(number))
+
+    def workspace(self, board_task: str) -> WorkspaceDirectory:
+        """Return where the submitted work on a task is, or would be."""
+        return Workspaces(self.home).directory(board_task)
+
+    def attempt(self, board_task: str) -> WorkspaceDirectory:
+        """Return where an agent works on a task until it hands in."""
+        return Workspaces(self.home).directory(board_task + ATTEMPT)
+
+    def adopt_attempt(self, board_task: str) -> None:
+        """Make the attempt the task's submitted work, if there is an attempt. Idempotent, also after a crash.
+
+        Raises SandboxError.
+        """
+        attempt, submitted = self.attempt(board_task), self.workspace(board_task)
+        if not attempt.exists:
+            return
+        with (
+            writing(submitted.base),
+            attempt.locked(PATIENCE_SECONDS),
+            submitted.locked(PATIENCE_SECONDS),
+        ):
+            if not attempt.exists:  # another process has just adopted it
+                attempt.remove()
+                return
+            record = attempt.record()
+            attempt.write_record(record.model_copy(update={"task_id": board_task}))
+            submitted.remove()  # the attempt began as a copy of it
+            attempt.base.rename(submitted.base)
+
+    def enter(self, board_task: str, text: str) -> None:
+        """Note that a task has a workspace, so that it is found when the task is gone. Raises SandboxError."""
+        papers = self._papers(board_task)
+        with writing(papers):
+            papers.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_durably(papers / _ASKED, text.encode("utf-8", "replace"))
+
+    def asked(self, board_task: str) -> str:
+        """The text of a task that has papers here; empty when there are none. Blocks, and raises nothing."""
+        try:
+            return (self._papers(board_task) / _ASKED).read_text("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def lock(self, board_task: str) -> Path:
+        """The file that is held while somebody rules on what the task handed in."""
+        return self.folder / f".ruling-{self._papers(board_task).name}"
+
+    def discard(self, board_task: str, actor: str) -> None:
+        """Delete all papers of a task and its workspaces. If something was handed in, its deletion is recorded.
+
+        Raises SandboxError, also while a process works in a workspace.
+        """
+        papers = self._papers(board_task)
+        with writing(papers):
+            for directory in (self.attempt(board_task), self.workspace(board_task)):
+                if not directory.base.is_dir():
+                    continue
+                with directory.locked(PATIENCE_SECONDS):
+                    if directory.task_id == board_task and self._handed_in(board_task):
+                        discard(directory, self.home, self.discarded(board_task, actor))
+                    else:
+                        directory.remove()
+            remove_tree(papers)
+
+    def discarded(self, board_task: str, actor: str, run: str = "") -> SettledRecord:
+        """The line that says so, of a task or of one of its runs. Blocks."""
+        request = self.asked(board_task)
+        return SettledRecord(at=time.time(), task_id=run or board_task, what="discarded", by=actor, request=request)
+
+    def listed(self) -> tuple[str, ...]:
+        """The tasks of which there are papers here. Raises SandboxError."""
+        with writing(self.folder):
+            names = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
+        return tuple(name for name in names if not name.startswith("."))
+
+    def _handed_in(self, board_task: str) -> bool:
+        """Whether a submission of it has changed files."""
+        papers = self._papers(board_task)
+        numbers = papers.iterdir() if papers.is_dir() else ()
+        works = (Submission(place).work() for place in numbers if place.is_dir())
+        return any(work is not None and bool(work.digest) for work in works)
+
+    def _papers(self, board_task: str) -> Path:
+        return self.folder / quote(board_task, safe="").replace(".", "%2E")

@@ -1,0 +1,105 @@
+"""Which endpoint serves which tier: the file's part of it joins the environment's (SPEC section 9).
+
+The rules of precedence are those of `artoo.llm.settings`: `BRAIN_*` and `TOOL_*`, then the file, then `OPENAI_*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.llm.address import normalise_base_url
+from artoo.llm.settings import model_settings
+from artoo.llm.wires.how import Reasoning
+from artoo.runtime.config.model import Config, ModelEndpoint
+
+TierName = Literal["brain", "tool"]
+TIERS: tuple[TierName, ...] = ("brain", "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """An endpoint that is ready to be used. `api_key` empty: none is sent. Seconds, calls at a time, tokens.
+
+    `context`, `images`, `wire` and `reasoning` as configured. `source` says for a person who named it.
+    """
+
+    base_url: str
+    model: str
+    api_key: str = field(repr=False)
+    timeout: float
+    concurrency: int
+    context: int | None
+    source: str
+    images: bool = False
+    wire: str = "auto"
+    reasoning: Reasoning | None = None
+
+
+def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> EndpointSettings | None:
+    """The endpoint of a tier, or None: the embedded model serves it.
+
+    Raises ConfigurationError when an endpoint is named by halves: no model, no address, an empty key variable.
+    """
+    filed = {name: value for each in TIERS for name, value in _filed(config, each, environ).items()}
+    settings = model_settings(environ, filed)
+    chosen = settings.brain if tier == "brain" else settings.tool
+    if chosen.base_url is None:
+        return None
+    written, source = _section(config, tier), _source(tier, filed, environ)
+    try:
+        address = normalise_base_url(chosen.base_url)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{source}: {error}") from None
+    return EndpointSettings(
+        base_url=address,
+        model=chosen.model,
+        api_key=chosen.api_key or "",
+        timeout=written.timeout,
+        concurrency=written.concurrency,
+        context=written.context,
+        source=source,
+        images=written.images,
+        wire=written.wire if written.wire != "auto" else chosen.wire,
+        reasoning=written.reasoning,
+    )
+
+
+def takes_images(config: Config, environ: Mapping[str, str]) -> bool:
+    """Whether a model of some tier is said to take images. Raises ConfigurationError as `endpoint` does."""
+    return any(found.images for tier in TIERS if (found := endpoint(config, tier, environ)))
+
+
+def key_variables(config: Config) -> tuple[str, ...]:
+    """The variables that the configuration names as keys of a model."""
+    named = (config.models.brain.api_key_env, config.models.tool.api_key_env)
+    return tuple(name for name in named if name is not None)
+
+
+def _section(config: Config, tier: TierName) -> ModelEndpoint:
+    return config.models.brain if tier == "brain" else config.models.tool
+
+
+def _filed(config: Config, tier: TierName, environ: Mapping[str, str]) -> dict[str, str]:
+    """What the file says about a tier, under the names of `model_settings`; the key is read from its variable."""
+    written = _section(config, tier)
+    given = {f"{tier}_base_url": written.base_url, f"{tier}_model": written.model}
+    if written.api_key_env is not None:
+        key = environ.get(written.api_key_env, "").strip()
+        if not key:
+            raise ConfigurationError(
+                f"models.{tier}.api_key_env names the environment variable {written.api_key_env}, which is not set"
+            )
+        given[f"{tier}_api_key"] = key
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _source(tier: TierName, filed: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    prefix = tier.upper()
+    if any(environ.get(f"{prefix}_{part}", "").strip() for part in ("BASE_URL", "MODEL")):
+        return f"{prefix}_*"
+    if {f"{tier}_base_url", f"{tier}_model"} & filed.keys():
+        return f"models.{tier}"
+    return "ANTHROPIC_*" if environ.get("ANTHROPIC_MODEL") and not environ.get("OPENAI_MODEL") else "OPENAI_*"

@@ -1,0 +1,133 @@
+"""Settings from the environment: `ARTOO_` and the setting's route, joined by two underscores.
+
+`ARTOO_CONTROL__DELTA=0.2` is `control.delta`, `ARTOO_WORKSPACE=~/out` is `workspace`. Lists are one line per value.
+A variable with a double underscore that names no setting, and one that names a whole section, are mistakes like an
+unknown key. Any other that begins with ARTOO_ may be of another program: nothing reads it here, which is said once.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+
+from pydantic import BaseModel
+
+from artoo.runtime.config.model import Config
+from artoo.settings.places import Place, Places, Problem, Route, Tree, Value
+from artoo.settings.problems import REMOVED
+
+PREFIX, JOINT = "ARTOO_", "__"
+
+READ_ELSEWHERE = frozenset(
+    {
+        "ARTOO_HOME",
+        "ARTOO_STORE_PASSWORD",
+        # artoo's own tests and their figures
+        "ARTOO_CHAOS_RUNS",
+        "ARTOO_CHAOS_WHOLE_EVERY",
+        "ARTOO_PICTURES",
+        "ARTOO_POSTGRES",
+        "ARTOO_TEST_MODEL",
+    }
+)
+"""Variables that are read, and set nothing of the configuration."""
+
+_MOST_SAID = 20
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_log = logging.getLogger(__name__)
+_said: set[str] = set()
+"""Warnings that this process has given."""
+
+
+def variables() -> dict[str, Route]:
+    """Every variable that sets something, with the setting's route."""
+    return {_variable(route): route for route in _routes(Config)}
+
+
+def _variable(route: Route) -> str:
+    return PREFIX + JOINT.join(str(key).upper() for key in route)
+
+
+def _routes(section: type[BaseModel]) -> list[Route]:
+    routes: list[Route] = []
+    for name, field in section.model_fields.items():
+        key, inner = field.alias or name, field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            routes += [(key, *rest) for rest in _routes(inner)]
+        else:
+            routes.append((key,))
+    return routes
+
+
+def overrides(tree: Tree, places: Places, environ: Mapping[str, str]) -> list[Problem]:
+    """Lays the environment over `tree`, noting where each value came from. Returns the variables that are wrong."""
+    given = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
+    if not given:
+        return []
+    known, problems = variables(), list[Problem]()
+    # of every section its first setting
+    routes = reversed(tuple(known.values()))
+    sections = {_variable(route[:depth]): route for route in routes for depth in range(1, len(route))}
+    unread = list[str]()
+    for name, value in sorted(given.items()):
+        place = Place(variable=name)
+        if name in known:
+            _set(tree, known[name], value)
+            places.values[known[name]] = place
+        elif name in sections:
+            one = _variable(sections[name])
+            problems.append(places.problem_at(place, f"is a whole section; set one of its settings, as in {one}=…"))
+        elif JOINT in name:
+            if advice := REMOVED.get(name.removeprefix(PREFIX).lower().replace(JOINT, ".")):
+                warn_once(places.problem_at(place, f"is not read any more: {advice}"))
+            else:
+                problems.append(places.problem_at(place, f"names no setting{_hint(name, known)}"))
+        else:
+            unread.append(name)
+    named = {*READ_ELSEWHERE, *_named_in(tree)} if unread else set[str]()
+    for name in unread:
+        if name not in named:
+            warn_once(f"nothing reads the environment variable {name}{_hint(name, known)}")
+    return problems
+
+
+def warn_once(warning: Problem | str) -> None:
+    """Log a warning about the configuration, once a process: it is read several times."""
+    if str(warning) not in _said and len(_said) < _MOST_SAID:
+        _said.add(str(warning))
+        _log.warning("%s", warning)
+
+
+def _hint(name: str, known: Mapping[str, Route]) -> str:
+    names = [each.removeprefix(PREFIX) for each in known]
+    near = get_close_matches(name.removeprefix(PREFIX), names, n=1, cutoff=0.7)
+    return f"; did you mean {PREFIX}{near[0]}?" if near else ""
+
+
+def _named_in(value: Value) -> Iterator[str]:
+    """Every name in the texts of the settings: that of a key's variable, or of one that commands may see."""
+    if isinstance(value, str):
+        yield from _NAME.findall(value)
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _named_in(inner)
+
+
+def _set(tree: Tree, route: Route, text: str) -> None:
+    """Puts `text` at `route`. An empty variable unsets what the file says."""
+    section = tree
+    for key in route[:-1]:
+        inner = section.get(str(key))
+        if inner is None:
+            inner = section[str(key)] = dict[str, Value]()
+        if not isinstance(inner, dict):  # a mistake of the file, named as such
+            return
+        section = inner
+    last = str(route[-1])
+    if text == "":
+        section.pop(last, None)
+    else:
+        lines: list[Value] = [line for line in text.splitlines() if line.strip()]
+        section[last] = lines if "\n" in text else text

@@ -1,0 +1,61 @@
+"""The operator's policy for foreign agents: who may hand work in, and who can be written to (SPEC section 15)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from artoo.settings.expanded import HomePathText
+from artoo.settings.sections import Number, Section, Whole
+
+
+class Peer(Section):
+    """One foreign agent. It hands work in with a token of its own, and with a `url` it can be written to.
+
+    `url`: where its agent card is looked for. `token_env`: the variable that holds what it wants to see as bearer
+    token. `keys`: a file with the keys (a JWK set, or a PEM) of which one must have signed its card. `trust`: how
+    its tasks are reviewed, whoever works on them. `agents`: whom it may ask of those that are exposed (empty: all).
+    `project`: where its tasks work. `open` tasks at a time, `day` messages in 24 hours; `calls`, `tokens`,
+    `seconds`, `money` bound each run of a task.
+    """
+
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")
+    token_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    keys: HomePathText | None = None
+    trust: Literal["probation", "standard", "trusted", "senior"] = "probation"
+    agents: tuple[str, ...] = ()
+    project: HomePathText | None = None
+    open: Whole = Field(default=5, ge=0, le=1_000)
+    day: Whole = Field(default=20, ge=0, le=100_000)
+    calls: Whole | None = Field(default=None, ge=1)
+    tokens: Whole | None = Field(default=None, ge=1)
+    seconds: Number | None = Field(default=None, gt=0)
+    money: Number | None = Field(default=None, gt=0)
+
+
+class ForeignAgents(Section):
+    """What `artoo a2a` serves. `url`: where it is reached from outside, when something stands before it.
+
+    `expose`: agents of the team that have a card of their own beside the team's.
+    """
+
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")
+    expose: tuple[str, ...] = ()
+    peers: dict[str, Peer] = Field(default_factory=dict[str, Peer])
+
+    @field_validator("peers")
+    @classmethod
+    def _names(cls, given: dict[str, Peer]) -> dict[str, Peer]:
+        # Nobody's start is to wait for the team's contracts: most have no foreign agents.
+        from artoo.agents.identity.names import name_problem
+
+        for name in given:
+            if problem := name_problem(name):
+                raise ValueError(problem)
+        return given
+
+    @property
+    def colleagues(self) -> tuple[str, ...]:
+        """Those that can be written to."""
+        return tuple(sorted(name for name, peer in self.peers.items() if peer.url))

@@ -1,0 +1,63 @@
+"""Reads the configuration: the file with the place of every key, then the environment over it.
+
+Nothing is guessed and nothing is skipped: every problem is named, all at once, with where it stands and what was
+probably meant.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import ApplyMode
+from artoo.runtime.app.home import CONFIG_NAME, default_home
+from artoo.runtime.config.env_overrides import overrides, warn_once
+from artoo.runtime.config.model import Config
+from artoo.settings.places import Places, Tree
+from artoo.settings.problems import leave_out_removed, problems_of, report
+from artoo.settings.text_file import bytes_of, decoded
+
+APPLY_ALL = "ARTOO_APPLY=all"
+"""Approves everything in project and output folder, for containers and CI: a file would approve it unseen."""
+
+
+def load_config(environ: Mapping[str, str] | None = None) -> Config:
+    """Reads `config.yaml` of the home (absent: all defaults), then the environment over it.
+
+    Raises ConfigurationError that names every problem at once, each with file, line and column or its variable.
+    """
+    given = os.environ if environ is None else environ
+    home = default_home(given)
+    return read_config(home / CONFIG_NAME, given).at_home(home)
+
+
+def read_config(path: Path, environ: Mapping[str, str]) -> Config:
+    """Reads one file (it may be absent) and `environ`. Raises ConfigurationError."""
+    return checked(decoded(bytes_of(path) or b"", path), path, environ)
+
+
+def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
+    """What a file of this text says, and `environ`. Raises ConfigurationError that names `path`."""
+    tree, places = _parsed(text, path) if text.strip() else ({}, Places(path))
+    problems = list(places.problems)
+    for warning in leave_out_removed(tree, places):
+        warn_once(warning)
+    problems += overrides(tree, places, environ)
+    apply = places.values.get(("apply",))
+    if tree.get("apply") == ApplyMode.ALL and (apply is None or apply.variable is None):
+        problems.append(places.problem(("apply",), f"cannot be all in a file: type --apply all or set {APPLY_ALL}"))
+    if not tree and not problems:
+        return Config.model_construct()  # all defaults: nothing to check, and the schema need not be built
+    problems += problems_of(tree, places, Config)
+    if problems:
+        raise ConfigurationError(report(problems))
+    return Config.model_validate(tree)
+
+
+def _parsed(text: str, path: Path) -> tuple[Tree, Places]:
+    """The file's values, and where each stands. PyYAML costs 35 ms, so it is imported when there is a file."""
+    from artoo.settings.yaml_file import parse
+
+    return parse(text, path)

@@ -1,0 +1,347 @@
+"""Everything that an operator can set, in one tree (`~/.artoo/config.yaml`, SPEC section 12).
+
+`config_file.load_config` reads it and names every mistake by its line; which endpoint serves which tier is in
+`config_endpoints`; the seed's own keys are in `config_seed`, foreign agents in `config_foreign`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import ApplyMode
+from artoo.control.hyperparameters import MOST_COST, Hyperparameters
+from artoo.runtime.app.home import default_home
+from artoo.runtime.app.run_options import check_policy_line
+from artoo.runtime.config.foreign_agents import ForeignAgents
+from artoo.runtime.config.seed_config import AgentRuntime
+from artoo.settings.expanded import HomePath, HomePathText
+from artoo.settings.sections import Number, Section, Whole
+from artoo.store.address import StoreAddress, parse
+
+
+def _lines(given: object) -> object:
+    """One line may stand for a list of one (so that the environment can set it)."""
+    return [given] if isinstance(given, str) else given
+
+
+class ModelEndpoint(Section):
+    """A model server for one tier. Whatever is unset comes from the environment.
+
+    `base_url` may be `embedded`: the model on this machine. `api_key_env` is the *name* of the variable that holds
+    the key; keys themselves never stand in the file. `context` is the model's window in tokens (None: as the server
+    or the catalogue says), `timeout` seconds for one call, `concurrency` calls at a time. `images`: it takes
+    images, which no server tells. `wire`: the format of requests, `auto` by the address and by what the server
+    answers. `reasoning`: how much the model is to think (None: as the server likes).
+    """
+
+    base_url: str | None = Field(default=None, pattern=r"^(embedded|https?://[^\s@]+)$")
+    api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    model: str | None = Field(default=None, min_length=1)
+    timeout: Number = Field(default=300.0, gt=0, le=3_600)
+    concurrency: Whole = Field(default=8, ge=1, le=256)
+    context: Whole | None = Field(default=None, ge=2_048)
+    images: bool = False
+    wire: Literal["auto", "chat", "responses", "messages", "text"] = "auto"
+    reasoning: Literal["off", "low", "medium", "high"] | None = None
+
+
+class Models(Section):
+    """brain plans and judges the whole, tool executes and judges the parts (SPEC section 9)."""
+
+    brain: ModelEndpoint = Field(default_factory=ModelEndpoint.model_construct)
+    tool: ModelEndpoint = Field(default_factory=ModelEndpoint.model_construct)
+
+
+class Embedded(Section):
+    """The local model that runs in-process when no endpoint is set.
+
+    `model` is the name of an installed model or the path of a GGUF file (None: the one chosen with
+    `artoo model use`, else the pinned default). `slots` answer in parallel and share a `context` of that many
+    tokens; `threads` None: one per physical core.
+    """
+
+    model: HomePathText | None = None
+    slots: Whole = Field(default=2, ge=1, le=64)
+    context: Whole = Field(default=16_384, ge=2_048, le=1_048_576)
+    threads: Whole | None = Field(default=None, ge=1, le=1_024)
+
+
+Share = Annotated[Number, Field(ge=0, le=1)]
+
+
+MOST_TYPES = 200
+"""Types of tasks with numbers of their own; each stands in the first line of every task's log."""
+
+
+class Tuned(Section):
+    """The control law's numbers for one type of task; what is not given is as for all others.
+
+    Only what R7 alone reads can differ between types.
+    """
+
+    alpha: Share | None = None
+    beta: Share | None = None
+    lambda_: Share | None = Field(default=None, alias="lambda")
+    w1: Share | None = None
+    w2: Share | None = None
+    epsilon: Share | None = None
+    delta: Share | None = None
+    rho: Share | None = None
+    theta: Share | None = None
+    kill_after: Whole | None = Field(default=None, ge=1, le=10)
+
+
+class Control(Section):
+    """The hyperparameters of the control law, under the names of the paper (SPEC section 4).
+
+    `without` names heuristics (artoo.loops.heuristics) to be switched off, for ablations. `by_type` has numbers for
+    one type of task (the slug of its intent, as memory has it); `artoo tune accept` writes them. `time_budget_ms`
+    None: by the task's effort.
+    """
+
+    alpha: Share = 0.6
+    beta: Share = 0.3
+    lambda_: Share = Field(default=0.4, alias="lambda")
+    w1: Share = 0.6
+    w2: Share = 0.4
+    epsilon: Share = 0.1
+    delta: Share = 0.3
+    rho: Share = 0.5
+    theta: Share = 0.8
+    time_budget_ms: Whole | None = Field(default=None, ge=1_000, le=7 * 24 * 3_600_000)
+    max_replans: Whole = Field(default=3, ge=1, le=20)
+    max_retries: Whole = Field(default=2, ge=0, le=10)
+    kill_after: Whole = Field(default=2, ge=1, le=10)
+    exhausted_after: Whole = Field(default=0, ge=0, le=10)
+    gradient: Literal["equal_cost", "paper"] = "equal_cost"
+    without: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
+    by_type: dict[str, Tuned] = Field(default_factory=dict[str, Tuned], max_length=MOST_TYPES)
+
+    @field_validator("without")
+    @classmethod
+    def _known_heuristics(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if names:
+            from artoo.loops.heuristics import without
+
+            without(names)
+        return names
+
+    @model_validator(mode="after")
+    def _weights(self) -> Control:
+        for slug, own in {"": Tuned(), **self.by_type}.items():
+            w1 = self.w1 if own.w1 is None else own.w1
+            if w1 + (self.w2 if own.w2 is None else own.w2) > MOST_COST:
+                place = f"by_type.{slug}: " if slug else ""
+                raise ValueError(f"{place}w1 + w2 must be at most 1, or Ω leaves [0, 1]")
+        return self
+
+    def tuned(self, general: Hyperparameters, *, strict: bool = False) -> dict[str, Hyperparameters]:
+        """For each type that has numbers of its own, all numbers. `strict` goes before them."""
+        own = {slug: each.model_dump(exclude_none=True) for slug, each in self.by_type.items()}
+        kept = {
+            slug: {k: v for k, v in each.items() if not (strict and k == "delta")} for slug, each in own.items()
+        }
+        return {slug: replace(general, **each) for slug, each in kept.items() if each}
+
+    def hyperparameters(self, *, strict: bool = False) -> Hyperparameters:
+        """Return the numbers as the control law takes them. `strict`: only D = 0 is a success.
+
+        The time budget is the task's own (`Workshop.allowance`).
+        """
+        return Hyperparameters(
+            alpha=self.alpha,
+            beta=self.beta,
+            lambda_=self.lambda_,
+            w1=self.w1,
+            w2=self.w2,
+            epsilon=self.epsilon,
+            delta=0.0 if strict else self.delta,
+            rho=self.rho,
+            theta=self.theta,
+            max_replans=self.max_replans,
+            max_retries=self.max_retries,
+            kill_after=self.kill_after,
+            exhausted_after=self.exhausted_after,
+            gradient=self.gradient,
+        )
+
+
+class ModelPrice(Section):
+    """Money for a million tokens of one model. `cached`: prompt tokens that the server had cached;
+    None: as any other.
+    """
+
+    prompt: Number = Field(ge=0)
+    cached: Number | None = Field(default=None, ge=0)
+    completion: Number = Field(ge=0)
+
+
+class Prices(Section):
+    """What models cost, by the name under which they are asked. `currency` is a label: nothing is converted.
+
+    The embedded model costs nothing. Without prices no cost is shown.
+    """
+
+    currency: str = Field(default="USD", min_length=1, max_length=12)
+    models: dict[str, ModelPrice] = Field(default_factory=dict[str, ModelPrice])
+
+
+class Limits(Section):
+    """What one task may use at most. Tokens count prompt and completion.
+
+    `calls` and `tokens` None: by the task's effort. `money` is in the currency of `prices`, and needs the price of
+    every model that is used; None: not limited. `subtasks` bounds one plan. `view_megabytes` bounds what a task's
+    changes take on disk until they are applied, all commands together.
+    """
+
+    subtasks: Whole = Field(default=8, ge=1, le=64)
+    calls: Whole | None = Field(default=None, ge=1)
+    tokens: Whole | None = Field(default=None, ge=1)
+    money: Number | None = Field(default=None, gt=0)
+    view_megabytes: Whole = Field(default=8_192, ge=16, le=1_048_576)
+
+
+class Memory(Section):
+    """Shared memory. `path` None: `memory` in the home; a relative path starts there too.
+
+    `wording`: which model puts rules into words while no task runs. `endpoint`: the brain's, unless that is the
+    embedded one, which would keep a machine busy that its owner thinks idle; `any`: that too; `off`: none, and no
+    rules are made. `calls`, `tokens` and `money` (in the currency of `prices`) bound what such calls, and those of
+    the agents' dream cycles, use in a day (UTC), all processes together.
+    """
+
+    enabled: bool = True
+    path: HomePath | None = None
+    wording: Literal["endpoint", "any", "off"] = "endpoint"
+    calls: Whole = Field(default=48, ge=0)
+    tokens: Whole = Field(default=200_000, ge=0)
+    money: Number | None = Field(default=None, gt=0)
+
+
+class Undo(Section):
+    """How long what a task changed can be put back: `days`, and `megabytes` of old content, whichever is first."""
+
+    days: Number = Field(default=30.0, gt=0, le=3_650)
+    megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
+
+
+class Pending(Section):
+    """How long a task's changes wait for a yes: `days`, and `megabytes` of all that waits.
+
+    Nobody loses them unwarned: `artoo status` names them with their last day.
+    """
+
+    days: Number = Field(default=30.0, gt=0, le=3_650)
+    megabytes: Whole = Field(default=8_192, ge=1, le=1 << 20)
+
+
+class Log(Section):
+    """How long task logs are kept: `keep_days`, and `keep_megabytes` of all together, whichever is first.
+
+    Of a task that runs, or was cut off lately, the log stays.
+    """
+
+    keep_days: Number = Field(default=90.0, gt=0, le=3_650)
+    keep_megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
+
+
+class McpEntry(Section):
+    """One MCP server, as in the usual `mcpServers` JSON: a `command` with `args`, or a `url`."""
+
+    command: str | None = None
+    args: tuple[str, ...] | None = None
+    env: dict[str, str] | None = None
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] | None = None
+    type: str | None = None
+    disabled: bool | None = None
+    trustReadOnly: bool | None = None  # noqa: N815 (the key of the file, beside those of the usual JSON)
+
+
+class Config(Section):
+    """The whole configuration. `Config()` is the default one; `config_file.load_config` reads file
+    and environment.
+
+    `workspace` is where generated output goes; `apply` says what of a task takes effect unasked, `allow` are
+    standing permissions, one policy line each; `mcp_servers` maps names to servers. `store` is the PostgreSQL that
+    several machines share (`postgresql://…`); None: everything stays in the home. `projects`: directories whose
+    tasks this machine takes from there.
+    """
+
+    models: Models = Field(default_factory=Models.model_construct)
+    embedded: Embedded = Field(default_factory=Embedded.model_construct)
+    control: Control = Field(default_factory=Control.model_construct)
+    limits: Limits = Field(default_factory=Limits.model_construct)
+    prices: Prices = Field(default_factory=Prices.model_construct)
+    workspace: HomePath = Path("~/artoo_workspace")
+    apply: ApplyMode = ApplyMode.NEW
+    allow: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
+    memory: Memory = Field(default_factory=Memory.model_construct)
+    mcp_servers: dict[str, McpEntry] = Field(default_factory=dict[str, McpEntry])
+    pending: Pending = Field(default_factory=Pending.model_construct)
+    undo: Undo = Field(default_factory=Undo.model_construct)
+    log: Log = Field(default_factory=Log.model_construct)
+    runtime: AgentRuntime = Field(default_factory=AgentRuntime.model_construct)
+    a2a: ForeignAgents = Field(default_factory=ForeignAgents.model_construct)
+    store: str | None = None
+    projects: Annotated[tuple[HomePath, ...], BeforeValidator(_lines)] = ()
+
+    _home: Path = PrivateAttr(default_factory=lambda: default_home(os.environ))
+
+    @field_validator("allow")
+    @classmethod
+    def _policy_lines(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for line in given:
+            try:
+                check_policy_line(line)
+            except ConfigurationError as error:
+                raise ValueError(str(error)) from error
+        return given
+
+    @field_validator("store")
+    @classmethod
+    def _store_address(cls, given: str | None) -> str | None:
+        if given is not None:
+            try:
+                parse(given)
+            except ConfigurationError as error:
+                raise ValueError(str(error)) from error
+        return given
+
+    @property
+    def home(self) -> Path:
+        """artoo's own directory, absolute; it need not exist yet."""
+        return self._home
+
+    def at_home(self, home: Path) -> Config:
+        """The same settings with another home."""
+        moved = self.model_copy()
+        moved._home = home
+        return moved
+
+    @property
+    def workspace_path(self) -> Path:
+        """The workspace, absolute; it need not exist yet."""
+        return self.workspace.expanduser().absolute()
+
+    @property
+    def memory_path(self) -> Path:
+        """The directory of shared memory, absolute; it need not exist yet."""
+        return self.home / (self.memory.path or Path("memory")).expanduser()
+
+    @property
+    def memory_place(self) -> Path | StoreAddress:
+        """Where shared memory is: in the store of many machines, or in a directory of this one."""
+        return parse(self.store) if self.store is not None else self.memory_path
+
+    @property
+    def memory_spool(self) -> Path:
+        """The directory in which memory waits while the store is away."""
+        return self.home / "spool" / "memory"

@@ -1,0 +1,186 @@
+"""The seed's `runtime:` tree: standing agents, their memory, mail, governance and heartbeat (SPEC section 11)."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import Field, field_validator
+
+from artoo.agents.heartbeat.beat_grid import LONGEST_PULSE, SHORTEST_PULSE
+from artoo.settings.expanded import HomePathText
+from artoo.settings.sections import Section, Whole
+
+State = Literal[
+    "pending",
+    "in_progress",
+    "blocked",
+    "review",
+    "completed",
+    "failed",
+    "rejected",
+    "cancelled",
+    "archived",
+]
+Partition = Literal["outbox", "inbox", "archive"]
+Priority = Literal["critical", "standard", "background"]
+
+
+def _exactly(names: tuple[str, ...], given: tuple[str, ...], what: str) -> None:
+    """Raises ValueError unless `given` names each of `names` once."""
+    if sorted(names) != sorted(given):
+        raise ValueError(f"must name exactly these {what}: {', '.join(names)}")
+
+
+class ProceduralMemory(Section):
+    """The identity files of the T level. `path` is relative to the home."""
+
+    path: str = "./config/agent_identity.yaml"
+    immutable: Literal[True] = True
+
+
+class SemanticMemory(Section):
+    """Curated knowledge in characters; observations kept before a dream cycle; hours between dream cycles."""
+
+    max_curated_chars: Whole = Field(default=15_000, ge=1_000, le=1_000_000)
+    observation_buffer_limit: Whole = Field(default=50, ge=11, le=10_000)
+    dream_cycle_interval_hours: Whole = Field(default=24, ge=1, le=24 * 30)
+
+
+class EpisodicMemory(Section):
+    """The activity database: days that sessions are kept, and its place (relative to the home)."""
+
+    session_retention_days: Whole = Field(default=90, ge=1, le=3_650)
+    activity_db: str = Field(default="sqlite://./data/agent_activities.db", pattern=r"^sqlite://.+")
+
+
+class AgentMemory(Section):
+    """The three tiers."""
+
+    procedural: ProceduralMemory = Field(default_factory=ProceduralMemory.model_construct)
+    semantic: SemanticMemory = Field(default_factory=SemanticMemory.model_construct)
+    episodic: EpisodicMemory = Field(default_factory=EpisodicMemory.model_construct)
+
+
+class A2AProtocol(Section):
+    """Mail between agents. It is sent without waiting; who wants to wait for a reply says so each time.
+
+    `standins`: agents that are asked when one does not answer within the timeout.
+    """
+
+    default_mode: Literal["async"] = "async"
+    sync_timeout_seconds: Whole = Field(default=30, ge=1, le=3_600)
+    standins: tuple[str, ...] = ()
+    mailbox_partitions: tuple[Partition, ...] = get_args(Partition)
+
+    @field_validator("mailbox_partitions")
+    @classmethod
+    def _partitions(cls, given: tuple[Partition, ...]) -> tuple[Partition, ...]:
+        _exactly(get_args(Partition), given, "partitions")
+        return given
+
+
+class AttentionController(Section):
+    """Priorities, highest first."""
+
+    priority_levels: tuple[Priority, ...] = get_args(Priority)
+
+    @field_validator("priority_levels")
+    @classmethod
+    def _levels(cls, given: tuple[Priority, ...]) -> tuple[Priority, ...]:
+        if given != get_args(Priority):
+            raise ValueError(f"must be, in this order: {', '.join(get_args(Priority))}")
+        return given
+
+
+class Communication(Section):
+    """Mail and attention."""
+
+    a2a_protocol: A2AProtocol = Field(default_factory=A2AProtocol.model_construct)
+    attention_controller: AttentionController = Field(default_factory=AttentionController.model_construct)
+
+
+class StateMachine(Section):
+    """The nine states of a governed task."""
+
+    states: tuple[State, ...] = get_args(State)
+
+    @field_validator("states")
+    @classmethod
+    def _states(cls, given: tuple[State, ...]) -> tuple[State, ...]:
+        _exactly(get_args(State), given, "states")
+        return given
+
+
+class Trust(Section):
+    """Which submissions of an agent are reviewed, and whether it may approve those of others."""
+
+    review_threshold: Literal["all", "complex", "critical", "none"]
+    can_approve: bool = False
+
+
+class TrustLevels(Section):
+    """From a new agent to one whose own work needs no review."""
+
+    probation: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="all"))
+    standard: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="complex"))
+    trusted: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="critical"))
+    senior: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="none", can_approve=True))
+
+
+class ComplexityRule(Section):
+    """How complex a task is of which the operator has not said so: the first rule that fits decides.
+
+    It fits when all that it names is so: `project`, a directory that the task works in or below; `assignee`;
+    `creator`, the operator or an agent; `priority`.
+    """
+
+    complexity: Literal["simple", "complex", "critical"]
+    project: HomePathText | None = None
+    assignee: str | None = None
+    creator: Literal["operator", "agent"] | None = None
+    priority: Priority | None = None
+
+
+class Governance(Section):
+    """The state machine and who reviews whom."""
+
+    complexity_rules: tuple[ComplexityRule, ...] = ()
+
+    fsm: StateMachine = Field(default_factory=StateMachine.model_construct)
+    trust_levels: TrustLevels = Field(default_factory=TrustLevels.model_construct)
+
+
+class Heartbeat(Section):
+    """The pulse of a standing agent. `patrol_routine` (a HEARTBEAT.md, or a script that
+    prints what is to be done) is every agent's beside its own, and relative to the home.
+    """
+
+    interval_seconds: Whole = 120
+    mailbox_check: bool = True
+    task_scan: bool = True
+    patrol_routine: str = "./config/heartbeat_patrol.md"
+
+    @field_validator("interval_seconds")
+    @classmethod
+    def _interval(cls, given: int) -> int:
+        if not SHORTEST_PULSE <= given <= LONGEST_PULSE:
+            raise ValueError(
+                f"must be from {SHORTEST_PULSE} to {LONGEST_PULSE} seconds:"
+                " shorter pulses storm the model, longer ones leave mail lying"
+            )
+        return given
+
+
+class Autonomy(Section):
+    """What agents do unasked."""
+
+    heartbeat: Heartbeat = Field(default_factory=Heartbeat.model_construct)
+
+
+class AgentRuntime(Section):
+    """The whole tree, as the seed's template has it."""
+
+    memory: AgentMemory = Field(default_factory=AgentMemory.model_construct)
+    communication: Communication = Field(default_factory=Communication.model_construct)
+    governance: Governance = Field(default_factory=Governance.model_construct)
+    autonomy: Autonomy = Field(default_factory=Autonomy.model_construct)

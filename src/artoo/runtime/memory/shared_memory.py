@@ -1,0 +1,192 @@
+"""Shared memory as a part of the runtime: opened by the first task that wants it, with the Dreamer beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.base import Contract
+from artoo.contracts.errors import MemoryStoreError
+from artoo.contracts.memory import DreamReport
+from artoo.contracts.roles import Role
+from artoo.memory.absent import NoMemory
+from artoo.memory.opening import open_memory
+from artoo.memory.store import MemoryStore
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.ports.model import Model, Tier
+from artoo.runtime.config.endpoints import endpoint
+from artoo.runtime.config.model import Config
+from artoo.runtime.task.role_context import TaskMemory
+from artoo.store.address import StoreAddress
+
+if TYPE_CHECKING:
+    from artoo.loops.slow.dreamer import Dreamer
+    from artoo.loops.slow.passing import Draft
+
+NO_TASK = ""
+"""The Dreamer belongs to no task: its messages are on the stream, and in no task's log."""
+
+_AFTER = 1.0
+"""Seconds before the Dreamer is loaded: the first task has begun by then, and a quick one has ended."""
+
+_log = logging.getLogger(__name__)
+
+
+def words_rules(config: Config, environ: Mapping[str, str]) -> bool:
+    """Whether the configured brain may be asked while nobody waits for it (see `config.Memory`)."""
+    wanted = config.memory.wording
+    return wanted == "any" or (wanted == "endpoint" and endpoint(config, "brain", environ) is not None)
+
+
+@asynccontextmanager
+async def wording(
+    config: Config, environ: Mapping[str, str], clock: Clock, ids: Ids
+) -> AsyncGenerator[tuple[Callable[[Contract], object], Draft | None]]:
+    """How a single Dreamer pass outside an Artoo speaks, and who words its rules."""
+    port = InProcessBus(clock, ids).port(Role.DREAMER, NO_TASK)
+    if not words_rules(config, environ):
+        yield port.publish, None
+        return
+    from artoo.runtime.app.models import open_models
+    from artoo.runtime.task.background_budget import upkeep_model
+
+    model = open_models(config, environ, clock)
+    try:
+        yield port.publish, _draft(port, upkeep_model(model, config, environ, clock), clock)
+    finally:
+        await model.close()
+
+
+class Memories:
+    """One store for all tasks of an Artoo.
+
+    `busy` tells the Dreamer to wait; `model` words its rules (None: nobody does, and none are made). `home` has the
+    record of what was discarded (None: nobody looks).
+    A store that cannot be opened is tried again by the next task.
+    """
+
+    def __init__(
+        self,
+        place: Path | StoreAddress,
+        spool: Path,
+        bus: InProcessBus,
+        clock: Clock,
+        ids: Ids,
+        *,
+        busy: Callable[[], bool],
+        model: Model | None,
+        home: Path | None = None,
+    ) -> None:
+        self._place = place
+        self._spool = spool
+        self._bus = bus
+        self._clock = clock
+        self._ids = ids
+        self._busy = busy
+        self._model = model
+        self._home = home
+        self._opening = asyncio.Lock()
+        self._store: MemoryStore | None = None
+        self._dreamer: Dreamer | None = None
+        self._nudged = False
+        self._dreaming: asyncio.Task[None] | None = None
+
+    async def open(self) -> TaskMemory:
+        """Both sides of the store, or of one that tells its readers why there is none. Never raises."""
+        async with self._opening:
+            if self._store is None:
+                opened = await open_memory(self._place, self._spool, self._clock, self._ids)
+                if isinstance(opened, NoMemory):
+                    return TaskMemory(opened, opened)
+                self._store = opened
+                await self._unlearn(opened)
+                self._dream_beside(opened)
+            return TaskMemory(self._store, self._store)
+
+    async def _unlearn(self, store: MemoryStore) -> None:
+        if self._home is None:
+            return
+        from artoo.runtime.memory.unlearning import unlearn_discarded
+
+        with suppress(MemoryStoreError):  # whoever reads memory next is told what is wrong with it
+            await unlearn_discarded(store, self._home, self._clock.now())
+
+    def nudge(self) -> None:
+        """A task has ended: the Dreamer may look soon."""
+        if self._dreamer is not None:
+            self._dreamer.nudge()
+        else:
+            self._nudged = True
+
+    async def dream_briefly(self) -> DreamReport | None:
+        """Dream before a one-shot command ends, if a pass is due: the steps that ask nobody, 200 ms at most.
+
+        Only over this home's own store: who shares one has a machine that serves, and dreams.
+        """
+        store = self._store
+        if store is None or isinstance(self._place, StoreAddress):
+            return None
+        from artoo.loops.slow.dreamer import WITHOUT_MODEL
+        from artoo.loops.slow.passing import BRIEF
+
+        with suppress(MemoryStoreError):
+            await store.flush()
+        dreamer = self._made(store, self._bus.port(Role.DREAMER, NO_TASK))
+        return await replace(dreamer, draft=None, limits=BRIEF, steps=WITHOUT_MODEL).dream_if_due()
+
+    async def close(self) -> None:
+        """Ends the Dreamer, stores what is queued, closes the store. Idempotent."""
+        dreaming, self._dreaming = self._dreaming, None
+        if dreaming is not None:
+            dreaming.cancel()
+            await asyncio.wait([dreaming])
+        store, self._store = self._store, None
+        if store is not None:
+            await store.close()
+
+    def _dream_beside(self, store: MemoryStore) -> None:
+        port = self._bus.port(Role.DREAMER, NO_TASK)
+        self._bus.close_task(NO_TASK)  # it speaks, and hears nothing
+        # Not a task group: a Dreamer that fails must not cancel whoever opened memory.
+        self._dreaming = asyncio.create_task(self._dream(store, port), name="dreamer")
+
+    async def _dream(self, store: MemoryStore, port: Port) -> None:
+        started = self._clock.now()
+        try:
+            await self._clock.sleep(_AFTER)
+            self._dreamer = dreamer = self._made(store, port)
+            if self._nudged:
+                dreamer.nudge()
+            await dreamer.run()
+        except Exception as error:  # noqa: BLE001 - the Dreamer's own boundary: it ends in the open, and nothing with it
+            _log.exception("the Dreamer ended")
+            failed = "".join(traceback.format_exception_only(error)).strip()
+            port.publish(DreamReport(dream_id=self._ids.new(), started_at=started, finished=False, error=failed))
+
+    def _made(self, store: MemoryStore, port: Port) -> Dreamer:
+        from artoo.loops.slow.dreamer import Dreamer
+
+        return Dreamer(
+            store.dreams(),
+            self._clock,
+            self._ids,
+            publish=port.publish,
+            busy=self._busy,
+            draft=_draft(port, self._model, self._clock) if self._model is not None else None,
+        )
+
+
+def _draft(port: Port, model: Model, clock: Clock) -> Draft:
+    from artoo.loops.asking import Asker
+    from artoo.loops.slow.draft import model_draft
+
+    return model_draft(Asker(port, model, clock, Tier.BRAIN))

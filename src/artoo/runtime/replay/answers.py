@@ -1,0 +1,216 @@
+"""Models, sources and ids that answer from the log, and beyond it as the real ones do, once there are any."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from pydantic import BaseModel, TypeAdapter
+
+from artoo.contracts.errors import (
+    BudgetExhausted,
+    ContextOverflow,
+    MemoryStoreError,
+    ModelAnswerInvalid,
+    ModelError,
+    ModelRefused,
+    ModelUnreachable,
+)
+from artoo.contracts.events import ModelCalled, spent_by
+from artoo.contracts.memory import Megram
+from artoo.contracts.recording import Source
+from artoo.llm.reading import Unreadable, read_answer
+from artoo.loops.fast.conversation import CONTRACT
+from artoo.ports.bus import Port
+from artoo.ports.ids import Ids
+from artoo.ports.model import Answer, Conversation, Model, OnText, Question, Spoken
+from artoo.ports.remember import Remember
+from artoo.runtime.replay.conductor import Conductor
+from artoo.runtime.replay.recording import Speaker
+from artoo.runtime.task.observed_sources import LiveEyes
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+
+class NobodyToAsk:
+    """The model of a replay beyond its log: it is never reached, because nothing goes live."""
+
+    async def ask(self, question: Question[M]) -> Answer[M]:
+        """Raises ModelUnreachable."""
+        raise ModelUnreachable(f"a replay asks no model (contract {question.contract})")
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """Raises ModelUnreachable."""
+        raise ModelUnreachable(f"a replay asks no model (contract {conversation.contract})")
+
+
+class RecordedModel:
+    """One role's model. Implements ports.model.Model."""
+
+    def __init__(self, conductor: Conductor, speaker: Speaker, beyond: Model) -> None:
+        self._conductor = conductor
+        self._speaker = speaker
+        self._beyond = beyond
+
+    async def ask(self, question: Question[M]) -> Answer[M]:
+        """The answer of the log, or the error that stands there; then the real one's."""
+        what = f"an answer of a model to {question.contract}"
+        called = self._conductor.recording.model(self._speaker, question.contract)
+        if called is not None:
+            try:
+                return _answered(called, question)
+            except Unreadable as error:
+                what = f"{what} that can be read (that of the log cannot, perhaps it was redacted: {error.problem})"
+        await self._conductor.until_live(self._speaker, what)
+        return await self._beyond.ask(question)
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """The turn of the log, or the error that stands there; then the real one's."""
+        called = self._conductor.recording.model(self._speaker, conversation.contract)
+        if called is None:
+            await self._conductor.until_live(self._speaker, "a turn of a model")
+            return await self._beyond.converse(conversation, on_text)
+        if called.turn is None:
+            raise _error(called)
+        return Spoken(turn=called.turn, raw=called.answer, **spent_by(called))
+
+
+def _answered(called: ModelCalled, question: Question[M]) -> Answer[M]:
+    if called.error is not None:
+        raise _error(called)
+    value = read_answer(called.answer, question.schema, body_field=question.body_field)
+    return Answer(value=value, text=called.answer, **spent_by(called))
+
+
+def _error(called: ModelCalled) -> ModelError | BudgetExhausted:
+    message = called.error or ""
+    failure = called.failure
+    match failure.nature if failure is not None else "other":
+        case "unreachable":
+            return ModelUnreachable(message)
+        case "refused":
+            return ModelRefused(message, status=failure.status if failure is not None else 0)
+        case "overflow":
+            return ContextOverflow(message, status=failure.status if failure is not None else 0)
+        case "invalid":
+            return ModelAnswerInvalid(message, answer=called.answer)
+        case "budget":
+            return BudgetExhausted(message, budget=failure.budget if failure is not None else "calls")
+        case _:
+            return ModelError(message)
+
+
+class RecordedEyes:
+    """One role's looks at what is outside the stream. Implements sights.Eyes."""
+
+    def __init__(self, conductor: Conductor, speaker: Speaker, port: Port) -> None:
+        self._conductor = conductor
+        self._speaker = speaker
+        self._port = port
+        self._beyond = LiveEyes(port)
+
+    async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
+        """See Eyes."""
+        speaker = self._speaker
+        seen = self._conductor.recording.sight(speaker, source)
+        if (
+            seen is None
+            and source is Source.REQUESTS
+            and self._conductor.recording.sights.get((speaker, Source.CALIBRATION))
+        ):  # a log of an earlier version, which knew no labels
+            return read_back(kind, ())
+        if seen is None:
+            await self._conductor.until_live(speaker, f"a look at {source.value}: {question[:80]}")
+            return await self._beyond.look(source, question, kind, look)
+        self._port.publish(seen.model_copy(update={"question": question}))
+        if seen.error is not None:
+            raise MemoryStoreError(seen.error)
+        return read_back(kind, seen.answer)
+
+    async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
+        """See Eyes. The log has what was found, before the turn that followed it."""
+        speaker, conductor = self._speaker, self._conductor
+        if not conductor.live:
+            first = conductor.recording.looks_first(speaker, source, CONTRACT)
+            if first:
+                return await self.look(source, "", kind, look)
+            if first is False:
+                return read_back(kind, ())
+            await conductor.until_live(speaker, f"a turn, or {source.value} before it")
+        return await self._beyond.between(source, kind, look)
+
+
+def read_back(kind: type[T], answer: object) -> T:
+    """What `sights.plain` made of it, as it was."""
+    return TypeAdapter(kind).validate_python(answer)
+
+
+class RecordedIds:
+    """Identifiers in the order in which they were given then. Implements Ids."""
+
+    def __init__(self, recorded: deque[str], beyond: Ids) -> None:
+        self._recorded = recorded
+        self._beyond = beyond
+
+    def new(self) -> str:
+        """The next one."""
+        return self._recorded.popleft() if self._recorded else self._beyond.new()
+
+
+class RecordedRemember:
+    """Memory's writing side. `beyond` None: nothing is remembered, as in a replay.
+
+    What was written before is written again under its id when the task goes live: memory ignores what it has, and
+    a crash may have lost it.
+    """
+
+    def __init__(self, conductor: Conductor, ids: Ids, beyond: Remember | None) -> None:
+        self._conductor = conductor
+        self._ids = ids
+        self._beyond = beyond
+        self._early: list[Megram] = []
+
+    def write(self, megram: Megram) -> None:
+        """See Remember."""
+        if self._beyond is None:
+            return
+        if self._conductor.live:
+            self._beyond.write(megram)
+        else:
+            self._early.append(megram)
+
+    def record_negative_feedback(self, rule_id: str, content: str) -> str:
+        """See Remember. What the log has was stored then, under an id of its own."""
+        recorded = self._conductor.recording.opposing_ids
+        if recorded:
+            return recorded.popleft()
+        return self._ids.new() if self._beyond is None else self._beyond.record_negative_feedback(rule_id, content)
+
+    def go_live(self) -> None:
+        """Hands over what was written meanwhile."""
+        early, self._early = self._early, []
+        if self._beyond is not None:
+            for megram in early:
+                self._beyond.write(megram)
+
+    async def flush(self) -> None:
+        """See Remember."""
+        if self._beyond is not None:
+            await self._beyond.flush()
+
+    async def close(self) -> None:
+        """Its owner closes the real one."""
+
+
+class ReplayIds:
+    """Names for messages that are never kept. Implements Ids."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def new(self) -> str:
+        """`replay-1`, `replay-2`, …"""
+        self._count += 1
+        return f"replay-{self._count}"

@@ -1,0 +1,222 @@
+"""Feeds fresh roles the stream of a log, in its order, and holds what they say against it.
+
+    for each message of the log:  the role that owns it must have said the same ──► it reaches the inboxes
+    what a role says beyond the log is held, and goes out in order when the task goes live
+
+The roles run as ever: one may be ahead of the log, never behind a message that it has to answer. What a role needs
+from outside the stream and the log does not have makes it wait, for the task to go live or for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCalled
+from artoo.contracts.recording import TaskResumed
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import Decided, Halt, RoleFailure, StoppedBy
+from artoo.contracts.steering import SampleMeasured
+from artoo.ports.waiting import limits_here
+from artoo.runtime.replay.difference import difference_at
+from artoo.runtime.replay.likeness import alike
+from artoo.runtime.replay.recording import Recording, Speaker
+from artoo.runtime.replay.time import ReplayClock
+
+PLAYED = frozenset(
+    {Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR}
+    | {Role.SOLVER}
+)
+"""Roles that run again; what others said is taken from the log."""
+
+PATIENCE = 20.0
+"""Seconds of real time in which nothing at all happens, before a message is taken to be missing."""
+
+GRACE = 2.0
+"""The same, when its speaker has said something else meanwhile, or waits for what the log does not have."""
+
+
+class NoAnswer(Exception):
+    """Raised where the log says that a role failed while it waited: it fails there again."""
+
+
+@dataclass(slots=True)
+class Held:
+    """Something that a role has said beyond the log. `send` says it for good."""
+
+    speaker: Speaker
+    envelope: Envelope
+    send: Callable[[], object]
+
+
+@dataclass(slots=True)
+class Waiter:
+    """A role that waits for what the log does not have; `what` says for what."""
+
+    what: str
+    done: asyncio.Future[None]
+    limits: tuple[asyncio.Timeout, ...]
+
+
+@dataclass(slots=True)
+class Conductor:
+    """Leads one task through its log. `repeat` puts a message into inboxes; `open_up` begins the live part.
+
+    `open_up` None: the task stays offline, and `run` returns at the end of the log.
+    """
+
+    recording: Recording
+    clock: ReplayClock
+    repeat: Callable[[Envelope], None]
+    open_up: Callable[[], Awaitable[None]] | None = None
+    patience: float = PATIENCE
+    grace: float = GRACE
+    live: bool = False
+    opening: bool = False
+    overdue: bool = False
+    held: list[Held] = field(default_factory=list[Held])
+    waiting: dict[Speaker, list[Waiter]] = field(default_factory=lambda: defaultdict(list))
+    _unsaid: dict[tuple[Speaker, str], list[Envelope]] = field(default_factory=lambda: defaultdict(list))
+    _said: set[str] = field(default_factory=set[str])
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    _request_id: str = ""
+    _logged: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self._logged = frozenset(each.id for each in self.recording.stream)
+        asked = (each.id for each in self.recording.stream if each.payload is self.recording.request)
+        self._request_id = next(asked, "")
+        for envelope in self.recording.stream:
+            if envelope.sender in PLAYED:
+                self._unsaid[_speaker(envelope), envelope.kind].append(envelope)
+
+    def is_logged(self, envelope: Envelope) -> bool:
+        """Whether the message is one of the log."""
+        return envelope.id in self._logged
+
+    # --- what roles do ------------------------------------------------------------------------------------------
+
+    def say(self, said: Envelope, send: Callable[[], object]) -> Envelope:
+        """A role says something before the task is live: the logged message if it is one, else it is held."""
+        speaker = _speaker(said)
+        candidates = self._unsaid.get((speaker, said.kind), [])
+        for index, logged in enumerate(candidates):
+            if alike(logged.payload, said.payload):
+                del candidates[index]
+                self._said.add(logged.id)
+                self._changed.set()
+                return logged
+        self.held.append(Held(speaker, said, send))
+        self._changed.set()
+        return said
+
+    async def until_live(self, speaker: Speaker, what: str) -> None:
+        """Waits because the log does not have `what`. Raises NoAnswer where the log says that the role failed."""
+        if self.live:
+            return
+        waiter = Waiter(what, asyncio.get_running_loop().create_future(), limits_here())
+        self.waiting[speaker].append(waiter)
+        self._changed.set()
+        try:
+            await waiter.done
+        finally:
+            self.waiting[speaker].remove(waiter)
+
+    def elapsed_ms(self) -> float | None:
+        """What R7's stopwatch showed at its next decision or sample of the log; None beyond them."""
+        looks = [
+            each[0]
+            for (speaker, kind), each in self._unsaid.items()
+            if each and speaker[0] is Role.SOLVER and kind in (Decided.kind(), SampleMeasured.kind())
+        ]
+        first = min(looks, key=lambda each: (each.at, each.id), default=None)
+        if first is not None and isinstance(first.payload, Decided | SampleMeasured):
+            return first.payload.elapsed_ms
+        return float("inf") if self.overdue else None
+
+    # --- the lead -----------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Tells the whole log, then goes live. Raises Difference."""
+        for number, envelope in enumerate(self.recording.stream):
+            if envelope.sender in PLAYED:
+                await self._expect(number, envelope)
+            self.clock.move(envelope.at, stopped=isinstance(envelope.payload, TaskResumed))
+            self.overdue = False
+            self.repeat(envelope)
+            await asyncio.sleep(0)
+        if self.open_up is not None:
+            self.opening = True
+            await self.open_up()
+            self._go_live()
+
+    async def _expect(self, number: int, envelope: Envelope) -> None:
+        """Returns when the role has said it. Raises Difference when it does not."""
+        while envelope.id not in self._said:
+            self._changed.clear()
+            self._help(envelope)
+            speaker = _speaker(envelope)
+            astray = any(each.speaker == speaker for each in self.held) or bool(self.waiting.get(speaker))
+            try:
+                async with asyncio.timeout(self.grace if astray else self.patience):
+                    await self._changed.wait()
+            except TimeoutError:
+                raise difference_at(self.recording.stream, number, self._instead(speaker)) from None
+
+    def _instead(self, speaker: Speaker) -> tuple[list[Envelope], list[str]]:
+        """What the speaker says that the log does not, and what it waits for."""
+        said = [each.envelope for each in self.held if each.speaker == speaker]
+        return said, [waiter.what for waiter in self.waiting.get(speaker, [])]
+
+    def _help(self, envelope: Envelope) -> None:
+        """Lets happen what came from time or from a failure outside the stream, and not from a message."""
+        match envelope.payload:
+            case ToolCalled(call=call) if call.status is CallStatus.INTERRUPTED:
+                self._expire(_speaker(envelope))
+            case ExecutionResult(infrastructure=str()):
+                self._expire(_speaker(envelope))
+            case RoleFailure():
+                for waiter in self.waiting.get(_speaker(envelope), []):
+                    _fail(waiter)
+            case _ if envelope.sender is Role.SOLVER and self._is_timers(envelope):
+                self.clock.move(envelope.at)
+                self.overdue = isinstance(envelope.payload, Halt) and envelope.payload.stopped_by is StoppedBy.TIME
+                self.clock.wake()
+            case _:
+                return
+
+    def _is_timers(self, envelope: Envelope) -> bool:
+        """R7 answers the request itself only when its timer has run out."""
+        return envelope.cause_id == self._request_id
+
+    def _expire(self, speaker: Speaker) -> None:
+        now = asyncio.get_running_loop().time()
+        for waiter in self.waiting.get(speaker, []):
+            for limit in waiter.limits[-1:]:
+                if not limit.expired():
+                    limit.reschedule(now)
+
+    def _go_live(self) -> None:
+        """What was held goes out, in order; then whoever waits goes on."""
+        self.live = True
+        self.clock.go_live()
+        held, self.held = self.held, []
+        for each in held:
+            each.send()
+        for waiters in self.waiting.values():
+            for waiter in waiters:
+                if not waiter.done.done():
+                    waiter.done.set_result(None)
+
+
+def _speaker(envelope: Envelope) -> Speaker:
+    return envelope.sender, envelope.subtask_id
+
+
+def _fail(waiter: Waiter) -> None:
+    if not waiter.done.done():
+        waiter.done.set_exception(NoAnswer(f"the log says that the role failed here, waiting for {waiter.what}"))

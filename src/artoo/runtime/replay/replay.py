@@ -1,0 +1,91 @@
+"""Runs a whole task again from its log: no model, no tools, no memory, no network (SPEC section 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.solution import Cost, Decided, FinalResult, Halt
+from artoo.memory.absent import NoMemory
+from artoo.ports.spool import Gap
+from artoo.runtime.app.system import SystemClock
+from artoo.runtime.replay.answers import NobodyToAsk, ReplayIds
+from artoo.runtime.replay.conductor import GRACE, PATIENCE, Conductor
+from artoo.runtime.replay.difference import Difference, leaves, surplus
+from artoo.runtime.replay.offline import no_hands
+from artoo.runtime.replay.recording import Recording, read_recording
+from artoo.runtime.replay.stage import ConductedStage
+from artoo.runtime.replay.time import ReplayClock
+from artoo.runtime.task.role_context import TaskMemory
+from artoo.runtime.task.task_header import settings_of
+from artoo.runtime.task.task_run import TaskRun
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay found. `result` None: the log ends before the task did. `difference` None: there is none."""
+
+    recording: Recording
+    result: FinalResult | None
+    difference: Difference | None
+
+    @property
+    def decisions(self) -> tuple[Decided, ...]:
+        """Every decision of the log, in order."""
+        stream = self.recording.stream
+        return tuple(each.payload for each in stream if isinstance(each.payload, Decided))
+
+
+class _EndOfLog(Exception):
+    """The log ends, and the task had not ended by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Offline:
+    """Leads to the end of the log and no further."""
+
+    conductor: Conductor
+
+    async def run(self) -> None:
+        await self.conductor.run()
+        if self.conductor.recording.result is None:
+            raise _EndOfLog
+
+
+async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, grace: float = GRACE) -> Replayed:
+    """Runs the task again. `patience`, `grace`: seconds until a message counts as missing.
+
+    Raises ConfigurationError for a log that cannot be replayed, MessageUnreadable for a damaged one.
+    """
+    recording = read_recording(log)
+    settings = settings_of(recording.opened, recording.request.project)
+    clock = ReplayClock(SystemClock(), recording.stream[0].at)
+    bus = InProcessBus(clock, ReplayIds())
+    conductor = Conductor(recording, clock, bus.repeat, patience=patience, grace=grace)
+    nothing = NoMemory("a replay has no memory")
+    memory = TaskMemory(nothing, nothing) if recording.opened.memory else None
+    stage = ConductedStage(conductor, bus, NobodyToAsk(), no_hands(), ReplayIds(), memory, remembers=False)
+    task = TaskRun(recording.task_id, stage, settings, Cost)
+    found: list[Difference | None] = []
+    try:
+        await task.follow(_Offline(conductor))
+        found.append(_too_much(conductor))
+    except* Difference as group:
+        found.extend(leaves(group))
+    except* _EndOfLog:
+        found.append(None)
+    return Replayed(recording, recording.result, found[0])
+
+
+def _too_much(conductor: Conductor) -> Difference | None:
+    """Something that a role says and the log does not have.
+
+    After a Halt roles are cut off in the middle of what they say, and where is a matter of time: then only a
+    decision is too much.
+    """
+    stream = conductor.recording.stream
+    halted = any(isinstance(each.payload, Halt) for each in stream)
+    more = [each.envelope for each in conductor.held if not halted or isinstance(each.envelope.payload, Decided)]
+    return surplus(stream, more[0]) if more else None

@@ -1,0 +1,162 @@
+"""What other hyperparameters would have decided, by the control law alone, from the gaps that the log has (pure).
+
+Only the decisions are recomputed. From the first one that differs the task would have gone another way, of which
+the log knows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.plan import Plan, PlanRefused
+from artoo.contracts.recording import TaskOpened
+from artoo.contracts.request import TaskSpec, UserRequest
+from artoo.contracts.solution import Decided, Directive, OutcomeSummary, ReplanRequest, StoppedBy
+from artoo.contracts.steering import EffortChosen
+from artoo.control.decision import Decision, Evidence, MacroState
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.loops.medium.endings import open_criteria
+from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
+from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
+from artoo.runtime.replay.recording import Recording
+from artoo.runtime.task.task_header import settings_of
+
+NAMES = {
+    "δ": "delta",
+    "ε": "epsilon",
+    "α": "alpha",
+    "β": "beta",
+    "λ": "lambda_",
+    "lambda": "lambda_",
+    "ρ": "rho",
+    "θ": "theta",
+    "w₁": "w1",
+    "w₂": "w2",
+}
+_UNUSED = ("max_retries", "exhausted_after")
+"""The fast loop's; and what a log does not say: in which rounds no other approach was left."""
+
+_KINDS: dict[str, Callable[[str], float | int | str]] = {"float": float, "int": int}
+"""How a value is read, by the type that its field is annotated with; words are taken as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """One round: what was decided, and what would have been. `now` None: nobody can know."""
+
+    then: Decided
+    now: Decided | None
+    note: str = ""
+
+    @property
+    def same(self) -> bool:
+        """Whether the task would have gone on in the same way."""
+        return self.now is not None and self.now.directive is self.then.directive
+
+
+def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
+    """`h` with `δ=.2` or `delta=.2,epsilon=.05` applied. Raises ConfigurationError naming what is wrong."""
+    known = {field.name: _KINDS.get(str(field.type), str) for field in fields(h) if field.name not in _UNUSED}
+    values: dict[str, Any] = {}
+    for part in (part.strip() for line in lines for part in line.split(",")):
+        given, _, value = (piece.strip() for piece in part.partition("="))
+        name = NAMES.get(given, given)
+        if name not in known or not value:
+            names = ", ".join(each.rstrip("_") for each in known)
+            raise ConfigurationError(f"--with {part!r}: write NAME=VALUE with one of: {names} (or δ, ε, …)")
+        try:
+            values[name] = known[name](value)
+        except ValueError as error:
+            kind = "a whole number" if known[name] is int else "a number"
+            raise ConfigurationError(f"--with {part!r}: {value!r} is not {kind}") from error
+    if values.get("gradient", "paper") not in ("paper", "equal_cost"):
+        raise ConfigurationError("--with gradient: it is paper or equal_cost")
+    try:
+        return replace(h, **values)
+    except ValueError as error:
+        raise ConfigurationError(f"--with: {error}") from error
+
+
+def law_of(recording: Recording) -> Hyperparameters:
+    """The numbers that R7 had: those of the task's type, where it has some. Raises ConfigurationError."""
+    settings = settings_of(recording.opened)
+    spec = next((each.payload for each in recording.stream if isinstance(each.payload, TaskSpec)), None)
+    return settings.hyperparameters if spec is None else settings.tuned.get(spec.task_id, settings.hyperparameters)
+
+
+def what_if(stream: Sequence[Envelope], h: Hyperparameters) -> list[Recomputed]:
+    """Every decision of a standing stream beside that of `h`, up to the first that differs."""
+    by_id = {envelope.id: envelope for envelope in stream}
+    trajectory, budget = Trajectory(h), min(float(h.time_budget_ms), deadline_ms(stream))
+    opened = next((each.payload for each in stream if isinstance(each.payload, TaskOpened)), None)
+    by_effort = opened is not None and opened.hyperparameters.get("time_budget_ms") == h.time_budget_ms
+    rounds: list[Recomputed] = []
+    for envelope in stream:
+        match envelope.payload:
+            case EffortChosen(seconds=seconds) if by_effort:
+                budget = seconds * 1_000
+            case Decided() as decided:
+                rounds.append(_recomputed(decided, by_id.get(envelope.cause_id or ""), trajectory, budget))
+                if not rounds[-1].same:
+                    break
+            case _:
+                continue
+    return rounds
+
+
+def _recomputed(then: Decided, cause: Envelope | None, trajectory: Trajectory, budget_ms: float) -> Recomputed:
+    payload = cause.payload if cause is not None else None
+    elapsed = then.elapsed_ms or 0.0
+    stopped = payload.stopped_by if isinstance(payload, ReplanRequest) else None
+    if stopped is StoppedBy.TIME or isinstance(payload, UserRequest):
+        if elapsed < budget_ms:
+            return Recomputed(
+                then, None, "it was stopped for its time; what more of it would have brought is unknown"
+            )
+        return Recomputed(then, then)
+    measured = trajectory.measure(_gap(payload), elapsed, budget_ms)
+    decision = _decision(payload, stopped, measured, trajectory, budget_ms)
+    if then.exhausted and not decision.state.ends:
+        decision = replace(decision, state=MacroState.ABANDON, reason=then.reason, cause="exhausted")
+    now = trajectory.record(decision, measured)
+    if now.directive is then.directive and not decision.state.ends:
+        trajectory.advance(measured, Directive(decision.state.value))
+    return Recomputed(then, now)
+
+
+def _gap(payload: object) -> Gap:
+    match payload:
+        case OutcomeSummary(task_verdicts=verdicts):
+            return Gap(0.0, 0, 0, len(verdicts), Evidence())
+        case ReplanRequest() as request:
+            return measure(request)
+        case PlanRefused():
+            return WRONG_APPROACH
+        case _:
+            return Gap(1.0, 0, 0, 0, Evidence(matched_subtasks=0))
+
+
+def _decision(
+    payload: object, stopped: StoppedBy | None, measured: Measurement, trajectory: Trajectory, budget_ms: float
+) -> Decision:
+    if measured.elapsed_ms > budget_ms:
+        return Decision(MacroState.ABANDON, "stopped: time")
+    if isinstance(payload, OutcomeSummary):
+        return delivered(open_criteria(payload.outcomes, payload.task_verdicts))
+    if stopped is not None:
+        return Decision(MacroState.ABANDON, f"stopped: {stopped}")
+    return trajectory.decide(measured, may_replan=True)
+
+
+def deadline_ms(stream: Sequence[Envelope]) -> float:
+    """What the request's own deadline leaves, counted from the request; infinite without one."""
+    asked = next((each.at for each in stream if isinstance(each.payload, UserRequest)), None)
+    plans = (each.payload for each in stream if isinstance(each.payload, Plan))
+    deadline = next((plan.deadline for plan in plans if plan.deadline is not None), None)
+    if asked is None or deadline is None:
+        return float("inf")
+    return max(1.0, (deadline - asked).total_seconds() * 1_000)

@@ -1,0 +1,126 @@
+"""What memory's own model calls may cost: a budget for a day, which all processes of one home share.
+
+The Dreamer and the agents' dream cycles ask models while nobody waits. They pay like a task, from an account of
+their own, `<home>/upkeep.json`: the day (UTC) and what was used in it. Two processes that ask in the same moment
+may each make one call more than is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import date
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from artoo.contracts.base import Contract
+from artoo.contracts.errors import BudgetExhausted
+from artoo.contracts.solution import Cost
+from artoo.disk.whole import read_text, write_durably
+from artoo.llm.budget import Budget, BudgetedModel, MeteredModel
+from artoo.llm.prices import FREE, PriceList
+from artoo.ports.clock import Clock
+from artoo.ports.model import Answer, Conversation, OnText, Question, Spoken
+from artoo.runtime.app.budgets import EMBEDDED, model_names, price_list
+from artoo.runtime.config.model import Config
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class Account(Contract):
+    """What was used on one day."""
+
+    day: date
+    cost: Cost = Cost()
+
+
+def account_file(home: Path) -> Path:
+    """Where the account lies; it need not exist."""
+    return home / "upkeep.json"
+
+
+def spent_on(home: Path, day: date) -> Cost:
+    """What memory's own calls have used on a day; nothing when the account is of another day, or unreadable.
+
+    Blocks. An account that is damaged costs at most one day's budget more.
+    """
+    try:
+        account = Account.model_validate_json(read_text(account_file(home)) or "null")
+    except (OSError, UnicodeDecodeError, ValidationError):
+        return Cost()
+    return account.cost if account.day == day else Cost()
+
+
+class UpkeepModel:
+    """Implements `ports.model.Model` over the models of the process, one question at a time."""
+
+    def __init__(self, model: MeteredModel, home: Path, clock: Clock, budget: Callable[[Cost], Budget]) -> None:
+        """`budget` makes that of one day from what was used of it."""
+        self._model = model
+        self._home = home
+        self._clock = clock
+        self._budget = budget
+        self._turn = asyncio.Lock()
+
+    async def ask(self, question: Question[T]) -> Answer[T]:
+        """See Model. Raises BudgetExhausted when the day has no room left, or no account of it can be kept."""
+        async with self._account() as model:
+            return await model.ask(question)
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """See Converses. Raises BudgetExhausted as `ask` does."""
+        async with self._account() as model:
+            return await model.converse(conversation, on_text)
+
+    @asynccontextmanager
+    async def _account(self) -> AsyncGenerator[BudgetedModel]:
+        """The models on what the day has left; what was used is written down at the end."""
+        async with self._turn:
+            day = self._clock.now().date()
+            budget = self._budget(await asyncio.to_thread(spent_on, self._home, day))
+            try:
+                yield BudgetedModel(self._model, budget)
+            finally:
+                await asyncio.to_thread(_keep, self._home, Account(day=day, cost=budget.cost()))
+
+
+def _keep(home: Path, account: Account) -> None:
+    """What cannot be written down must not be spent: without an account there would be no bound."""
+    try:
+        account_file(home).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(account_file(home), account.model_dump_json().encode())
+    except OSError as error:
+        raise BudgetExhausted(
+            f"{account_file(home)} cannot be written ({error.strerror}), so memory asks no model; mend that",
+            budget="calls",
+        ) from error
+
+
+def upkeep_model(
+    model: MeteredModel, config: Config, environ: Mapping[str, str], clock: Clock, *, given_model: bool = False
+) -> UpkeepModel:
+    """The model of whatever memory does by itself.
+
+    Raises ConfigurationError when its money is limited and a configured model has no price.
+    """
+    limits, prices = config.memory, price_list(config, None if given_model else environ)
+    if limits.money is not None:
+        prices = prices or PriceList(config.prices.currency, {EMBEDDED: FREE})
+        if not given_model:
+            prices.demand_all(model_names(config, environ))
+
+    def budget(spent: Cost) -> Budget:
+        return Budget(
+            max_calls=limits.calls,
+            max_tokens=limits.tokens,
+            max_money=limits.money,
+            prices=prices,
+            spent=spent,
+            whose="memory's own daily",
+            raised_by="memory.{} in the configuration",
+        )
+
+    return UpkeepModel(model, config.home, clock, budget)

@@ -1,0 +1,194 @@
+"""Commands that a task left running outside its workspace, because the user agreed.
+
+ARTOO_HOME/running/<id>/
+  process.json   what was started, for which task, and its process group
+  lock           locked by the command and its children for as long as one of them lives
+  output         what it printed
+  exit           its exit code, when it has ended by itself
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import Ending, Settled
+from artoo.disk.whole import write_whole
+from artoo.ports.confirm import Questions
+from artoo.ports.waiting import waiting_for_a_person
+from artoo.tools.approval.gate import digest_of_act
+from artoo.tools.approval.messages import word
+from artoo.tools.builtin.process import in_a_line
+from artoo.tools.core.processes import Tracked
+from artoo.tools.files.unified_diff import plain
+
+_FOLDER = "running"
+_KEEP_EXIT_CODE = '"$@"; echo $? >"$0"'
+"""A script for bash: run the arguments, then write the exit code into the file that its name is."""
+_GRACE_SECONDS = 3.0
+_LOOK_SECONDS = 0.05
+
+
+class Started(BaseModel):
+    """What `process.json` says. `since`: seconds since the epoch (UTC)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    command: str
+    project: str
+    task_id: str
+    group: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeftProcess:
+    """One such command, in its directory."""
+
+    place: Path
+    started: Started
+
+    @property
+    def runs(self) -> bool:
+        """True while the command or a child of it lives. Blocking."""
+        try:
+            with (self.place / "lock").open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    @property
+    def output(self) -> Path:
+        """The file with what it printed."""
+        return self.place / "output"
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code; None while it runs, and if it was stopped. Blocking."""
+        try:
+            return int((self.place / "exit").read_text("ascii"))
+        except (OSError, ValueError):
+            return None
+
+    def stop(self) -> None:
+        """End it and its children: SIGTERM, then SIGKILL. Blocking. Idempotent."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if not self.runs:
+                return
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.started.group, number)
+            end = time.monotonic() + _GRACE_SECONDS
+            while self.runs and time.monotonic() < end:
+                time.sleep(_LOOK_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftRunning:
+    """Starts what a task marked with `keep: true`, after the user was asked once for each."""
+
+    artoo_home: Path
+    project: Path
+
+    async def started(
+        self, kept: Sequence[Tracked], settled: Settled, ending: Ending, questions: Questions | None
+    ) -> dict[str, str]:
+        """Start the commands that the user agrees to; return `ID: command` by the id that each had in the task.
+
+        Nothing is started unless the task's changes are applied, or it made none.
+        """
+        if questions is None or settled.state not in ("applied", "none") or ending.directive == "abandon":
+            return {}
+        begun: dict[str, str] = {}
+        for one in kept:
+            with waiting_for_a_person():
+                answer = await questions.ask(self._question(one, ending.language))
+            if answer.consent.is_yes:
+                process = await asyncio.to_thread(
+                    start, self.artoo_home, one.command.argv, one.command.text, self.project, ending.task_id
+                )
+                begun[one.id] = f"{process.started.id}: {in_a_line(one.command.text)}"
+        return begun
+
+    def _question(self, tracked: Tracked, language: str) -> ConfirmationRequest:
+        command = tracked.command
+        lines = command.text.splitlines() or [""]
+        return ConfirmationRequest(
+            digest=digest_of_act("keep", str(self.project), *command.argv),
+            title=f"{word('leave it running', language)}: {plain(in_a_line(command.text))}",
+            details=(
+                f"[{plain(str(self.project))}]",
+                *(f"$ {plain(line)}" if number == 0 else f"  {plain(line)}" for number, line in enumerate(lines)),
+                word("it runs with your rights, outside the workspace, until it is stopped (artoo stop)", language),
+            ),
+            acts=(AskedAct(verb="keep", target=command.text),),
+            language=language,
+        )
+
+
+def start(artoo_home: Path, argv: Sequence[str], text: str, project: Path, task_id: str) -> LeftProcess:
+    """Start a command detached from artoo, as the user. Blocking. Raises OSError."""
+    process_id = secrets.token_hex(3)
+    place = artoo_home / _FOLDER / process_id
+    place.mkdir(parents=True, mode=0o700)
+    wrapped = ("bash", "--noprofile", "--norc", "-c", _KEEP_EXIT_CODE, str(place / "exit"), *argv)
+    with (place / "lock").open("wb") as lock, (place / "output").open("wb") as output:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        child = subprocess.Popen(
+            wrapped,
+            cwd=project,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(lock.fileno(),),
+        )
+    child.returncode = 0  # nobody waits for it: it outlives this process
+    started = Started(
+        id=process_id, command=text, project=str(project), task_id=task_id, group=child.pid, since=time.time()
+    )
+    write_whole(place / "process.json", started.model_dump_json().encode())
+    return LeftProcess(place, started)
+
+
+def left_processes(artoo_home: Path) -> tuple[LeftProcess, ...]:
+    """Return every command that was left running, ended ones included, oldest first. Blocking."""
+    return tuple(sorted(_found(artoo_home / _FOLDER), key=lambda one: one.started.since))
+
+
+def find_left(artoo_home: Path, process_id: str) -> LeftProcess:
+    """Return the command with this id, or the only one whose id begins so. Raises ConfigurationError. Blocking."""
+    found = [one for one in left_processes(artoo_home) if one.started.id.startswith(process_id)]
+    if len(found) == 1 and process_id:
+        return found[0]
+    what = "more than one process has an id that begins so" if found else "there is no such process"
+    raise ConfigurationError(f"{process_id}: {what}; artoo ps lists them: artoo ps")
+
+
+def _found(folder: Path) -> Iterator[LeftProcess]:
+    try:
+        places = sorted(folder.iterdir())
+    except OSError:
+        return
+    for place in places:
+        try:
+            started = Started.model_validate_json((place / "process.json").read_bytes())
+        except (OSError, ValidationError):
+            continue  # a start that a crash cut off, or a file that is not artoo's
+        yield LeftProcess(place, started)

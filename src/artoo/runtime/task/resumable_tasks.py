@@ -1,0 +1,46 @@
+"""Which tasks stopped before their end, and can be gone on with: read from the ends of their logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.recording import TaskOpened
+from artoo.runtime.replay.standing import RESUMABLE
+from artoo.tasklog.reader import TaskLogReader, TaskSummary, list_tasks
+from artoo.workspace.settlement.history import settled_records
+
+
+def stopped_tasks(home: Path, latest: int | None = None) -> Iterator[TaskSummary]:
+    """Latest first, of the `latest` tasks (None: of all). Running ones are none, nor those of agents, which take
+    their work up themselves. Blocking."""
+    return (one for one in _stopped(home, latest) if not of_an_agent(one.directory))
+
+
+def only_agents_stopped(home: Path) -> bool:
+    """Whether nothing stopped but work of agents. Blocking."""
+    found = list(_stopped(home, None))
+    return bool(found) and all(of_an_agent(one.directory) for one in found)
+
+
+def left_undone(home: Path, latest: int) -> tuple[TaskSummary, ...]:
+    """Those of which nobody has said yet what is to become of it: none that was put back or dropped. Blocking."""
+    try:
+        said = {one.task_id for one in settled_records(home)}
+    except OSError:
+        said = set[str]()
+    return tuple(one for one in stopped_tasks(home, latest) if one.task_id not in said)
+
+
+def of_an_agent(log: Path) -> bool:
+    """Whether a task was done for a standing agent."""
+    first = next(iter(TaskLogReader(log)), None)
+    opened = first.payload if isinstance(first, Envelope) else None
+    return isinstance(opened, TaskOpened) and bool(opened.standing)
+
+
+def _stopped(home: Path, latest: int | None) -> Iterator[TaskSummary]:
+    for one in list_tasks(home, latest):
+        if not one.running and (one.result is None or one.result.stopped_by in RESUMABLE):
+            yield one

@@ -1,0 +1,237 @@
+"""Whether a task can go on, and with what: read from its log (SPEC section 10).
+
+log ──► resumption_of ──► refused: it is done already, its log has gaps, its project is gone
+                    └───► Resumption: what stands, what was spent, how it was run
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.recording import TaskResumed
+from artoo.contracts.settling import ApplyMode
+from artoo.contracts.solution import Directive, FinalResult
+from artoo.llm.budget import BudgetedModel, cost_of
+from artoo.loops.asking import Standing
+from artoo.ports.spool import Gap
+from artoo.runtime.app.budgets import price_list
+from artoo.runtime.app.caller import Caller
+from artoo.runtime.app.exception_groups import alone
+from artoo.runtime.app.images import Album
+from artoo.runtime.app.run_options import Budgets, RunOptions
+from artoo.runtime.app.services import Workshop
+from artoo.runtime.changes.startup_recovery import settle_earlier
+from artoo.runtime.replay.difference import Difference, leaves
+from artoo.runtime.replay.recording import Recording, read_recording
+from artoo.runtime.replay.standing import RESUMABLE, standing, to_drop
+from artoo.runtime.replay.taking_up import Beyond, taken_up
+from artoo.runtime.task.agent_context import Behalf
+from artoo.runtime.task.resumable_tasks import only_agents_stopped, stopped_tasks
+from artoo.runtime.task.resume_state import past_of
+from artoo.runtime.task.start_task import Begun
+from artoo.runtime.task.task_header import named, own_version, settings_of
+from artoo.runtime.task.task_run import TaskRun
+from artoo.tasklog.lock import TaskLock
+from artoo.tasklog.reader import TaskLogReader, find_log
+from artoo.tools.resume.earlier_runs import Past
+from artoo.workspace.directory import PATIENCE_SECONDS, Workspaces
+from artoo.workspace.settlement.finish import outcomes
+from artoo.workspace.settlement.pending import forget_pending
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """A task that can go on. `announcement` is what it says first."""
+
+    recording: Recording
+    announcement: TaskResumed
+
+    @property
+    def task_id(self) -> str:
+        """The task's id."""
+        return self.recording.task_id
+
+    @property
+    def calls(self) -> list[ModelCalled]:
+        """Every model call of the whole log, in order: all of them were paid for."""
+        return [e.payload for e in self.recording.all_messages if isinstance(e.payload, ModelCalled)]
+
+    @property
+    def options(self) -> RunOptions:
+        """As the task was run."""
+        opened, request = self.recording.opened, self.recording.request
+        return RunOptions(
+            workspace=Path(request.workspace),
+            project=Path(request.project),
+            # `all` is typed each time, or comes from the environment
+            apply=None if opened.apply is ApplyMode.ALL else opened.apply,
+            allow=opened.allow,
+            budgets=Budgets(calls=opened.max_calls, tokens=opened.max_tokens, money=opened.max_money),
+            strict_roles=opened.strict_roles,
+            memory=opened.memory,
+        )
+
+
+async def reopen(
+    shop: Workshop, task_id: str | None, behalf: Behalf | None = None, caller: Caller | None = None
+) -> Begun:
+    """Takes up a task that was begun before; None: the latest that can go on. `behalf`: the agent whose task it is,
+    `caller` the program that asks for it.
+
+    Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
+    """
+    reader = await asyncio.to_thread(log_to_resume, shop.config.home, task_id)
+    lock = shop.locked(await asyncio.to_thread(reader.task_id))
+    try:
+        resumption = resumption_of(await asyncio.to_thread(list, reader), behalf and behalf.standing)
+        return await _taken_up(shop, resumption, lock, behalf or Behalf(), caller)
+    except BaseException:
+        lock.release()
+        raise
+
+
+async def _taken_up(
+    shop: Workshop, resumption: Resumption, lock: TaskLock, behalf: Behalf, caller: Caller | None
+) -> Begun:
+    """The same roles on a stage that has the log before them, and the real thing behind it."""
+    recording, task_id = resumption.recording, resumption.task_id
+    options = replace(resumption.options, caller=caller)
+    roots = shop.roots(options)
+    answers = shop.answers(options, roots, task_id)
+    environ = None if shop.given_model else shop.environ
+    spent = cost_of(resumption.calls, await asyncio.to_thread(price_list, shop.config, environ))
+    budget = shop.budget(options, spent)
+    album = await asyncio.to_thread(Album.kept, shop.config.home, task_id, recording.request.images)
+    await settle_earlier(shop.config)
+    await asyncio.to_thread(_goes_on, shop.config.home, task_id)
+    workspace = behalf.workspace or await shop.workspace(task_id, roots)
+    past = await asyncio.to_thread(past_of, recording.all_messages)
+    if not await _has_work(shop.config.home, task_id, past, behalf) and not await _has_settled(shop, task_id):
+        raise ConfigurationError(
+            f"what task {task_id} had changed was applied or discarded since; it cannot go on from there: "
+            "give the request again"
+        )
+    memory = await shop.memory(options)
+    mode = options.mode(shop.config.apply)
+    servers = caller.servers if caller is not None else ()
+    made = await shop.hands(workspace, recording.request.text, mode, past, behalf.settling, servers)
+    beyond = Beyond(
+        bus=shop.bus,
+        model=album.shown_to(BudgetedModel(behalf.model(shop.model), budget)),
+        hands=lambda port: behalf.hands(made(port)),
+        clock=shop.clock,
+        ids=shop.ids,
+        memory=memory,
+    )
+    announcement = resumption.announcement.model_copy(update={"asked_by": caller and caller.asked_by})
+    stage, conductor = await taken_up(recording, announcement, beyond)
+    settings = settings_of(recording.opened, recording.request.project)
+    standing = replace(settings.standing, check=behalf.standing.check)
+    settings = replace(settings, standing=standing)
+    task = TaskRun(task_id, stage, settings, budget.cost, answers, raise_limits=budget.raise_limits)
+    return Begun(
+        task, lambda: alone(resumed(task.follow(conductor), resumption)), lock, workspace, tuple(recording.stream)
+    )
+
+
+async def _has_settled(shop: Workshop, task_id: str) -> bool:
+    """True if the process died between the apply and the result: the workspace is gone, because it took effect.
+
+    The log may not have recorded it; the undo record has.
+    """
+    return bool(await asyncio.to_thread(outcomes, shop.config.home, task_id, "end"))
+
+
+async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> bool:
+    """True if what the task did in its workspace is still there."""
+    if not any(call.changes for call in past.calls):
+        return True
+    if behalf.workspace is not None:
+        return behalf.kept
+    return await asyncio.to_thread(Workspaces(home).find, task_id) is not None
+
+
+def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
+    """The log of a task (the beginning of its id is enough), or of the latest that can go on.
+
+    A running task is not looked for, nor an agent's: the agent takes that up again itself.
+
+    Raises ConfigurationError. Blocking.
+    """
+    if task_id is not None:
+        return find_log(home, task_id)
+    for summary in stopped_tasks(home):
+        return TaskLogReader(summary.directory)
+    if only_agents_stopped(home):
+        raise ConfigurationError("only work of agents has stopped before its end: artoo serve goes on with that")
+    raise ConfigurationError(f"no task in {home} has stopped before its end (`artoo log list` shows all tasks)")
+
+
+def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) -> Resumption:
+    """Checks a whole log. `agent`: whose task it is. Raises ConfigurationError, which says why it cannot go on."""
+    messages = [item for item in log if isinstance(item, Envelope)]
+    stream = standing(messages)
+    _refuse_if_done(stream)
+    dropped = to_drop(stream)
+    recording = read_recording(log, dropped)
+    if agent is not None and recording.opened.standing != named(agent):
+        raise ConfigurationError(f"task {recording.task_id} was begun with other knowledge than the agent has now")
+    if recording.opened.standing and agent is None:
+        raise ConfigurationError(
+            f"task {recording.task_id} was done for a standing agent, with its rights, in a workspace of its own; "
+            "the agent takes its work up again when `artoo serve` runs"
+        )
+    if not Path(recording.request.project).is_dir():
+        raise ConfigurationError(
+            f"task {recording.task_id} worked in {recording.request.project}, which is not there any more; "
+            "put it back, or run the request again somewhere else"
+        )
+    last = recording.stream[-1].id
+    return Resumption(recording, TaskResumed(after=last, dropped=dropped, artoo=own_version()))
+
+
+async def resumed(following: Coroutine[None, None, T], resumption: Resumption) -> T:
+    """Runs it to its end. Raises ConfigurationError when this artoo does not come to where the log was."""
+    found: list[Difference] = []
+    try:
+        return await following
+    except* Difference as group:
+        found.extend(leaves(group))
+    recorded_by = resumption.recording.opened.artoo
+    versions = (
+        "" if recorded_by == own_version() else f" (it was run by artoo {recorded_by}, this is {own_version()})"
+    )
+    raise ConfigurationError(
+        f"task {resumption.task_id} cannot go on: its log does not lead to where it was{versions}: {found[0]}. "
+        "Nothing was done. Run the request again"
+    )
+
+
+def _refuse_if_done(stream: Sequence[Envelope]) -> None:
+    last = stream[-1].payload if stream else None
+    if not isinstance(last, FinalResult) or last.stopped_by in RESUMABLE:
+        return
+    how = "abandoned" if last.directive is Directive.ABANDON else "done"
+    why = f" ({last.stopped_by.value})" if last.stopped_by is not None else ""
+    first = last.summary.strip().splitlines()
+    raise ConfigurationError(
+        f"task {stream[0].task_id} has ended, it was {how}{why}, and cannot go on: {first[0] if first else ''}"
+    )
+
+
+def _goes_on(home: Path, task_id: str) -> None:
+    """Forget that changes are pending, because the task goes on in its workspace. Blocking. Raises SandboxError."""
+    Workspaces(home).require_readable(task_id)
+    directory = Workspaces(home).find(task_id)
+    if directory is not None:
+        with directory.locked(PATIENCE_SECONDS):
+            forget_pending(directory)

@@ -1,0 +1,198 @@
+"""What a task's roles stand on: their places on the stream, and their ways to models, sources, tools and time.
+
+The live stage gives each role the real thing and puts what it sees onto the stream. A replay builds the same roles
+on another stage (artoo.runtime.replay.stage), which has all answers from a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Awaitable, Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.recording import Observed, Source
+from artoo.contracts.roles import Role
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.evidence import EvidenceSource
+from artoo.ports.ids import Ids
+from artoo.ports.model import Model
+from artoo.ports.recall import Recall
+from artoo.ports.remember import Remember
+from artoo.ports.stopwatch import Stopwatch
+from artoo.ports.surroundings import SurroundingsSource, TurnSource
+from artoo.ports.tools import Tools, ToolSpec
+from artoo.runtime.task.deadline_model import TimeLeft, in_time
+from artoo.runtime.task.observed_sources import Eyes, LiveEyes, plain
+from artoo.tools.approval.prompts import AskOnStream
+from artoo.tools.core.processes import Processes
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """How roles look at files: what validators look at, and what a listing shows."""
+
+    evidence: EvidenceSource
+    surroundings: SurroundingsSource
+
+
+@dataclass(frozen=True, slots=True)
+class SubTaskSight(Sight):
+    """The same for one subtask, which is also told what happened between its turns."""
+
+    surroundings: TurnSource
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a task may do on this machine: its tools, and how its roles see what was done.
+
+    `whole` looks at the task's workspace, `sight` at what one subtask did in it, by its id. `questions` are the
+    gate's, when it asks on the stream. `prepare` runs before the request is read: what it needs to ask about can be
+    asked then. It does not raise. `processes`: the commands that go on; they are told how much time is left.
+    """
+
+    tools: Tools
+    whole: Sight
+    sight: Callable[[str], SubTaskSight]
+    processes: Processes | None = None
+    questions: AskOnStream | None = None
+    prepare: Callable[[], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMemory:
+    """Both sides of shared memory: R2 gets the reading one only."""
+
+    recall: Recall
+    remember: Remember
+
+
+class Stage(Protocol):
+    """Everything that roles are given besides what they are. One for each run of a task."""
+
+    @property
+    def clock(self) -> Clock:
+        """The only time that roles know."""
+        ...
+
+    @property
+    def hands(self) -> Hands:
+        """Tools, and sources to be looked at through `eyes`."""
+        ...
+
+    @property
+    def memory(self) -> TaskMemory | None:
+        """None: the task neither recalls nor learns."""
+        ...
+
+    def port(self, role: Role, subtask_id: str | None = None) -> Port:
+        """A role's place on the stream of this task."""
+        ...
+
+    def inbox(self, kinds: frozenset[str]) -> AsyncIterable[Envelope]:
+        """Every message of these kinds, without loss."""
+        ...
+
+    def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
+        """The task's model as one role asks it, for as long as `time_left` lets it."""
+        ...
+
+    def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
+        """How the role of `port` looks at sources."""
+        ...
+
+    def ids(self, role: Role) -> Ids:
+        """The identifiers that one role gives."""
+        ...
+
+    def watch(self) -> Stopwatch:
+        """R7's stopwatch."""
+        ...
+
+    async def prepared(self, user: Port) -> None:
+        """Returns when the tools are there that the plan may use; they are on the stream then."""
+        ...
+
+    def close(self) -> None:
+        """Takes the whole task off the stream. Idempotent."""
+        ...
+
+
+class LiveStage:
+    """The real thing."""
+
+    def __init__(
+        self,
+        task_id: str,
+        bus: InProcessBus,
+        model: Model,
+        hands: Callable[[], Hands],
+        clock: Clock,
+        ids: Ids,
+        memory: TaskMemory | None = None,
+    ) -> None:
+        """`hands` is called once, by whoever first needs them."""
+        self._task_id = task_id
+        self._bus = bus
+        self._model = model
+        self._ids = ids
+        self._make_hands = hands
+        self._hands: Hands | None = None
+        self.clock = clock
+        self.memory = memory
+
+    @property
+    def hands(self) -> Hands:
+        """See Stage."""
+        if self._hands is None:
+            self._hands = self._make_hands()
+        return self._hands
+
+    def port(self, role: Role, subtask_id: str | None = None) -> Port:
+        """See Stage."""
+        return self._bus.port(role, self._task_id, subtask_id=subtask_id)
+
+    def inbox(self, kinds: frozenset[str]) -> AsyncIterable[Envelope]:
+        """See Stage."""
+        return self._bus.inbox(self._task_id, kinds)
+
+    def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
+        """One for all."""
+        return in_time(self._model, time_left)
+
+    def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
+        """See Stage."""
+        return LiveEyes(port)
+
+    def ids(self, role: Role) -> Ids:
+        """One source for all."""
+        return self._ids
+
+    def watch(self) -> Stopwatch:
+        """See Stage."""
+        return Stopwatch(self.clock)
+
+    async def prepared(self, user: Port) -> None:
+        """See Stage."""
+        await equip(self.hands, user)
+
+    def close(self) -> None:
+        """See Stage."""
+        self._bus.close_task(self._task_id)
+
+
+async def equip(hands: Hands, user: Port) -> None:
+    """Prepares the tools and says on the stream which there are."""
+    if hands.prepare is not None:
+        await hands.prepare()
+    user.publish(_seen(hands.tools.specs))
+
+
+@lru_cache(maxsize=64)
+def _seen(specs: tuple[ToolSpec, ...]) -> Observed:
+    """Every task of a process begins with this message, and mostly with the same one: 250 µs."""
+    return Observed(source=Source.TOOLS, answer=plain(specs))

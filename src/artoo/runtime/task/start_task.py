@@ -1,0 +1,132 @@
+"""How a task begins: from a request to roles that are ready to run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from artoo.contracts.criteria import by_command
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.request import Turn, UserRequest
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import FinalResult
+from artoo.contracts.well_formed import well_formed
+from artoo.llm.budget import BudgetedModel
+from artoo.ports.model import Tier
+from artoo.ports.workspace import Workspace
+from artoo.runtime.app.budgets import price_list
+from artoo.runtime.app.exception_groups import alone
+from artoo.runtime.app.images import Album, demand_eyes
+from artoo.runtime.app.run_options import RunOptions, listed
+from artoo.runtime.app.services import Workshop
+from artoo.runtime.changes.history_notes import with_what_became
+from artoo.runtime.task.agent_context import Behalf
+from artoo.runtime.task.persona import accepted_texts
+from artoo.runtime.task.role_context import Hands, LiveStage
+from artoo.runtime.task.task_header import opened_as
+from artoo.runtime.task.task_run import TaskRun
+from artoo.tasklog.lock import TaskLock
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A task that is ready to run. `lock` is taken when it plays, at the latest, and released by whoever played it.
+
+    `workspace` is closed by the same. `earlier` is what it said in another process.
+    """
+
+    task: TaskRun
+    play: Callable[[], Coroutine[None, None, FinalResult]]
+    lock: TaskLock
+    workspace: Workspace
+    earlier: tuple[Envelope, ...] = ()
+
+
+def require_request(given: object) -> None:
+    """Raises ConfigurationError for what is no text, or an empty one."""
+    if not isinstance(given, str):
+        raise ConfigurationError(f"the request must be a text, and is {given!r}")
+    if not given.strip():
+        raise ConfigurationError("the request is empty; say what is wanted")
+
+
+async def _as_it_stands(home: Path, history: Sequence[Turn], project: Path) -> tuple[Turn, ...]:
+    """With what became of what earlier turns changed: a request without any needs no thread."""
+    return await asyncio.to_thread(with_what_became, home, history, project) if history else ()
+
+
+def _minutes_east(now: datetime) -> int:
+    """Of UTC, by this machine's zone at that time."""
+    offset = now.astimezone().utcoffset()
+    return 0 if offset is None else round(offset.total_seconds() / 60)
+
+
+async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
+    """A new task. Raises ConfigurationError for what cannot be run."""
+    require_request(text)
+    history = listed("history", history, Turn)
+    text, home = well_formed(text), shop.config.home
+    album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
+    if not shop.given_model:
+        await asyncio.to_thread(price_list, shop.config, shop.environ)  # reads the catalogue at the first task
+    budget = shop.budget(options)
+    task_id = shop.ids.new()
+    roots = shop.roots(options)
+    answers = shop.answers(options, roots, task_id)
+    if options.plan and answers.confirm is None:
+        raise ConfigurationError("nobody is here to approve a plan; leave --plan out, or run it in a terminal")
+    memory = await shop.memory(options)
+    behalf, mode = options.behalf or Behalf(), options.mode(shop.config.apply)
+    model = behalf.model(shop.model)
+    settings, brain = shop.settings(options, accepted_texts(home)), await model.known(Tier.BRAIN)
+    quick = brain.small and options.effort is None  # a small model's task is never large
+    settings = replace(
+        settings,
+        allowance=replace(settings.allowance, effort="quick") if quick else settings.allowance,
+        brain=brain,
+        tool=await model.known(Tier.TOOL),
+        project=str(roots.project),
+        apply=mode,
+        unasked=mode.perhaps_unasked((*shop.config.allow, *options.allow)),
+    )
+    demand_eyes(album.images, (settings.brain, settings.tool))
+    workspace = behalf.workspace or await shop.workspace(task_id, roots)
+    servers = options.caller.servers if options.caller is not None else ()
+    made = await shop.hands(workspace, text, mode, settling=behalf.settling, servers=servers, verify=options.verify)
+    await behalf.began(task_id)
+    gate = shop.bus.port(Role.GATE, task_id)
+
+    def hands() -> Hands:
+        return behalf.hands(made(gate))
+
+    budgeted = album.shown_to(BudgetedModel(model, budget))
+    stage = LiveStage(task_id, shop.bus, budgeted, hands, shop.clock, shop.ids, memory)
+    task = TaskRun(task_id, stage, settings, budget.cost, answers, raise_limits=budget.raise_limits)
+    opened = opened_as(
+        settings,
+        options.allow,
+        memory=memory is not None,
+        money=options.budgets.over(shop.config.limits).money,
+        asked_by=options.caller and options.caller.asked_by,
+    )
+    request = UserRequest(
+        text=text,
+        project=str(roots.project),
+        workspace=str(roots.workspace),
+        history=await _as_it_stands(home, history, roots.project),
+        checks=tuple(map(by_command, options.checks)),
+        returns=dict(options.returns) if options.returns is not None else None,
+        images=album.images,
+        east=_minutes_east(shop.clock.now()),
+    )
+    lock = TaskLock(home, task_id)
+
+    def claim() -> None:
+        lock.take()
+        album.keep(home, task_id)
+
+    return Begun(task, lambda: alone(task.run(opened, request, claim)), lock, workspace)

@@ -1,0 +1,353 @@
+"""One task from request to result: all roles on one stage, and nothing else that connects them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from artoo.contracts.confirmation import ConfirmationRequest, Words
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.plan import SubTask
+from artoo.contracts.recording import TaskOpened
+from artoo.contracts.request import Interrupt, UserRequest
+from artoo.contracts.roles import Role
+from artoo.contracts.settling import ApplyMode, ChangeClass
+from artoo.contracts.solution import Cost, FinalResult
+from artoo.contracts.steering import PlanProposed, QuestionAnswered, QuestionAsked, UserMessage
+from artoo.control.hyperparameters import Hyperparameters
+from artoo.loops.asking import Asker, Standing
+from artoo.loops.fast.agent_validator import AgentValidator
+from artoo.loops.fast.agreement import SecondLook
+from artoo.loops.fast.executor import Executor
+from artoo.loops.heuristics import Heuristics
+from artoo.loops.medium.allowance import Allowance
+from artoo.loops.medium.counsel import Counsel
+from artoo.loops.medium.dispatcher import Dispatcher
+from artoo.loops.medium.endings import Endings
+from artoo.loops.medium.experience import Experience
+from artoo.loops.medium.meta_validator import MetaValidator
+from artoo.loops.medium.perceiver import Perceiver
+from artoo.loops.medium.planner import Planner
+from artoo.loops.medium.solver import Solver
+from artoo.loops.medium.trajectory import Trajectory
+from artoo.ports.bus import Port
+from artoo.ports.model import Known, Tier
+from artoo.ports.surroundings import SurroundingsSource
+from artoo.ports.tools import ToolSpec
+from artoo.runtime.approvals.consent import Answers
+from artoo.runtime.approvals.words_asked import decision_on, plan_shown, question_of
+from artoo.runtime.task.executor_pool import POOL_KINDS, EffectorPool, Pair
+from artoo.runtime.task.observed_sources import (
+    Eyes,
+    WatchedEvidence,
+    WatchedRecall,
+    WatchedSurroundings,
+    WatchedTurns,
+)
+from artoo.runtime.task.prefetch_context import EarlyLook
+from artoo.runtime.task.role_context import Sight, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSettings:
+    """How a task is run. `strict_roles` makes every role call its model; checks still decide.
+
+    `tuned`: R7's numbers for tasks of one type, by the slug of its intent; what other roles read (retries, replans)
+    is the same in all. `persona` is the accepted part of the T layer; `standing` the agent that the task is
+    done for, if it is one's. `brain`, `tool`: what is known of each tier's model. `project` is where the person
+    stands, `apply` what takes effect unasked; `unasked`: what may do so, by lines of permission too. `allowance`:
+    what the task may use, `approve`: the user approves each plan.
+    """
+
+    hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
+    tuned: Mapping[str, Hyperparameters] = field(default_factory=dict[str, Hyperparameters])
+    allowance: Allowance = field(default_factory=Allowance)
+    approve: bool = False
+    most_subtasks: int = 8
+    strict_roles: bool = False
+    ask_for_moves: bool = True
+    second_look: SecondLook = SecondLook.AUTO
+    persona: str = ""
+    standing: Standing = field(default_factory=Standing)
+    brain: Known = field(default_factory=Known)
+    tool: Known = field(default_factory=Known)
+    heuristics: Heuristics = field(default_factory=Heuristics)
+    project: str = ""
+    apply: ApplyMode = ApplyMode.NEW
+    unasked: frozenset[ChangeClass] = ApplyMode.NEW.unasked
+
+    @property
+    def replans(self) -> int:
+        """Rounds after the first that may be planned: none where nobody plans."""
+        unplanned = self.brain.small and self.heuristics.unplanned
+        return 0 if unplanned else self.hyperparameters.max_replans
+
+
+_ROLES = (Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.META_VALIDATOR, Role.SOLVER)
+_KEPT = {Role.AGENT_VALIDATOR: (0.04, 5.0), Role.META_VALIDATOR: (0.02, 2.5)}
+"""Who only confirms: the share of the task's time, and the most seconds, that are left to who comes after."""
+_TURNS_TO_ASK = 2
+"""Turns of the event loop from a role's start until its question is with the operating system."""
+
+
+class Leader(Protocol):
+    """Who tells the roles of a task what was said before, and then lets them go on (artoo.runtime.replay)."""
+
+    async def run(self) -> None:
+        """Returns when the roles are on their own; raises what makes that impossible."""
+        ...
+
+
+class TaskRun:
+    """Assembles the roles of one task and runs them until R7 has spoken."""
+
+    def __init__(
+        self,
+        task_id: str,
+        stage: Stage,
+        settings: TaskSettings,
+        spent: Callable[[], Cost],
+        answers: Answers | None = None,
+        trajectory: Trajectory | None = None,
+        raise_limits: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """`spent` says what the models have cost so far; `answers` are the user's to the gate's questions.
+        `raise_limits` is given the calls and tokens of the plan's effort. `trajectory` replaces R7's control law,
+        for experiments.
+        """
+        self._trajectory = trajectory
+        self.task_id = task_id
+        self._stage = stage
+        self._settings = settings
+        self._spent = spent
+        self._raise_limits = raise_limits
+        self._answers = answers or Answers()
+        self._standing = settings.standing.after(settings.persona)
+        self._user = stage.port(Role.USER)
+        self._ports: dict[Role, Port] = {}
+        self._executors: list[Executor] = []
+        self._solver: Solver | None = None
+
+    async def run(self, opened: TaskOpened, request: UserRequest, claim: Callable[[], None]) -> FinalResult:
+        """Publishes how it runs and the request, and returns the FinalResult; afterwards nothing runs any more.
+
+        `claim` makes the task this process's own, before anything of it is in a log that another one could resume.
+        What it raises is raised in an ExceptionGroup.
+        """
+
+        def begin() -> None:
+            self._user.publish(opened)
+            self._user.publish(request)
+
+        def look() -> tuple[SurroundingsSource, Coroutine[None, None, None]]:
+            claim()
+            early = EarlyLook(self._stage.hands.whole.surroundings, request.text)
+            return early, early.run()
+
+        return await self._play(begin, look)
+
+    async def follow(self, leader: Leader) -> FinalResult:
+        """As `run`, for a task that has begun before: its stream up to now comes from `leader`.
+
+        Raises what the leader raises, in an ExceptionGroup.
+        """
+        return await self._play(_nothing, lambda: (self._stage.hands.whole.surroundings, leader.run()))
+
+    async def _play(
+        self,
+        begin: Callable[[], None],
+        look: Callable[[], tuple[SurroundingsSource, Coroutine[None, None, None]]],
+    ) -> FinalResult:
+        """All ports are open before the first message. R1 asks first; hands and the other roles are made while its
+        model thinks (measured: its question leaves 0.6 ms earlier). `look` gives R2's view, and what runs beside.
+        """
+        self._ports = {role: self._stage.port(role) for role in _ROLES}
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(self._perceiver().run())]
+            try:
+                begin()
+                for _ in range(_TURNS_TO_ASK):
+                    await asyncio.sleep(0)
+                surroundings, beside = look()
+                running += [group.create_task(role) for role in (*self._roles(surroundings), beside)]
+                return await self._result(
+                    lambda envelope: running.append(group.create_task(self._answer(envelope)))
+                )
+            finally:
+                self._stage.close()
+                for task in running:
+                    task.cancel()
+
+    def interrupt(self, reason: str = "interrupted") -> None:
+        """Asks R7 to end the task now, honestly."""
+        self._user.publish(Interrupt(reason=reason))
+
+    def send(self, message: UserMessage) -> None:
+        """Put a user's message, or the wish to interrupt the turn under way, on the stream."""
+        self._user.publish(message)
+
+    async def _result(self, ask: Callable[[Envelope], None]) -> FinalResult:
+        """The end of the task; until then `ask` is given every question of the gate."""
+        while True:
+            envelope = await self._user.receive()
+            if isinstance(envelope.payload, FinalResult):
+                return envelope.payload
+            if isinstance(envelope.payload, (ConfirmationRequest, QuestionAsked, PlanProposed)):
+                ask(envelope)
+
+    async def _answer(self, question: Envelope) -> None:
+        match question.payload:
+            case ConfirmationRequest() as request:
+                self._user.publish(await self._answers.answer(request), cause=question)
+            case QuestionAsked() as asked:
+                said = await self._answers.words(question_of(asked))
+                answer = said.text if isinstance(said, Words) else ""
+                answered = QuestionAnswered(subtask_id=asked.subtask_id, answer=answer)
+                self._user.publish(answered, cause=question, subtask_id=asked.subtask_id)
+            case PlanProposed() as proposed:
+                self._user.publish(decision_on(await self._answers.words(plan_shown(proposed))), cause=question)
+            case _:
+                return
+
+    def _roles(self, surroundings: SurroundingsSource) -> list[Coroutine[None, None, None]]:
+        """Every other role's life."""
+        stage, settings = self._stage, self._settings
+        pool = EffectorPool(stage.inbox(POOL_KINDS), self._pair)
+        dispatcher = Dispatcher(self._ports[Role.DISPATCHER], stage.ids(Role.DISPATCHER))
+        port, asker = self._speaker(Role.META_VALIDATOR, Tier.BRAIN)
+        meta_validator = MetaValidator(
+            port,
+            asker,
+            WatchedEvidence(stage.hands.whole.evidence, stage.eyes(port)),
+            WatchedSurroundings(stage.hands.whole.surroundings, stage.eyes(port)),
+            stage.clock,
+            max_replans=settings.replans,
+            always_ask=settings.strict_roles,
+            unasked=settings.unasked,
+        )
+        self._solver = self._made_solver()
+        if stage.hands.processes is not None:
+            stage.hands.processes.time_left = self._solver.time_left
+        roles = (pool, dispatcher, meta_validator, self._solver)
+        questions = stage.hands.questions
+        asking = (questions,) if questions is not None else ()
+        return [*(role.run() for role in (*asking, *roles)), self._prepared(self._planner(surroundings))]
+
+    def _perceiver(self) -> Perceiver:
+        return Perceiver(*self._speaker(Role.PERCEIVER, Tier.BRAIN), always_ask=self._settings.strict_roles)
+
+    def _planner(self, surroundings: SurroundingsSource) -> Planner:
+        stage = self._stage
+        port, asker = self._speaker(Role.PLANNER, Tier.BRAIN)
+        recall = WatchedRecall(stage.memory.recall, stage.eyes(port)) if stage.memory is not None else None
+        return Planner(
+            port,
+            asker,
+            self._offered,
+            WatchedSurroundings(surroundings, stage.eyes(port)),
+            Counsel(port, recall, self._settings.project),
+            most_subtasks=self._settings.most_subtasks,
+            heuristics=self._settings.heuristics,
+            approve=self._settings.approve,
+        )
+
+    def _made_solver(self) -> Solver:
+        stage, settings = self._stage, self._settings
+        port, asker = self._speaker(Role.SOLVER, Tier.BRAIN)
+        return Solver(
+            port,
+            Endings(asker, ask_for_moves=settings.ask_for_moves and not settings.brain.small),
+            self._offered,
+            stage.clock,
+            float(settings.hyperparameters.time_budget_ms),
+            self._cost,
+            stage.watch(),
+            self._trajectory or Trajectory(settings.hyperparameters),
+            memory=self._experience(port),
+            tuned=settings.tuned,
+            allowance=settings.allowance,
+            raise_limits=self._raise_limits,
+        )
+
+    def _time_left(self, share: float, most: float) -> float:
+        """Seconds of the task's time but for what is kept of it."""
+        assert self._solver is not None  # R7 is there before anything can be judged
+        return self._solver.time_left() - min(most, share * self._solver.budget_ms / 1_000)
+
+    def _offered(self) -> tuple[ToolSpec, ...]:
+        """What R2 and R7 know of tools: descriptions, and nothing that could run one."""
+        return self._stage.hands.tools.specs
+
+    async def _prepared(self, planner: Planner) -> None:
+        """R2 plans when the tools are there that it may use; what was understood waits in its inbox."""
+        await self._stage.prepared(self._user)
+        await planner.run()
+
+    def _cost(self, elapsed_ms: int) -> Cost:
+        """With the calls of subtasks that never came to an outcome, too."""
+        calls = sum(executor.calls for executor in self._executors)
+        return self._spent().model_copy(update={"tool_calls": calls, "elapsed_ms": elapsed_ms})
+
+    def _experience(self, port: Port) -> Experience | None:
+        stage = self._stage
+        if stage.memory is None:
+            return None
+        recall, ids = WatchedRecall(stage.memory.recall, stage.eyes(port)), stage.ids(Role.SOLVER)
+        return Experience(port, recall, stage.memory.remember, stage.clock, ids, self._settings.project)
+
+    def _pair(self, subtask: SubTask) -> Pair:
+        """The effector agent of one subtask."""
+        key, stage, settings = subtask.subtask_id, self._stage, self._settings
+        port, asker = self._speaker(Role.EXECUTOR, Tier.TOOL, key)
+        toolbox = stage.hands.tools.toolbox(key, subtask.must_not, subtask.cautions)
+        sight = stage.hands.sight(key)
+        surroundings = WatchedTurns(sight.surroundings, stage.eyes(port, key))
+        executor = Executor(
+            port,
+            asker,
+            toolbox,
+            surroundings,
+            settings.heuristics,
+            project=settings.project,
+            unasked=settings.unasked,
+            asks=self._answers.confirm is not None,
+        )
+        self._executors.append(executor)
+        ports = [port]
+
+        def validator() -> Coroutine[None, None, None]:
+            port, asker = self._speaker(Role.AGENT_VALIDATOR, Tier.TOOL, key)
+            ports.append(port)
+            return self._validator(port, asker, stage.eyes(port, key), sight).run()
+
+        def close() -> None:
+            for port in ports:
+                port.close()
+
+        return Pair(executor.run(), validator, close)
+
+    def _validator(self, port: Port, asker: Asker, eyes: Eyes, sight: Sight) -> AgentValidator:
+        settings = self._settings
+        return AgentValidator(
+            port,
+            asker,
+            WatchedEvidence(sight.evidence, eyes),
+            WatchedSurroundings(sight.surroundings, eyes),
+            max_retries=settings.hyperparameters.max_retries,
+            always_ask=settings.strict_roles,
+            second_look=settings.second_look if settings.heuristics.second_way else SecondLook.NEVER,
+        )
+
+    def _speaker(self, role: Role, tier: Tier, subtask_id: str | None = None) -> tuple[Port, Asker]:
+        stage = self._stage
+        port = self._ports[role] if subtask_id is None else stage.port(role, subtask_id)
+        model = stage.model(role, subtask_id, partial(self._time_left, *_KEPT[role]) if role in _KEPT else None)
+        known = self._settings.brain if tier is Tier.BRAIN else self._settings.tool
+        return port, Asker(port, model, stage.clock, tier, self._standing, known)
+
+
+def _nothing() -> None:
+    """Whoever leads begins."""

@@ -1,0 +1,252 @@
+"""What a task may do on this machine, put together for one project and one request."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from artoo.contracts.execution import OUTPUT_KEPT
+from artoo.contracts.network import NetworkUsed
+from artoo.contracts.settling import Ending, Settled
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.confirm import Questions
+from artoo.ports.settling import Settling
+from artoo.ports.workspace import Workspace, ignore_connection
+from artoo.runtime.app.mcp import Pool, preparation
+from artoo.runtime.app.skill_paths import any_skills
+from artoo.runtime.task.kept_processes import LeftRunning
+from artoo.runtime.task.role_context import Hands, Sight, SubTaskSight
+from artoo.tools.approval.gate import Gate
+from artoo.tools.approval.network_consent import Network
+from artoo.tools.approval.prompts import AskNobody, AskOnStream
+from artoo.tools.builtin.process import in_a_line
+from artoo.tools.context.agents_md import GUIDE_CHARACTERS, Guide, guides
+from artoo.tools.context.evidence_source import WorkspaceEvidence
+from artoo.tools.context.project_snapshot import ProjectLook
+from artoo.tools.core.default_tools import Machine, Shared, builtin_tools, gated, reaching_tools
+from artoo.tools.core.function_tools import UserTool
+from artoo.tools.core.live_output import Printing
+from artoo.tools.core.registry import Registry
+from artoo.tools.core.turn_news import TurnNews
+from artoo.tools.mcp.servers import McpServer
+from artoo.tools.provenance.taint import Origins
+from artoo.tools.resume.earlier_runs import Past
+from artoo.tools.resume.in_flight import Durable, nothing_to_keep
+from artoo.tools.resume.resume_calls import Resumed
+from artoo.workspace.changes.path_class import Places
+
+
+@dataclass(frozen=True, slots=True)
+class McpTools:
+    """The person's own servers, and what connects to them."""
+
+    servers: tuple[McpServer, ...]
+    pool: Pool
+
+    def with_servers(self, others: Sequence[McpServer]) -> McpTools:
+        """With others besides, but for those whose names are taken."""
+        names = {server.name for server in self.servers}
+        fresh = tuple(server for server in others if server.name not in names)
+        return replace(self, servers=(*self.servers, *fresh)) if fresh else self
+
+
+SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
+"""Makes what settles a task's workspace, given what tells what went out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _WithProcesses:
+    """Settles when no process runs any more, and starts outside what is to be kept. Implements Settling."""
+
+    shared: Shared
+    inner: Settling
+    left_running: LeftRunning
+
+    async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
+        """See Settling."""
+        left = [each for one in self.shared.workspace.processes for each in await one.background()]
+        stopped = await self.shared.workspace.stop_processes()
+        commands = {one.id: one for one in self.shared.processes.all}
+        unseen = self.shared.workspace.notes
+        await self.shared.changes.discard_snapshots()
+        settled = await self.inner.settle(ending, questions)
+        tracked = [commands[each.id] for each in stopped if each.id in commands]
+        kept = [one for one in tracked if one.command.keep]
+        started = await self.left_running.started(kept, settled, ending, questions)
+        ended = [one.command.text for one in tracked if one.id not in started]
+        told = tuple(in_a_line(text) for text in (*ended, *left))
+        facts = {"stopped": told, "running": tuple(started.values()), "unseen": unseen}
+        return settled.model_copy(update=facts)
+
+    async def settle_live(self) -> tuple[str, ...]:
+        """See Settling."""
+        return await self.inner.settle_live()
+
+
+def _publish(port: Port, used: NetworkUsed) -> None:
+    port.publish(used)
+
+
+@dataclass(frozen=True, slots=True)
+class Outfit:
+    """What one task's tools are made of.
+
+    `environ` holds the keys of search engines, `mcp` the servers of others. `durable` waits for the task log;
+    `past` is that of a resumed task, whose answers and calls under way are taken up. `settle` makes what settles
+    the workspace at the end. `printing` shows what commands print while they run. `whole_files`: listings show
+    small files whole. `read_kept` bounds the characters of an output that a record keeps. `second_ways`: results
+    may need one, so the state before each subtask is kept.
+    """
+
+    workspace: Workspace
+    artoo_home: Path
+    request: str
+    clock: Clock
+    own_tools: Sequence[UserTool] = ()
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+    mcp: McpTools | None = None
+    durable: Durable = nothing_to_keep
+    past: Past | None = None
+    settle: SettleBy | None = None
+    printing: Printing | None = None
+    whole_files: bool = False
+    read_kept: int = OUTPUT_KEPT
+    second_ways: bool = False
+
+
+def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
+    """Return built-in tools over the task's workspace, and the user's own behind the gate.
+
+    `port` is the gate's place on the stream; without one nobody can be asked.
+    """
+    workspace, places = outfit.workspace, Places.of(outfit.workspace.roots, outfit.artoo_home)
+    past = outfit.past or Past()
+    network = Network(ignore_connection if port is None else lambda used: _publish(port, used))
+    gate = Gate(AskNobody(), Origins(outfit.request))
+    network.restore(past.used)
+    shared = Shared.of(workspace, gate, places, network, outfit.printing, snapshots=outfit.second_ways)
+    shared.changes.restore(past.changed)
+    settling = None
+    if outfit.settle is not None:
+        settling = outfit.settle(lambda: (*network.went_out(), *gate.outside))
+    questions = None if port is None else _questions(outfit, port, shared, settling)
+    if questions is not None:
+        gate.questions = questions
+    gate.restore(past)
+    news = TurnNews(workspace, shared.looked, shared.processes, dict(past.died))
+    if settling is not None:
+        news.settle_live = settling.settle_live
+    sights = _Sights(outfit, shared, news)
+    news.changes, news.guides_at = shared.changes, sights.guides_at
+    if outfit.past is not None:
+        news.listing = sights.listing
+    registry = _registry(outfit, shared)
+    mcp = outfit.mcp
+    skills = _skills(outfit, places, gate, registry)
+    servers = None if mcp is None else preparation(workspace.roots.project, mcp.servers, gate, mcp.pool, registry)
+    return Hands(
+        tools=registry,
+        whole=sights.whole(),
+        sight=sights.of,
+        processes=shared.processes,
+        questions=questions,
+        prepare=_in_turn(skills, servers),
+    )
+
+
+def _skills(outfit: Outfit, places: Places, gate: Gate, registry: Registry) -> Callable[[], Awaitable[None]] | None:
+    """Return what is done about skills, None where there are none."""
+    workspace = outfit.workspace
+    if not any_skills(outfit.artoo_home, workspace.roots.project):
+        return None
+    from artoo.runtime.app.skill_selection import (
+        equipment,  # YAML, and models of its own: most projects have no skills
+    )
+
+    return equipment(outfit.artoo_home, workspace.roots, lambda: workspace.files, places, gate, registry)
+
+
+def _in_turn(*steps: Callable[[], Awaitable[None]] | None) -> Callable[[], Awaitable[None]] | None:
+    """Return what does one after the other; None when there is nothing to do."""
+    given = [step for step in steps if step is not None]
+
+    async def prepare() -> None:
+        for step in given:
+            await step()
+
+    return prepare if given else None
+
+
+def _questions(outfit: Outfit, port: Port, shared: Shared, settling: Settling | None) -> AskOnStream:
+    if settling is None:
+        return AskOnStream(port, None)
+    left_running = LeftRunning(outfit.artoo_home, shared.workspace.roots.project)
+    return AskOnStream(port, _WithProcesses(shared, settling, left_running))
+
+
+def _registry(outfit: Outfit, shared: Shared) -> Registry:
+    roots, gate = shared.workspace.roots, shared.gate
+    machine = Machine.of(roots)
+    return Registry(
+        (
+            *builtin_tools(shared, machine, outfit.read_kept),
+            *reaching_tools(gate, roots, outfit.environ, machine),
+            *gated(outfit.own_tools, gate),
+        ),
+        outfit.clock,
+        gate.origins.observe,
+        gate,
+        outfit.durable,
+        Resumed(outfit.past, gate) if outfit.past is not None else None,
+        outfit.read_kept,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sights:
+    """What code and prompts see of the workspace: as the whole task's, or as one subtask's."""
+
+    outfit: Outfit
+    shared: Shared
+    news: TurnNews
+
+    def whole(self) -> Sight:
+        workspace, places = self.shared.workspace, self.shared.places
+        return Sight(WorkspaceEvidence(workspace, places, base=lambda: workspace), self._look())
+
+    def guides_at(self, places: Iterable[Path]) -> tuple[Guide, ...]:
+        """The guides at and above these directories, as texts that others wrote."""
+        workspace, observe = self.shared.workspace, self.shared.gate.origins.observe_text
+        found = guides(workspace.files, workspace.roots, self.shared.places, places)
+        for guide in found:
+            if guide.foreign:
+                observe(guide.path, guide.text)
+        return found
+
+    async def listing(self) -> str:
+        """What is on disk, for a subtask of a task that goes on."""
+        return (await self._look().look(self.outfit.request)).listing
+
+    def of(self, subtask_id: str) -> SubTaskSight:
+        shared, changes = self.shared, self.shared.changes
+
+        def mine(path: str) -> bool:
+            return not changes.of_others_alone(subtask_id, path)
+
+        base = partial(changes.state_before, subtask_id)
+        evidence = WorkspaceEvidence(shared.workspace, shared.places, mine, base=base)
+        return SubTaskSight(evidence, replace(self._look(), mine=mine, turns=partial(self.news.of, subtask_id)))
+
+    def _look(self) -> ProjectLook:
+        workspace = self.shared.workspace
+        return ProjectLook(
+            *(workspace.roots, self.shared.places, lambda: workspace.files),
+            guide_characters=min(self.outfit.read_kept, GUIDE_CHARACTERS),
+            whole_files=self.outfit.whole_files,
+            observe=self.shared.gate.origins.observe_text,
+            looked=self.shared.looked,
+            workspace=workspace,
+        )

@@ -1,0 +1,61 @@
+"""One at a time rules on a task's submission, over all processes. A crash lets go of it."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from artoo.runtime.changes.submissions import writing
+from artoo.workspace.directory import WorkspaceInUse
+
+PATIENCE_SECONDS = 20.0
+"""How long a ruling waits for another one of the same task. The operator, who reads, may take longer."""
+_BETWEEN_TRIES_SECONDS = 0.02
+
+
+@asynccontextmanager
+async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
+    """Holds the lock on `what`. Raises WorkspaceInUse when somebody else still has it after `patience` seconds, and
+    SandboxError when the file cannot be made.
+    """
+    until = time.monotonic() + patience
+    with writing(lock):
+        # No thread waits for it: when who waits is cancelled, nobody would close what the thread gets afterwards.
+        while (descriptor := _try_lock(lock)) is None:
+            if time.monotonic() >= until:
+                raise WorkspaceInUse(f"another process reviews {what} or decides on it; try again after that")
+            await asyncio.sleep(_BETWEEN_TRIES_SECONDS)
+    try:
+        yield
+    finally:
+        _let_go(lock, descriptor)
+
+
+def _try_lock(lock: Path) -> int | None:
+    """A descriptor that holds it; None when it is held, or its last holder has just removed it. Raises OSError."""
+    lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+    except BlockingIOError:
+        pass
+    except OSError:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def _let_go(lock: Path, descriptor: int) -> None:
+    try:
+        with suppress(OSError):  # it may stay
+            lock.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,158 @@
+"""A letter or a patrol item is a request like any other; the answer is the result's summary (SPEC section 11), and
+to the operator what they would be told of a task of their own.
+
+Nothing governs these: no review stands between them and the disk. So an agent works on them at its own desk, a
+directory of the workspace, and whatever it would do elsewhere goes through the gate with nobody to ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from artoo.agents.cognition.store import Session
+from artoo.agents.heartbeat.duties import Done, throttled_ending
+from artoo.agents.mail.rows import MailClaim
+from artoo.agents.patrol.patrol import PatrolRequest
+from artoo.contracts.agents import OPERATOR, Mail, Priority
+from artoo.contracts.errors import ClaimLost, MailRefused
+from artoo.contracts.shortened import shortened
+from artoo.contracts.solution import FinalResult, StoppedBy
+from artoo.prompts.segments import Segment
+from artoo.runtime.app.run_options import RunOptions
+from artoo.runtime.task.agent_context import Behalf
+from artoo.team.bench import Bench
+from artoo.team.holding import held
+from artoo.team.member import Member
+from artoo.words.result import result_words
+from artoo.words.settling import waiting
+
+logger = logging.getLogger(__name__)
+
+LONGEST_ANSWER = 20_000
+EARLIER, LONGEST_EARLIER = 4, 600
+"""Letters that are shown with one, and characters of each."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """The id of the run, once it has one."""
+
+    id: str = ""
+
+
+async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
+    """Does what a letter asks and answers it. What is itself an answer is read, and not answered.
+
+    Raises IdentityRefused, ActivityStoreError.
+    """
+    try:
+        return await (
+            _answer(bench, member, claim) if claim.mail.in_reply_to is None else _read(bench, member, claim)
+        )
+    except asyncio.CancelledError:
+        await asyncio.shield(bench.mailbox.release(claim))
+        raise
+
+
+async def _answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
+    mail, run = claim.mail, _Run()
+    context = {Segment.MAIL: await _about(bench, mail)}
+    try:
+        doing = _do(bench, member, mail.text, context, f"mail:{mail.id}", run)
+        result = await held(doing, lambda: bench.mailbox.renew(claim), bench.clock)
+    except ClaimLost:
+        return Done(items=1)
+    done = _done(result)
+    if done.throttled is not None or result.stopped_by is StoppedBy.INTERRUPTED:
+        await bench.mailbox.release(claim)
+        return done
+    session = Session(run.id, "mail", result.summary, mail=mail.id)
+    await bench.remember(member.name, session, mail.text, result)
+    try:
+        await bench.mailbox.answer(claim, _told(result, mail.sender, run.id))
+    except MailRefused as error:
+        await bench.mailbox.archive(claim, f"done, but not answered: {error}")
+    return done
+
+
+async def _about(bench: Bench, mail: Mail) -> str:
+    """Who writes, and what the two wrote before: a letter may be the answer to a question, or go on from one."""
+    lines = [f"The request is a letter from {mail.sender}. Your result is the answer."]
+    earlier = await bench.mailbox.earlier(mail, limit=EARLIER)
+    if earlier:
+        lines.append("What you two wrote before, oldest first; the request may go on from it:")
+        lines += (f"{one.sender}: {shortened(one.text, LONGEST_EARLIER)}" for one in earlier)
+    return "\n".join(lines)
+
+
+async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
+    """An answer that came too late to be waited for: kept, so that the agent knows it, and filed."""
+    mail = claim.mail
+    await bench.note(member.name, Session(mail.id, "mail", f"{mail.sender} answered: {mail.text}", mail=mail.id))
+    await bench.mailbox.archive(claim, "read")
+    return Done(items=1)
+
+
+async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
+    """Does what a patrol item asks, and writes the operator what came of it, once."""
+    run = _Run()
+    context = {Segment.MAIL: f"The request is an item of your patrol ({request.source})."}
+    result = await _do(bench, member, request.text, context, request.key, run)
+    done = _done(result)
+    if done.throttled is not None or result.stopped_by is StoppedBy.INTERRUPTED:
+        return Done(items=1, llm_calls=done.llm_calls, throttled=done.throttled or "stopped")
+    await bench.remember(member.name, Session(run.id, "patrol", result.summary), request.text, result)
+    try:
+        await bench.mailbox.send(
+            member.name,
+            OPERATOR,
+            f"Patrol: {request.text}\n\n{_told(result, OPERATOR, run.id)}",
+            priority=Priority.BACKGROUND,
+            mail_id=request.key,
+        )
+    except MailRefused as error:  # it is done all the same: a second time would cost as much and tell no more
+        logger.warning("what came of a patrol item of %s (task %s) is not told: %s", member.name, run.id, error)
+    return done
+
+
+def _told(result: FinalResult, recipient: str, run: str) -> str:
+    """What the letter says of it. A summary's signs mean nothing to a person, who may have to agree to changes."""
+    if recipient != OPERATOR:
+        return result.summary[:LONGEST_ANSWER]
+    found = result.changes
+    lines = [result_words(result.language).plain(result, told=False)[:LONGEST_ANSWER]]
+    if found.waits:
+        lines.append(waiting(found.reason, found.counts, len(found.conflicts), result.language))
+        lines.append(f"artoo diff {run}")
+    return "\n\n".join(filter(None, lines))
+
+
+async def _do(
+    bench: Bench, member: Member, request: str, context: Mapping[Segment, str], work: str, run: _Run
+) -> FinalResult:
+    async def began(task_id: str) -> None:
+        run.id = task_id
+
+    desk = await asyncio.to_thread(bench.desk, member.name)
+    known = {Segment.CURATED_KNOWLEDGE: await bench.knowledge(member.name, request)}
+    behalf = Behalf(
+        standing=member.standing({**known, **context}),
+        must_not=member.must_not,
+        tools=bench.mail_tools(member.name, work),
+        tier=member.tier,
+        began=began,
+    )
+    options = RunOptions(project=desk, workspace=bench.workspace, budgets=member.budgets, behalf=behalf)
+    result = await bench.artoo.run(request, options=options)
+    await member.registry.check(member.folder)
+    return result
+
+
+def _done(result: FinalResult) -> Done:
+    changes = result.changes
+    all_of_it = tuple(one.path for one in changes.changes) if changes.state == "applied" else ()
+    made = changes.applied or all_of_it
+    return Done(items=1, llm_calls=result.cost.llm_calls, throttled=throttled_ending(result), made=made)

@@ -1,0 +1,345 @@
+"""An approval and its files, as one: the files first, all or none, then the task is complete (SPEC sections 8, 11).
+
+    look ─ conflict ───────────────────────► sent back by artoo, with the paths
+      └─ Law 1 asks, and nobody may say yes ► stays in review, for the operator
+      └─ may happen ─ written down ─ applied ─► completed
+
+What was written down (`approval.json`) is finished at the next start when the process dies in between: the apply
+happens once, or has happened, and the board moves once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.agents.board.add_task import MOST_TASKS
+from artoo.agents.board.board import Board
+from artoo.agents.board.merges import Merges
+from artoo.contracts.agents import FOREIGN, OPERATOR, POLICY, BoardState, BoardTask, SubmittedWork
+from artoo.contracts.changes import Conflict
+from artoo.contracts.criteria import Assurance
+from artoo.contracts.errors import ClaimLost, GovernanceRefused, SandboxError
+from artoo.contracts.execution import assurance_of
+from artoo.contracts.settling import ApplyMode
+from artoo.runtime.approvals.consent import Answers
+from artoo.runtime.changes.submissions import Intent, Submission, Submissions, writing
+from artoo.team.alone import PATIENCE_SECONDS, alone
+from artoo.team.exchange import Exchange
+from artoo.team.proposal import Proposal, carry_out, propose, took_effect
+from artoo.tools.approval.policy import Policies
+from artoo.workspace.commit import undo
+from artoo.workspace.directory import WorkspaceInUse
+
+logger = logging.getLogger(__name__)
+
+_SHOWN = 5
+_UNCONFIRMED = "nothing has confirmed what was handed in: it is a claim"
+_UNREADABLE = "the evidence of what was handed in cannot be read: it is a claim"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What became of an approval: `completed`; or `waiting` for the operator; or sent back (neither).
+
+    `why` says what stood in the way, `proposal` what there is to agree to.
+    """
+
+    task: BoardTask
+    completed: bool = False
+    waiting: bool = False
+    why: tuple[str, ...] = ()
+    proposal: Proposal | None = None
+
+
+class Approvals:
+    """Approves and rejects submissions that may hold files.
+
+    `allow` are the configured standing permissions, `mode` says what may take effect unasked.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        merges: Merges,
+        submissions: Submissions,
+        allow: Sequence[str],
+        mode: ApplyMode,
+        machine: str = "",
+        exchange: Exchange | None = None,
+    ) -> None:
+        """`machine`: this one, where several share the books; `exchange` brings what another one made."""
+        self._machine = machine
+        self._exchange = exchange
+        self._board = board
+        self._merges = merges
+        self._submissions = submissions
+        self._allow = tuple(allow)
+        self._mode = mode
+
+    async def look(self, task: BoardTask) -> Proposal | None:
+        """What the task's latest submission would change here; None: it has no files.
+
+        Raises SandboxError, also for what another machine made and cannot be laid over files here, and (as every
+        ruling) WorkspaceInUse while somebody else looks at it or rules on it.
+        """
+        async with self._ruling(task.id), self._at_hand(task):
+            return await self._proposal(task)
+
+    async def work(self, task: BoardTask) -> SubmittedWork | None:
+        """The evidence of the latest submission, wherever it was made; None: there is none that can be read."""
+        if self._exchange is not None:
+            return await self._exchange.work(task)
+        return await asyncio.to_thread(self._papers(task).work)
+
+    @asynccontextmanager
+    async def by_hand(self, task: BoardTask, *, applying: bool) -> AsyncGenerator[None]:
+        """While it lasts, the operator settles what another machine made by themselves; it stays in review.
+
+        `applying`: on this machine alone from now on. Raises as `look`, and ClaimLost when another one is at it.
+        """
+        async with self._alone(task.id), self._at_hand(task):
+            if applying:
+                await self._take(task)
+            try:
+                yield
+            finally:
+                await asyncio.shield(self._let_go_if_untouched(task))
+
+    async def approve(
+        self, task_id: str, actor: str, reason: str, *, submission: int, digest: str | None = None
+    ) -> Ruling:
+        """Approves as an agent or the operator. `digest`: of what they looked at; only that is approved, and the
+        operator agrees to it.
+
+        Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError when nothing can be applied.
+        """
+        intent = Intent(actor=actor, reason=reason, submission=submission, digest=digest or "")
+        async with self._ruling(task_id), self._at_hand(await self._board.get(task_id)):
+            claim = await self._board.reviews.take(task_id, actor)
+            if claim.task.submission != submission:
+                raise ClaimLost(
+                    f"Task {task_id}: what was reviewed is submission {submission}, what waits is"
+                    f" {claim.task.submission}; look at that one."
+                )
+            return await self._rule(claim.task, intent)
+
+    async def pass_by_policy(self, task: BoardTask) -> Ruling:
+        """Approves what trust leaves unreviewed, if Law 1 lets it; nothing, when that was decided meanwhile."""
+        async with self._ruling(task.id):
+            now = await self._board.get(task.id)
+            if now.state is not BoardState.REVIEW or now.submission != task.submission:
+                return Ruling(now, completed=now.state is BoardState.COMPLETED)
+            return await self._rule(now, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
+
+    async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
+        """Rejects; the work stays in its workspace, for the next attempt. An interrupted approval is undone."""
+        async with self._ruling(task_id):
+            task = await self._board.get(task_id)
+            rejected = await self._board.reviews.reject(task_id, actor, reasons, submission=submission)
+            papers = self._papers(task)
+            intent = await asyncio.to_thread(papers.noted)
+            if intent is not None:
+                await asyncio.to_thread(self._take_back, task, papers, intent)
+            return rejected
+
+    async def finish_cut(self) -> tuple[str, ...]:
+        """Finishes the approvals in which a process died, and passes what nobody needs to look at; their tasks.
+
+        What cannot be finished now is tried again the next time.
+        """
+        finished: list[str] = []
+        for task in await self._begun_here():
+            try:
+                if await self._finish(task.id):
+                    finished.append(task.id)
+            except WorkspaceInUse:  # somebody looks at it, and nobody waits for them
+                continue
+            except (GovernanceRefused, SandboxError) as error:
+                logger.warning("the approval of task %s is not finished yet: %s", task.id, error)
+        return tuple(finished)
+
+    async def _begun_here(self) -> list[BoardTask]:
+        """What waits with files of this machine, and what this machine may apply, whoever made it."""
+        waiting = await self._board.list({BoardState.REVIEW}, limit=MOST_TASKS)
+        found = {task.id: task for task in waiting if task.made_on == self._machine}
+        if self._exchange is not None:
+            for kept in await self._exchange.differences.of_machine(self._machine):
+                if kept.applying == self._machine and kept.task not in found:
+                    found[kept.task] = await self._board.get(kept.task)
+        return list(found.values())
+
+    async def _finish(self, task_id: str) -> bool:
+        async with self._ruling(task_id, patience=0.0):
+            task = await self._board.get(task_id)
+            papers = self._papers(task)
+            intent = await asyncio.to_thread(papers.noted)
+            if task.state is not BoardState.REVIEW:
+                if intent is not None and task.state is not BoardState.COMPLETED:  # rejected elsewhere
+                    await asyncio.to_thread(self._take_back, task, papers, intent)
+                await self._let_go(task)
+                return False
+            if intent is not None:
+                await self._carry_out(task, papers, intent)
+                return True
+            await self._let_go_if_untouched(task)
+            if self._is_elsewhere(task) or task.reviewer == OPERATOR or not await self._merges.passes(task_id):
+                return False
+            intent = Intent(actor=POLICY, reason="", submission=task.submission, digest="")
+            return (await self._rule(task, intent)).completed
+
+    def _at_hand(self, task: BoardTask) -> AbstractAsyncContextManager[None]:
+        """Another machine's submission, laid over the files here for as long as it is looked at."""
+        return nullcontext() if self._exchange is None else self._exchange.at_hand(task)
+
+    def _is_elsewhere(self, task: BoardTask) -> bool:
+        return self._exchange is not None and self._exchange.is_elsewhere(task)
+
+    async def _take(self, task: BoardTask) -> None:
+        """Files take effect on one machine. Raises ClaimLost when that is another one."""
+        if self._exchange is not None:
+            await self._exchange.differences.take(task.id, task.submission)
+
+    async def _let_go_if_untouched(self, task: BoardTask) -> None:
+        """Another machine may apply it, unless something of it took effect here by hand."""
+        if self._exchange is None or await asyncio.to_thread(took_effect, self._submissions, task.id):
+            return
+        await self._let_go(task)
+
+    async def _let_go(self, task: BoardTask) -> None:
+        if self._exchange is not None:
+            await self._exchange.differences.let_go(task.id, task.submission)
+
+    def _papers(self, task: BoardTask) -> Submission:
+        return self._submissions.of(task.id, task.submission)
+
+    async def _proposal(self, task: BoardTask) -> Proposal | None:
+        return await asyncio.to_thread(propose, self._submissions, task.id, self._mode) if task.submission else None
+
+    async def _rule(self, task: BoardTask, intent: Intent) -> Ruling:
+        if intent.actor == POLICY and (why := await self._why_a_claim(task)):
+            left = await self._merges.leave_to_operator(task.id, task.submission, why)
+            return Ruling(left, waiting=True, why=(why,))
+        papers, proposal = self._papers(task), await self._proposal(task)
+        if proposal is None:
+            try:
+                await asyncio.to_thread(self._require_no_files, task, papers)
+            except SandboxError as error:
+                if intent.actor != POLICY:
+                    raise
+                left = await self._merges.leave_to_operator(task.id, task.submission, str(error))
+                return Ruling(left, waiting=True, why=(str(error),))
+            return Ruling(await self._complete(task, intent), completed=True)
+        if proposal.conflicts:
+            return await self._send_back(task, proposal.conflicts)
+        agreed = intent.digest == proposal.digest
+        if intent.digest and not agreed:
+            raise ClaimLost(f"Task {task.id}: its files are not as they were when this was reviewed; look again.")
+        permitted = await self._permitted(proposal) if proposal.asks else ""
+        if proposal.asks and not permitted and not (agreed and intent.actor == OPERATOR):
+            return await self._left(task, intent, proposal)
+        reason = "; ".join(filter(None, (intent.reason, permitted)))
+        intent = intent.model_copy(update={"reason": reason, "digest": proposal.digest})
+        await self._take(task)
+        await asyncio.to_thread(papers.note, intent)
+        return await self._carry_out(task, papers, intent)
+
+    async def _why_a_claim(self, task: BoardTask) -> str:
+        """Why the result is nothing more; empty of others. No trust makes it more: the operator looks."""
+        if task.creator.startswith(FOREIGN):  # a foreign agent is told itself how far it was checked
+            return ""
+        work = await self.work(task)
+        if work is None:
+            return _UNREADABLE
+        return _UNCONFIRMED if assurance_of(work.verdicts) is Assurance.UNVERIFIED else ""
+
+    async def _permitted(self, proposal: Proposal) -> str:
+        """The standing permissions that together cover everything that needs a yes; empty when they do not."""
+        policies = Policies.parse(self._allow, proposal.project, Path.home().resolve())
+        answer = await Answers(policies, mode=self._mode).answer(proposal.question)
+        return answer.by if answer.consent.is_yes else ""
+
+    def _require_no_files(self, task: BoardTask, papers: Submission) -> None:
+        """Raises SandboxError when files were handed in that are not there any more, nor were ever applied; and
+        when the papers are gone, so that nothing says whether there were any.
+
+        The operator may have applied them by hand, in parts too (`artoo apply`).
+        """
+        work = papers.work()
+        if (work is not None and not work.digest) or took_effect(self._submissions, task.id):
+            return
+        gone = "the papers of what it handed in are" if work is None else "what it handed in is"
+        raise SandboxError(
+            f"task {task.id}: {gone} not there any more, discarded, expired or lost: reject it, and it is done"
+            " again"
+        )
+
+    async def _carry_out(self, task: BoardTask, papers: Submission, intent: Intent) -> Ruling:
+        """The files, then the move. What cannot be applied any more is sent back."""
+        try:
+            conflicts = await asyncio.to_thread(carry_out, self._submissions, task.id, intent)
+        except SandboxError:
+            await self._given_up(task, papers)
+            raise
+        if conflicts:
+            await self._given_up(task, papers)
+            return await self._send_back(task, conflicts)
+        try:
+            done = await self._complete(task, intent)
+        except GovernanceRefused:
+            if (await self._board.get(task.id)).state is not BoardState.COMPLETED:
+                await asyncio.to_thread(self._take_back, task, papers, intent)
+                await self._let_go(task)
+            raise
+        return Ruling(done, completed=True)
+
+    async def _given_up(self, task: BoardTask, papers: Submission) -> None:
+        """Nothing of it took effect here."""
+        await asyncio.to_thread(papers.forget_approval)
+        await self._let_go(task)
+
+    def _take_back(self, task: BoardTask, papers: Submission, intent: Intent) -> None:
+        """The board no longer wants it: as if it had not been applied."""
+        if took_effect(self._submissions, task.id, intent.digest):
+            undo(self._submissions.home, task.id)
+        papers.forget_approval()
+
+    async def _complete(self, task: BoardTask, intent: Intent) -> BoardTask:
+        if intent.actor == POLICY:
+            return await self._merges.pass_by_policy(task.id, intent.submission)
+        return await self._board.reviews.approve(task.id, intent.actor, intent.reason, submission=intent.submission)
+
+    async def _send_back(self, task: BoardTask, conflicts: Sequence[Conflict]) -> Ruling:
+        reasons = f"it cannot be applied, and nothing of it was: {_listed(conflicts)}"
+        return Ruling(await self._merges.send_back(task.id, task.submission, reasons), why=(reasons,))
+
+    async def _left(self, task: BoardTask, intent: Intent, proposal: Proposal) -> Ruling:
+        asked = "; ".join(proposal.asks[:_SHOWN])
+        more = f" and {len(proposal.asks) - _SHOWN} more" if len(proposal.asks) > _SHOWN else ""
+        who = "the trust policy" if intent.actor == POLICY else intent.actor
+        reasons = f"{who} would approve, but only the operator may agree to: {asked}{more}"
+        left = await self._merges.leave_to_operator(task.id, task.submission, reasons)
+        return Ruling(left, waiting=True, why=proposal.asks, proposal=proposal)
+
+    @asynccontextmanager
+    async def _ruling(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
+        """As `_alone`, for what artoo does by itself: what the file system refuses meanwhile is a SandboxError.
+
+        An approval that was written down stays so then, and is finished later.
+        """
+        async with self._alone(task_id, patience):
+            with writing(self._submissions.workspace(task_id).base):
+                yield
+
+    def _alone(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AbstractAsyncContextManager[None]:
+        """One ruling on a task at a time, over all processes: who reads this one stops nothing else."""
+        return alone(self._submissions.lock(task_id), f"what task {task_id} handed in", patience=patience)
+
+
+def _listed(conflicts: Sequence[Conflict]) -> str:
+    shown = "; ".join(f"{one.path}: {one.reason}" for one in conflicts[:_SHOWN])
+    return f"{shown} and {len(conflicts) - _SHOWN} more" if len(conflicts) > _SHOWN else shown

@@ -1,0 +1,85 @@
+"""Agents whose folder is on another machine: what is needed to work for them, from the store (`artoo worker`).
+
+folder of the agent ─ artoo serve, artoo agent accept ─► store ─ verified by the accepted hash ─► borrowed/NAME
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from artoo.agents.identity.agent_files import LONGEST, AgentFiles
+from artoo.agents.identity.folders import HEARTBEAT, IDENTITY, AgentFolder, Found
+from artoo.agents.identity.registry import AgentRecord
+from artoo.contracts.errors import ConfigurationError
+from artoo.disk.whole import write_durably
+from artoo.team.minds import KNOWLEDGE
+
+logger = logging.getLogger(__name__)
+
+BORROWED = "borrowed"
+"""Below the home. May be removed at any time."""
+
+
+async def lend(files: AgentFiles, folder: AgentFolder, accepted: str | None) -> None:
+    """Lays copies of an agent's files into the store, if its identity is the accepted one.
+
+    Raises ActivityStoreError.
+    """
+    if folder.borrowed:
+        return
+    found: dict[str, str] = {}
+    for name in (IDENTITY, KNOWLEDGE):
+        try:
+            found[name] = folder.identity.with_name(name).read_bytes().decode()
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            logger.warning("%s of agent %s is not in the store: %s", name, folder.name, error)
+    text = found.get(IDENTITY)
+    if text is None or _sha256(text) != accepted:
+        return
+    await files.keep(folder.name, {name: text for name, text in found.items() if len(text) <= LONGEST})
+
+
+async def borrow(home: Path, files: AgentFiles, records: Sequence[AgentRecord]) -> Found:
+    """The folders of accepted agents as the store has them.
+
+    Raises ActivityStoreError, and ConfigurationError when they cannot be written.
+    """
+    agents: list[AgentFolder] = []
+    problems: list[str] = []
+    for record in records:
+        if record.retired:
+            continue
+        copies = await files.of(record.name)
+        text = copies.get(IDENTITY)
+        if record.stopped:
+            problems.append(f"agent {record.name} is stopped: {record.stopped}")
+        elif text is None or _sha256(text) != record.identity_sha256:
+            problems.append(
+                f"the accepted identity of agent {record.name} is not in the store yet: run artoo serve, or"
+                f" artoo agent accept {record.name}, where its folder is"
+            )
+        else:
+            agents.append(_laid(home / BORROWED / record.name, record.name, copies))
+    return Found(tuple(agents), tuple(problems))
+
+
+def _laid(place: Path, name: str, copies: dict[str, str]) -> AgentFolder:
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for file in (IDENTITY, KNOWLEDGE):
+            content = copies.get(file, "").encode()
+            path = place / file
+            if not path.exists() or path.read_bytes() != content:
+                write_durably(path, content)
+    except OSError as error:
+        raise ConfigurationError(f"{place} cannot be written: {error.strerror}; free space") from error
+    return AgentFolder(name, place / IDENTITY, place / HEARTBEAT, borrowed=True)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

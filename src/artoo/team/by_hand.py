@@ -1,0 +1,164 @@
+"""What the operator does with the board and their own letters, in a terminal or in the page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+from artoo.agents.board.add_task import MOST_TASKS
+from artoo.agents.board.rules import TRANSITIONS
+from artoo.agents.mail.rows import Kept
+from artoo.contracts.agents import OPERATOR, BoardState, BoardTask
+from artoo.contracts.errors import ActivityStoreError, ConfigurationError, MoveRefused
+from artoo.runtime.app.task_ids import named
+from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.config.model import Config
+from artoo.team.approval import Ruling
+from artoo.team.office import Office, open_office
+from artoo.team.stands import standing
+from artoo.workspace.settlement.pending import DAY
+
+
+def moves_from(state: BoardState) -> tuple[BoardState, ...]:
+    """Where a task that stands so can be moved by hand and without a review: on, away, or out of sight."""
+    on = {
+        BoardState.FAILED: BoardState.PENDING,
+        BoardState.REJECTED: BoardState.PENDING,
+        BoardState.BLOCKED: BoardState.IN_PROGRESS,
+    }
+    wanted = (on.get(state), BoardState.CANCELLED, BoardState.ARCHIVED)
+    return tuple(after for after in wanted if after is not None and after in TRANSITIONS[state])
+
+
+async def move(office: Office, task_id: str, state: BoardState, why: str) -> None:
+    """Moves a task as the operator.
+
+    Raises GovernanceRefused as the board does, ConfigurationError for a state that no move leads to.
+    """
+    board = office.board
+    match state:
+        case BoardState.PENDING:
+            await board.retry(task_id, OPERATOR, why)
+        case BoardState.IN_PROGRESS:
+            await board.release(task_id, OPERATOR, why)
+        case BoardState.BLOCKED:
+            await board.work.block(task_id, OPERATOR, why or "stopped by the operator")
+        case BoardState.CANCELLED:
+            await board.cancel(task_id, OPERATOR, why)
+        case BoardState.ARCHIVED:
+            await office.archive(task_id, OPERATOR)
+        case _:
+            raise ConfigurationError(_instead(state, task_id))
+
+
+def _instead(state: BoardState, task_id: str) -> str:
+    """What to do instead of a move that is not the operator's to make."""
+    if state in (BoardState.COMPLETED, BoardState.REJECTED):
+        verdict = "approve" if state is BoardState.COMPLETED else 'reject "why"'
+        return f"a task becomes {state.value} by a review: artoo task review {task_id} {verdict}"
+    return f"a task becomes {state.value} by whoever works on it, not by a move"
+
+
+async def approve(office: Office, found: BoardTask, why: str, *, submission: int, digest: str | None) -> Ruling:
+    """Approves as the operator, also what was rejected too often: they side with its worker then.
+
+    Raises as `Approvals.approve`.
+    """
+    if found.state is BoardState.REJECTED and found.submission == submission:
+        await office.board.reconsider(found.id, OPERATOR, why or "approved after all")
+    approving = office.approvals.approve
+    return await approving(found.id, OPERATOR, why or "approved", submission=submission, digest=digest)
+
+
+@asynccontextmanager
+async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGenerator[Pending | None]:
+    """A submission that another machine made, by the beginning of its task's id, laid over the files here.
+
+    None: there is none. `applying`: nobody else applies it from now on. Raises ConfigurationError when several
+    begin so, and as `Approvals.by_hand`.
+    """
+    async with open_office(config) as office:
+        exchange = office.exchange
+        waiting = await office.board.list({BoardState.REVIEW}, limit=MOST_TASKS)
+        others = {one.id: one for one in waiting if exchange is not None and exchange.is_elsewhere(one)}
+        if not any(task_id.startswith(beginning) for task_id in others):
+            yield None
+            return
+        task = others[named(beginning, list(others), "nothing waits of a task", "artoo task list shows them")]
+        since = task.updated_at.timestamp()
+        async with office.approvals.by_hand(task, applying=applying):
+            yield Pending(
+                task_id=task.id,
+                since=since,
+                expires_at=since + config.pending.days * DAY,
+                request=task.text,
+                on_board=True,
+                _home=config.home,
+            )
+
+
+async def as_they_stand(config: Config, found: Sequence[Pending]) -> tuple[Pending, ...]:
+    """What waits, the team's with how its task stands on the board; as it was, where no book can be read."""
+    teams = [one.task_id for one in found if one.on_board]
+    if not teams:
+        return tuple(found)
+    try:
+        async with open_office(config) as office:
+            states = await office.board.states(teams)
+    except (ActivityStoreError, ConfigurationError):
+        return tuple(found)
+    return tuple(standing(one, states.get(one.task_id)) for one in found)
+
+
+async def complete_applied(config: Config, task_id: str) -> BoardState | None:
+    """The operator has applied all of a submission by hand: that approves it. Its state; None: it is not there.
+
+    Raises GovernanceRefused, ActivityStoreError, SandboxError.
+    """
+    async with open_office(config) as office:
+        try:
+            task = await office.board.get(task_id)
+        except MoveRefused:
+            return None
+        why = "applied by hand (artoo apply)"
+        if task.state in (BoardState.FAILED, BoardState.REJECTED):
+            task = await office.board.reconsider(task_id, OPERATOR, why)
+        if task.state is not BoardState.REVIEW:
+            return task.state
+        ruling = await office.approvals.approve(task_id, OPERATOR, why, submission=task.submission)
+        return ruling.task.state
+
+
+async def check_droppable(config: Config, task_id: str) -> None:
+    """Raises ConfigurationError, with what to do instead, while the board still has use for the task's work."""
+    async with open_office(config) as office:
+        try:
+            state = (await office.board.get(task_id)).state
+        except MoveRefused:
+            return
+    if state in (BoardState.CANCELLED, BoardState.ARCHIVED, BoardState.COMPLETED):
+        return
+    if state is BoardState.REVIEW:
+        instead = f"to have it done otherwise: artoo task review {task_id} reject WHY"
+    else:
+        instead = f"to give it up, once nobody works on it: artoo task move {task_id} cancelled"
+    raise ConfigurationError(f"task {task_id} is the team's ({state.value}); {instead}")
+
+
+async def read_letter(office: Office, mail_id: str) -> Kept:
+    """A letter. One of the operator's inbox is dealt with then. Raises MailRefused when there is none."""
+    kept = await office.mailbox.get(mail_id)
+    if kept.mail.recipient == OPERATOR and kept.partition == "inbox" and not kept.held:
+        claim = await office.mailbox.take(OPERATOR, kept.mail.id)
+        if claim is not None:
+            await office.mailbox.archive(claim, "read")
+    return kept
+
+
+async def put_all_away(office: Office) -> int:
+    """Puts all letters of the operator's inbox into their archive, and what comes up behind them; how many."""
+    gone = 0
+    while (claim := await office.mailbox.take(OPERATOR)) is not None:
+        await office.mailbox.archive(claim, "read")
+        gone += 1
+    return gone

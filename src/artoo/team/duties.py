@@ -1,0 +1,160 @@
+"""What an agent turns to when its heart beats: the board and its mail, as the attention controller orders them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.rows import TaskClaim
+from artoo.agents.heartbeat.duties import Done, throttling
+from artoo.agents.mail.rows import MailClaim
+from artoo.contracts.agents import FOREIGN, OPERATOR, BoardState, BoardTask
+from artoo.contracts.errors import (
+    ArtooError,
+    BudgetExhausted,
+    ClaimLost,
+    ConfigurationError,
+    GovernanceRefused,
+    IdentityRefused,
+    ModelAnswerInvalid,
+    ModelError,
+    ModelRefused,
+    ModelUnreachable,
+    SandboxError,
+)
+from artoo.team.answering import answer
+from artoo.team.bench import Bench
+from artoo.team.holding import held
+from artoo.team.member import Member
+from artoo.team.reviewing import Reviewer, TooMuchToJudge
+from artoo.team.working import work_on
+from artoo.workspace.directory import WorkspaceInUse
+
+MakeReviewer = Callable[[Member], Reviewer]
+LoadMember = Callable[[], Awaitable[Member]]
+
+
+class WorkDuty:
+    """Implements `artoo.agents.heartbeat.duties.Duty` over board and mailbox.
+
+    `load` reads the identity afresh each time.
+    """
+
+    name = "work"
+
+    def __init__(
+        self, agent: str, bench: Bench, allocation: Allocation, load: LoadMember, reviewer: MakeReviewer
+    ) -> None:
+        self._agent = agent
+        self._bench = bench
+        self._allocation = allocation
+        self._load = load
+        self._reviewer = reviewer
+        self._unjudged: tuple[str, int] | None = None
+
+    async def due(self) -> str | None:
+        """See Duty."""
+        item = await self._allocation.peek(self._agent)
+        return None if item is None else f"{item.kind} {item.id}"
+
+    async def do(self) -> Done:
+        """See Duty. An identity that is not the accepted one ends it before anything is taken: the agent is stopped
+        then, and has nothing to do until the operator accepts it."""
+        try:
+            member = await self._load()
+        except IdentityRefused:
+            return Done(items=1)
+        except ConfigurationError as error:
+            return Done(trouble=str(error))
+        try:
+            claim = await self._allocation.next(self._agent)
+        except (ClaimLost, GovernanceRefused):  # somebody else was faster
+            return Done()
+        if claim is None:
+            return Done()
+        try:
+            return await self._turn_to(member, claim)
+        except IdentityRefused as error:
+            await self._let_go(claim, str(error))
+            return Done(items=1)
+        except ArtooError as error:
+            await self._let_go(claim, str(error), counted=True)
+            raise
+
+    async def _turn_to(self, member: Member, claim: TaskClaim | MailClaim) -> Done:
+        if isinstance(claim, MailClaim):
+            return await answer(self._bench, member, claim)
+        reviews = claim.task.state is BoardState.REVIEW
+        done = await (self._review(member, claim) if reviews else work_on(self._bench, member, claim))
+        return replace(done, bounded=done.items) if _is_bounded(claim.task) else done
+
+    async def _review(self, member: Member, claim: TaskClaim) -> Done:
+        """A verdict, or none: then the submission waits for the next reviewer."""
+        task, bench = claim.task, self._bench
+        work = await bench.approvals.work(task)
+        if work is None:
+            reason = "its evidence is not there, so that no agent can judge it"
+            await bench.merges.leave_to_operator(task.id, task.submission, reason)
+            return Done(items=1)
+        try:
+            reviewing = self._reviewer(member).review(claim, work)
+            _, calls = await held(reviewing, lambda: bench.board.work.renew(claim), bench.clock)
+        except (ModelError, BudgetExhausted) as error:
+            return await self._not_judged(claim, error)
+        except TooMuchToJudge as error:
+            await bench.merges.leave_to_operator(
+                task.id, task.submission, f"{self._agent} cannot judge it: {error}"
+            )
+            return Done(items=1)
+        except WorkspaceInUse as error:
+            await bench.board.reviews.let_go(claim)
+            return Done(items=1, trouble=str(error))
+        except SandboxError as error:
+            await bench.merges.leave_to_operator(task.id, task.submission, str(error))
+            return Done(items=1)
+        except GovernanceRefused:  # the operator, or another process, has decided meanwhile, or the files moved on
+            await bench.board.reviews.let_go(claim)
+            return Done(items=1)
+        except BaseException:
+            await asyncio.shield(bench.board.reviews.let_go(claim))
+            raise
+        return Done(items=1, llm_calls=calls)
+
+    async def _not_judged(self, claim: TaskClaim, error: ModelError | BudgetExhausted) -> Done:
+        """The endpoint's trouble is waited out. What this model cannot judge is not asked for ever: others wait."""
+        task, bench = claim.task, self._bench
+        endpoint = isinstance(error, ModelUnreachable) or (
+            isinstance(error, ModelRefused) and not error.of_this_prompt
+        )
+        if endpoint:
+            await bench.board.reviews.let_go(claim)
+            return Done(items=1, llm_calls=1, throttled=throttling(error), trouble=str(error))
+        seen = (task.id, task.submission)
+        first = self._unjudged != seen
+        self._unjudged = seen
+        if first and isinstance(error, ModelAnswerInvalid):
+            await bench.board.reviews.let_go(claim)
+        else:
+            reason = f"{self._agent} cannot judge it: {error}"
+            await bench.merges.leave_to_operator(task.id, task.submission, reason)
+        return Done(items=1, llm_calls=1)
+
+    async def _let_go(self, claim: TaskClaim | MailClaim, reason: str, *, counted: bool = False) -> None:
+        """Gives back what this agent may not go on with."""
+        bench = self._bench
+        try:
+            if isinstance(claim, MailClaim):
+                await bench.mailbox.release(claim)
+            elif claim.task.state is BoardState.REVIEW:
+                await bench.board.reviews.let_go(claim)
+            else:
+                await bench.board.work.give_back(claim, reason, counted=counted)
+        except GovernanceRefused:
+            return
+
+
+def _is_bounded(task: BoardTask) -> bool:
+    """Whether no storm can come of such tasks: the operator hands them in, or lets so many a day be handed in."""
+    return task.creator == OPERATOR or task.creator.startswith(FOREIGN)

@@ -1,0 +1,306 @@
+"""Change sets between this home and the store: what was handed in here is sent there.
+
+What was handed in elsewhere is laid over the files here while it is reviewed.
+
+    workspace of the board task ── packed ──► store ── unpacked ──► a workspace here, as if the task had worked here
+    on the machine that made it                     reviewed, applied and undone as any other; deleted afterwards
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import ValidationError
+
+from artoo.agents.board.add_task import MOST_TASKS
+from artoo.agents.board.board import Board
+from artoo.agents.board.submission_bundles import Differences, Kept
+from artoo.contracts.agents import BoardState, BoardTask, SubmittedWork
+from artoo.contracts.errors import ActivityStoreError, ConfigurationError, GovernanceRefused, SandboxError
+from artoo.contracts.settling import Review
+from artoo.ports.sandbox import Roots
+from artoo.runtime.changes.submissions import Submissions, writing
+from artoo.runtime.cluster.project_names import Projects
+from artoo.sandbox.backends.select import open_backend
+from artoo.store.address import StoreAddress
+from artoo.tools.settlement.review import review_of
+from artoo.workspace.directory import PATIENCE_SECONDS
+from artoo.workspace.settlement.service import opened as opened_workspace
+from artoo.workspace.transfer.bundle import StaysHere
+from artoo.workspace.transfer.bundle_reader import is_brought, unpack
+from artoo.workspace.transfer.bundle_writer import pack
+
+logger = logging.getLogger(__name__)
+
+LONGEST_REVIEW = 2_000_000
+"""Characters of a laid-out review that go along; a longer one is seen only where the project is."""
+
+
+class Exchange:
+    """One for each home that shares its books. `machine`: this one; `workspace`: its."""
+
+    def __init__(
+        self,
+        board: Board,
+        differences: Differences,
+        submissions: Submissions,
+        projects: Projects,
+        workspace: Path,
+        machine: str,
+        address: StoreAddress,
+    ) -> None:
+        self.differences = differences
+        self._board = board
+        self._submissions = submissions
+        self._projects = projects
+        self._workspace = workspace
+        self._machine = machine
+        self._address = address
+
+    def is_elsewhere(self, task: BoardTask) -> bool:
+        """Whether another machine made the latest submission."""
+        return task.made_on not in ("", self._machine)
+
+    async def kept(self, task: BoardTask) -> Kept | None:
+        """What the store has of the latest submission."""
+        return await self.differences.of(task.id, task.submission)
+
+    async def work(self, task: BoardTask) -> SubmittedWork | None:
+        """What was handed in, wherever it was. None: nothing, or nothing that can be read."""
+        if not self.is_elsewhere(task):
+            return await asyncio.to_thread(self._submissions.of(task.id, task.submission).work)
+        kept = await self.kept(task)
+        with suppress(ValidationError):
+            return None if kept is None else SubmittedWork.model_validate_json(kept.dossier)
+        return None
+
+    async def review(self, task: BoardTask) -> Review | None:
+        """How a submission of another machine looked there, for who cannot lay it over files of their own."""
+        kept = await self.kept(task)
+        with suppress(ValidationError):
+            return None if kept is None else Review.model_validate_json(kept.review)
+        return None
+
+    # --- to the store -------------------------------------------------------------------------------------------
+
+    async def send(self, task: BoardTask) -> None:
+        """Brings this machine's submission to where it can be reviewed from anywhere, or says there why it stays.
+
+        What was sent is not sent again. Raises ActivityStoreError (it is sent later then), SandboxError when the
+        view cannot be read now.
+        """
+        if task.state is not BoardState.REVIEW or task.made_on != self._machine:
+            return
+        kept = await self.kept(task)
+        if kept is not None and (kept.whole or kept.stays):
+            return
+        work = await asyncio.to_thread(self._submissions.of(task.id, task.submission).work)
+        if work is None or not work.digest:
+            await self._announce(task, work, "", "", None)
+            return
+        with writing(self._submissions.folder), tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
+            try:
+                review = await asyncio.to_thread(self._packed, task.id, parcel)
+            except StaysHere as error:
+                await self._announce(task, work, str(error), "", None)
+                return
+            await self._announce(task, work, "", review, parcel)
+
+    async def _announce(
+        self, task: BoardTask, work: SubmittedWork | None, stays: str, review: str, parcel: BinaryIO | None
+    ) -> None:
+        from artoo.store.parcels import sha256_of  # the driver is there only with the extra
+
+        size, sha256 = (0, "") if parcel is None else await asyncio.to_thread(sha256_of, parcel)
+        dossier = "" if work is None else work.model_dump_json()
+        wanted = await self.differences.announce(
+            task.id, task.submission, stays=stays, size=size, sha256=sha256, dossier=dossier, review=review
+        )
+        if not wanted or stays:
+            return
+        if parcel is not None:
+            await asyncio.to_thread(self._send, task, parcel)
+        await self.differences.whole(task.id, task.submission, sha256)
+
+    def _packed(self, task_id: str, parcel: BinaryIO) -> str:
+        """Pack the workspace, and lay out its changes. Raises StaysHere, SandboxError."""
+        directory = self._submissions.workspace(task_id)
+        gone = "its files are not there any more: they were applied, discarded or have expired"
+        if not directory.exists:
+            raise StaysHere(gone)
+        with writing(directory.base), opened_workspace(directory, self._submissions.home) as settlement:
+            if settlement is None:
+                raise StaysHere(gone)
+            found = settlement.review()
+            pack(settlement, found, parcel)
+            with settlement.files() as (before, after):
+                review = review_of(found, task_id, before, after).model_dump_json()
+        return review if len(review) <= LONGEST_REVIEW else ""
+
+    def _send(self, task: BoardTask, parcel: BinaryIO) -> None:
+        from artoo.store.opened import opened
+        from artoo.store.parcels import send
+
+        with opened(self._address, "write to", ActivityStoreError) as connection:
+            send(connection, task.id, task.submission, parcel)
+
+    # --- from the store -----------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def at_hand(self, task: BoardTask) -> AsyncGenerator[None]:
+        """While it lasts, the workspace of the task is here, if another machine made it and it travels.
+
+        Raises SandboxError when it does not, or this machine does not have the project; ActivityStoreError.
+        """
+        if not self.is_elsewhere(task):
+            yield
+            return
+        await self._bring(task)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self._put_away, task.id, task.submission)
+
+    async def _bring(self, task: BoardTask) -> None:
+        kept = await self.kept(task)
+        if kept is None or not (kept.whole or kept.stays):
+            raise SandboxError(
+                f"Task {task.id}: its files are on {task.made_on} and not in the store yet; that machine sends them"
+                " when it works (artoo serve). It can be rejected from anywhere."
+            )
+        if kept.stays:
+            raise SandboxError(
+                f"Task {task.id}: its files stay on {kept.machine}: {kept.stays}. Look at it and approve it there;"
+                " it can be rejected from anywhere."
+            )
+        work = await self.work(task)
+        if work is not None:
+            await asyncio.to_thread(self._submissions.of(task.id, task.submission).keep, work)
+        if kept.size:
+            await asyncio.to_thread(self._lay_to_look, task, kept)
+        else:
+            await asyncio.to_thread(self._forget_earlier, task)
+
+    async def take_over(self, task: BoardTask) -> None:
+        """Make the task's workspace what another machine handed in, so that an agent goes on with it here.
+
+        It is deleted when that cannot be had: then the work begins again. Raises ActivityStoreError.
+        """
+        if not self.is_elsewhere(task):
+            return
+        kept = await self.kept(task)
+        if kept is not None and kept.is_here and kept.size:
+            try:
+                await asyncio.to_thread(self._lay_to_go_on, task, kept)
+            except SandboxError as error:
+                logger.info("task %s begins again, without what was handed in elsewhere: %s", task.id, error)
+            else:
+                return
+        await asyncio.to_thread(self._forget_earlier, task)
+
+    def _lay_to_look(self, task: BoardTask, kept: Kept) -> None:
+        roots = self._roots(task)
+        self._lay(task, kept, roots, _covered(roots), to_look=True)
+
+    def _lay_to_go_on(self, task: BoardTask, kept: Kept) -> None:
+        roots = self._roots(task)
+        backend = asyncio.run(open_backend(self._submissions.home))
+        if not backend.has_overlay:
+            raise SandboxError("no overlay can be mounted here")
+        self._lay(task, kept, roots, backend.roots_to_cover(roots), to_look=False)
+
+    def _lay(self, task: BoardTask, kept: Kept, roots: Roots, covered: tuple[Path, ...], *, to_look: bool) -> None:
+        from artoo.store.opened import opened
+        from artoo.store.parcels import receive
+
+        directory = self._submissions.workspace(task.id)
+        self._submissions.enter(task.id, task.text)
+        with writing(directory.base), tempfile.TemporaryFile(dir=self._submissions.folder) as parcel:
+            with opened(self._address, "read", ActivityStoreError) as connection:
+                receive(connection, task.id, task.submission, kept.sha256, parcel)
+            if directory.exists:
+                with opened_workspace(directory, self._submissions.home):  # an interrupted apply is ended first
+                    pass
+            with directory.locked(PATIENCE_SECONDS):
+                unpack(parcel, directory, roots, covered, to_look=to_look)
+
+    def _forget_earlier(self, task: BoardTask) -> None:
+        """What this machine handed in before is no part of what waits now."""
+        directory = self._submissions.workspace(task.id)
+        if directory.exists:
+            with writing(directory.base), directory.locked(PATIENCE_SECONDS):
+                directory.remove()
+
+    def _roots(self, task: BoardTask) -> Roots:
+        workspace = Path(os.path.realpath(self._workspace.expanduser()))
+        with writing(workspace):
+            workspace.mkdir(parents=True, exist_ok=True)
+        try:
+            project = self._projects.place(task.project) if task.project else workspace
+        except ConfigurationError as error:
+            raise SandboxError(f"Task {task.id} cannot be laid over files here: {error}") from error
+        return Roots(Path(os.path.realpath(Path.home())), workspace, project)
+
+    def _put_away(self, task_id: str, submission: int) -> None:
+        """What was only looked at goes; an approval that was cut needs it still."""
+        directory = self._submissions.workspace(task_id)
+        if not is_brought(directory) or self._submissions.of(task_id, submission).noted() is not None:
+            return
+        with suppress(SandboxError), writing(directory.base), directory.locked(PATIENCE_SECONDS):
+            if is_brought(directory):
+                directory.remove()
+
+    # --- upkeep -------------------------------------------------------------------------------------------------
+
+    async def keep_up(self) -> None:
+        """Sends what could not be sent, forgets what is not there any more, and drops what was settled elsewhere.
+
+        Raises ActivityStoreError.
+        """
+        waiting = await self._board.list({BoardState.REVIEW}, limit=MOST_TASKS)
+        for task in waiting:
+            try:
+                await self.send(task)
+            except SandboxError as error:
+                logger.warning("the files of task %s are not in the store yet: %s", task.id, error)
+        mine = {task.id: task for task in waiting if task.made_on == self._machine}
+        for kept in await self.differences.of_machine(self._machine):
+            task = mine.get(kept.task)
+            if task is None or task.submission != kept.submission or not (kept.is_here and kept.size):
+                continue
+            if kept.applying in ("", self._machine) and not await asyncio.to_thread(self._is_there, kept.task):
+                await self.differences.forget(kept.task, kept.submission)
+        for task_id in await asyncio.to_thread(self._submissions.listed):
+            with suppress(GovernanceRefused, SandboxError):
+                await self._drop_stale(await self._board.get(task_id))
+
+    def _is_there(self, task_id: str) -> bool:
+        return self._submissions.workspace(task_id).exists
+
+    async def _drop_stale(self, task: BoardTask) -> None:
+        """Another machine's submission has replaced what was handed in here, or it took effect elsewhere."""
+        settled = task.state in (BoardState.COMPLETED, BoardState.ARCHIVED)
+        if settled or (task.state is BoardState.REVIEW and self.is_elsewhere(task)):
+            await asyncio.to_thread(self._drop, task)
+
+    def _drop(self, task: BoardTask) -> None:
+        directory = self._submissions.workspace(task.id)
+        if not directory.exists or self._submissions.of(task.id, task.submission).noted() is not None:
+            return
+        with writing(directory.base), directory.locked():
+            directory.remove()
+
+
+def _covered(roots: Roots) -> tuple[Path, ...]:
+    """Project and workspace, without the one that lies in the other."""
+    places = sorted({roots.project, roots.workspace}, key=lambda place: len(place.parts))
+    return tuple(
+        place for place in places if not any(place != other and place.is_relative_to(other) for other in places)
+    )

@@ -1,0 +1,100 @@
+"""An agent's letters to others while it works: sent once, whatever happens to the process that sends them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from artoo.agents.identity.fallback_agents import StandIns
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.mail.request_reply import Asking
+from artoo.contracts.agents import OPERATOR
+from artoo.contracts.errors import MailRefused
+
+_HOW_TO_ANSWER = (
+    "\n\nIt is asked at task {task}, which goes on meanwhile; what it hands in waits for you. Your answer:"
+    " artoo task review {task} reject ANSWER"
+)
+
+_AN_ATTEMPT = re.compile(r"(?P<task>[0-9a-f-]{36})#\d+")
+"""Work on a task of the board, as it is named here; not a letter's, nor a patrol's."""
+
+_GO_ON = (
+    "who is a person and answers later: go on with what is most careful, and say in the result what was asked and"
+    " what you assumed"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """Implements `ports.post.Post` for one piece of work.
+
+    `work` names that piece: the same letter sent again for it, after a crash, is one letter. `known` are those who
+    can be written to, `wait` how long each of those that are asked has for its answer; `standins` are asked in the
+    place of one that does not answer, as the operator has configured. `asked` puts a question to the operator on
+    the board's record, by the task's id.
+    """
+
+    name: str
+    work: str
+    mailbox: Mailbox
+    asking: Asking
+    known: tuple[str, ...]
+    wait: float
+    standins: StandIns
+    asked: Callable[[str, str, str], Awaitable[None]]
+
+    @property
+    def seconds(self) -> float:
+        """See Post: the one that was meant, and one that stands in."""
+        return self.wait * (2 if self.standins.names else 1)
+
+    async def send(self, recipient: str, text: str) -> str:
+        """See Post."""
+        self._check(recipient)
+        mail = await self.mailbox.send(self.name, recipient, text, mail_id=self._key(recipient, text))
+        return f"sent to {recipient} (letter {mail.id}); an answer comes as a letter"
+
+    async def ask(self, recipient: str, text: str) -> str:
+        """See Post."""
+        self._check(recipient)
+        if recipient == OPERATOR:
+            return await self._left_with_the_operator(text)
+        silent: list[str] = []
+        for asked in self.standins.ways(self.name, recipient):
+            try:
+                reply = await self.asking.ask(self.name, asked, text, seconds=self.wait)
+            except MailRefused:
+                if asked == recipient:
+                    raise
+                continue  # who is to stand in is not there either
+            if reply.missed == "cycle":
+                circle = " -> ".join((*reply.cycle, reply.cycle[0]))
+                return f"no answer is waited for: {circle} would wait for one another for ever; go on without it"
+            self.standins.heard(asked, answered=reply.missed is None)
+            if reply.missed is None:
+                instead = f" (in the place of {recipient}, who does not answer)" if asked != recipient else ""
+                return f"{asked}{instead} answers: {reply.text}"
+            silent.append(asked)
+        return f"no answer from {' or '.join(silent)} within {self.wait:g} s; go on without it"
+
+    async def _left_with_the_operator(self, text: str) -> str:
+        """A person answers when they come: nobody waits, and the letter says how the answer reaches the task."""
+        attempt = _AN_ATTEMPT.fullmatch(self.work)
+        if attempt:
+            await self.asked(attempt["task"], self.name, text)
+        how = _HOW_TO_ANSWER.format(task=attempt["task"]) if attempt else ""
+        mail = await self.mailbox.send(
+            self.name, OPERATOR, f"{text}{how}", mail_id=self._key(OPERATOR, f"ask\0{text}")
+        )
+        return f"the question is left with the operator (letter {mail.id}), {_GO_ON}"
+
+    def _check(self, recipient: str) -> None:
+        if recipient == self.name:
+            raise MailRefused(f"{self.name} cannot write to itself; colleagues: {', '.join(self.known) or 'none'}")
+
+    def _key(self, recipient: str, text: str) -> str:
+        digest = hashlib.sha256("\0".join((self.name, self.work, recipient, text)).encode("utf-8", "replace"))
+        return f"letter-{digest.hexdigest()[:32]}"

@@ -1,0 +1,118 @@
+"""The three tiers of memory of each agent, put together: where they lie, and what keeps them (SPEC section 11)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from artoo.agents.cognition.consolidate import DreamCycle, DreamSettings, Word
+from artoo.agents.cognition.consolidation_plan import Promotion, megram_of
+from artoo.agents.cognition.memory_tiers import CognitiveMemory
+from artoo.agents.cognition.store import CognitionStore, Session
+from artoo.agents.identity.folders import AgentFolder
+from artoo.agents.storage.database import Database
+from artoo.contracts.memory import MemoryWritten
+from artoo.contracts.roles import Role
+from artoo.contracts.solution import FinalResult
+from artoo.loops.asking import Asker
+from artoo.loops.slow.draft import model_wording
+from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.ports.model import Tier
+from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.config.seed_config import AgentMemory
+from artoo.runtime.memory.shared_memory import NO_TASK
+
+KNOWLEDGE = "knowledge.md"
+
+
+class Minds:
+    """One for the team. `small_model`: prompts hold only the knowledge that is closest to the request."""
+
+    def __init__(
+        self,
+        database: Database,
+        artoo: Artoo,
+        clock: Clock,
+        ids: Ids,
+        settings: AgentMemory,
+        *,
+        small_model: bool,
+    ) -> None:
+        self._database = database
+        self._artoo = artoo
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._small_model = small_model
+        self._folders: dict[str, AgentFolder] = {}
+        self._speaking: Port | None = None
+
+    def enter(self, folder: AgentFolder) -> None:
+        """An agent that has a memory from now on."""
+        self._folders[folder.name] = folder
+
+    async def knowledge(self, agent: str, request: str) -> str:
+        """What an agent has learnt, for the prompts of one request; empty when its file cannot be read."""
+        try:
+            return await self._memory(agent).knowledge_for(request, small_model=self._small_model)
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    async def remember(self, agent: str, session: Session, request: str, result: FinalResult) -> None:
+        """Keeps a finished session and what it teaches, once. Raises ActivityStoreError."""
+        await self._memory(agent).remember(session, request, result)
+
+    async def note(self, agent: str, session: Session) -> None:
+        """Keeps what an agent was told. Raises ActivityStoreError."""
+        await self._store(agent).keep(session, None)
+
+    def dream_cycle(self, agent: str) -> DreamCycle:
+        """The agent's duty to consolidate what it has seen, worded by the brain where memory may ask it."""
+        semantic = self._settings.semantic
+        return DreamCycle(
+            agent,
+            self._store(agent),
+            self._knowledge(agent),
+            self._clock,
+            self._ids,
+            promote=self._promote,
+            word=self._word(),
+            settings=DreamSettings(
+                interval=timedelta(hours=semantic.dream_cycle_interval_hours),
+                most_observations=semantic.observation_buffer_limit,
+                characters=semantic.max_curated_chars,
+            ),
+        )
+
+    async def _promote(self, promotion: Promotion) -> None:
+        memory = await self._artoo.memory()
+        if memory is not None:
+            megram = megram_of(promotion)
+            memory.remember.write(megram)
+            self._port.publish(MemoryWritten.of(megram))
+            await memory.remember.flush()
+
+    def _word(self) -> Word | None:
+        """Who words what an agent has learnt, on memory's own budget; None: code alone."""
+        model = self._artoo.upkeep
+        return None if model is None else model_wording(Asker(self._port, model, self._clock, Tier.BRAIN))
+
+    @property
+    def _port(self) -> Port:
+        """The slow loop's place on the stream; it speaks, and hears nothing."""
+        if self._speaking is None:
+            self._speaking = self._artoo.bus.port(Role.DREAMER, NO_TASK)
+            self._artoo.bus.close_task(NO_TASK)
+        return self._speaking
+
+    def _memory(self, agent: str) -> CognitiveMemory:
+        characters = self._settings.semantic.max_curated_chars
+        return CognitiveMemory(self._store(agent), self._knowledge(agent), characters=characters)
+
+    def _store(self, agent: str) -> CognitionStore:
+        return CognitionStore(self._database, agent, self._settings.episodic.session_retention_days)
+
+    def _knowledge(self, agent: str) -> Path:
+        return self._folders[agent].identity.parent / KNOWLEDGE

@@ -1,0 +1,241 @@
+"""The team's books, without the team: what the command line reads and writes whether or not anybody works."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from artoo.agents.board.board import Board
+from artoo.agents.board.claim_holders import machine_of, this_process
+from artoo.agents.board.merges import Merges
+from artoo.agents.board.rules import ComplexityRule, Policies, TrustPolicy
+from artoo.agents.board.submission_bundles import Differences
+from artoo.agents.foreign.foreign_tasks import Foreign
+from artoo.agents.foreign.push_targets import ForeignPost
+from artoo.agents.heartbeat.beat_ledger import Pulses
+from artoo.agents.heartbeat.leader_lease import Seats
+from artoo.agents.identity.agent_files import AgentFiles
+from artoo.agents.identity.folders import Found, find_agents
+from artoo.agents.identity.registry import Registry
+from artoo.agents.mail.mailbox import Mailbox
+from artoo.agents.mail.request_reply import Asking
+from artoo.agents.mail.wake import Wake
+from artoo.agents.storage.database import Database, database_path
+from artoo.agents.storage.machines import Machines
+from artoo.agents.storage.sqlite import EmbeddedDatabase
+from artoo.contracts.agents import RUNTIME, BoardState, Complexity, Priority, TrustLevel
+from artoo.contracts.errors import SandboxError
+from artoo.ports.clock import Clock
+from artoo.ports.ids import Ids
+from artoo.runtime.app.machine_name import machine_name
+from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.runtime.changes.submissions import Submissions
+from artoo.runtime.cluster.project_names import Projects
+from artoo.runtime.config.model import Config
+from artoo.store.address import parse
+from artoo.store.connecting import check_installed
+from artoo.team.approval import Approvals
+from artoo.team.exchange import Exchange
+
+logger = logging.getLogger(__name__)
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """Everything durable of a home's team. `exchange` and `agent_files`: where several machines share the
+    books."""
+
+    config: Config
+    database: Database
+    board: Board
+    merges: Merges
+    mailbox: Mailbox
+    asking: Asking
+    registry: Registry
+    pulses: Pulses
+    wake: Wake
+    submissions: Submissions
+    approvals: Approvals
+    foreign: Foreign
+    foreign_post: ForeignPost
+    policies: Policies
+    clock: Clock
+    ids: Ids
+    machine: str
+    projects: Projects
+    machines: Machines
+    seats: Seats
+    exchange: Exchange | None
+    agent_files: AgentFiles | None
+
+    @property
+    def home(self) -> Path:
+        """artoo's own directory, real."""
+        return self.submissions.home
+
+    @property
+    def routine(self) -> Path:
+        """The patrol routine of the whole home, which every agent has beside its own; it need not exist."""
+        return _routine(self.config, self.home)
+
+    async def archive(self, task_id: str, actor: str) -> None:
+        """Archives a task; its work goes after that, and at the next start if that was cut off.
+
+        Raises GovernanceRefused when it cannot be archived.
+        """
+        await self.board.archive(task_id, actor)
+        await asyncio.to_thread(self.submissions.discard, task_id, actor)
+
+    async def sweep(self) -> None:
+        """Discards the work of archived tasks, where an earlier process was cut off after the archiving.
+
+        What the books do not know stays: they may be new, or an old copy, and the files are all there is then.
+        Raises ActivityStoreError.
+        """
+        listed = await asyncio.to_thread(self.submissions.listed)
+        states = await self.board.states(listed)
+        for task_id in listed:
+            if states.get(task_id) is BoardState.ARCHIVED:
+                await asyncio.to_thread(self._discard, task_id)
+        if lost := [task_id for task_id in listed if task_id not in states]:
+            logger.warning(
+                "the board does not know %d tasks whose work is here, and nothing of it was touched: artoo status",
+                len(lost),
+            )
+
+    def _discard(self, task_id: str) -> None:
+        with suppress(SandboxError):  # somebody looks at it right now
+            self.submissions.discard(task_id, RUNTIME)
+
+    def folders(self) -> Found:
+        """The agents on disk. Blocks."""
+        return folders_of(self.config, self.home)
+
+
+def folders_of(config: Config, home: Path) -> Found:
+    """The agents on disk. `home`: artoo's own directory, real. Blocks."""
+    return find_agents(home, home / config.runtime.memory.procedural.path, _routine(config, home))
+
+
+def _routine(config: Config, home: Path) -> Path:
+    return home / config.runtime.autonomy.heartbeat.patrol_routine
+
+
+async def _missing(config: Config, home: Path, registry: Registry) -> frozenset[str]:
+    """Agents whose folders are gone. Only where one machine has the books: else another one may have them."""
+    there = {folder.name for folder in (await asyncio.to_thread(folders_of, config, home)).agents}
+    return frozenset(
+        record.name for record in await registry.list() if not (record.retired or record.name in there)
+    )
+
+
+def trust_policies(config: Config) -> Policies:
+    """The configured trust levels."""
+    levels = config.runtime.governance.trust_levels
+    listed = {
+        TrustLevel.PROBATION: levels.probation,
+        TrustLevel.STANDARD: levels.standard,
+        TrustLevel.TRUSTED: levels.trusted,
+        TrustLevel.SENIOR: levels.senior,
+    }
+    return {level: TrustPolicy(trust.review_threshold, trust.can_approve) for level, trust in listed.items()}
+
+
+def complexity_rules(config: Config) -> tuple[ComplexityRule, ...]:
+    """The operator's rules for tasks whose complexity nobody sets."""
+    return tuple(
+        ComplexityRule(
+            Complexity(rule.complexity),
+            None if rule.project is None else str(Path(rule.project).expanduser()),
+            rule.assignee,
+            None if rule.creator is None else rule.creator == "operator",
+            None if rule.priority is None else Priority(rule.priority),
+        )
+        for rule in config.runtime.governance.complexity_rules
+    )
+
+
+async def open_books(config: Config, clock: Clock, *, lasting: Tell | None = None) -> Database:
+    """The books of a home, made where there are none, or those in the store that it shares.
+
+    `lasting`: for who stays: it waits for a store that is away until that is back, and for room on a full disk, and
+    says so by this. Raises ConfigurationError and ActivityStoreError, each with what to do.
+    """
+    home = config.home.resolve()
+    if config.store is None:
+        path = database_path(config.runtime.memory.episodic.activity_db, home)
+        embedded = await EmbeddedDatabase.open(path, clock)
+        if lasting:
+            embedded.wait_for_room(lasting)
+        return embedded
+    check_installed()
+    from artoo.agents.storage.postgres import (  # the driver is there only with the extra
+        PATIENCE_SECONDS,
+        SharedDatabase,
+    )
+
+    holder = this_process(await asyncio.to_thread(machine_name, home))
+    patience = math.inf if lasting else PATIENCE_SECONDS
+    shared = await SharedDatabase.open(parse(config.store), holder=holder, patience=patience)
+    if lasting:
+        shared.on_away(lasting)
+    return shared
+
+
+@asynccontextmanager
+async def open_office(
+    config: Config, clock: Clock | None = None, ids: Ids | None = None, *, lasting: Tell | None = None
+) -> AsyncGenerator[Office]:
+    """Opens the books and all that stands on them. As `open_books`."""
+    clock, ids = clock or SystemClock(), ids or UuidIds()
+    config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home = config.home.resolve()
+    policies = trust_policies(config)
+    everywhere = Projects({}, everywhere=True)
+    projects = everywhere if config.store is None else await asyncio.to_thread(Projects.declared, config.projects)
+    async with await open_books(config, clock, lasting=lasting) as database:
+        machine, rules = machine_of(database.holder), complexity_rules(config)
+        board = Board(database, ids, policies=policies, rules=rules)
+        foreign = Foreign(database, ids, policies=policies, rules=rules)
+        await foreign.enter(config.a2a.colleagues)
+        merges = Merges(database, policies)
+        registry = Registry(database)
+        missing = partial(_missing, config, home, registry) if config.store is None else None
+        mailbox, wake = Mailbox(database, clock, ids, missing=missing), Wake(database, clock)
+        submissions = Submissions(home)
+        exchange = None
+        if config.store is not None:
+            differences, workspace = Differences(database), config.workspace_path
+            exchange = Exchange(board, differences, submissions, projects, workspace, machine, parse(config.store))
+        yield Office(
+            config=config,
+            database=database,
+            board=board,
+            merges=merges,
+            mailbox=mailbox,
+            asking=Asking(database, mailbox, wake, clock),
+            registry=registry,
+            pulses=Pulses(database),
+            wake=wake,
+            submissions=submissions,
+            approvals=Approvals(board, merges, submissions, config.allow, config.apply, machine, exchange),
+            foreign=foreign,
+            foreign_post=ForeignPost(database),
+            policies=policies,
+            clock=clock,
+            ids=ids,
+            machine=machine,
+            projects=projects,
+            machines=Machines(database),
+            seats=Seats(database),
+            exchange=exchange,
+            agent_files=None if config.store is None else AgentFiles(database),
+        )

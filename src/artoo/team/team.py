@@ -1,0 +1,385 @@
+"""The team at work: one heartbeat an agent, all on one stream, in one process (SPEC section 11).
+
+books (Office) ─┬─ outbox ─────────────► the stream
+                ├─ wake ─► heartbeat ──► duties: work, patrol, dream cycle ──► Artoo.run
+                └─ upkeep: claims of the dead, cut approvals, archives, views
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from functools import partial
+
+from artoo.agents.board.add_task import MOST_TASKS
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.heartbeat.backoff import Backoff
+from artoo.agents.heartbeat.beat_accounting import Accounts
+from artoo.agents.heartbeat.duties import Done, Duty
+from artoo.agents.heartbeat.heartbeat import Heartbeat, HeartbeatSettings
+from artoo.agents.identity.fallback_agents import StandIns
+from artoo.agents.identity.folders import AgentFolder, Found, folder_of
+from artoo.agents.identity.registry import AgentRecord
+from artoo.agents.mail.outbox import Outbox
+from artoo.agents.patrol.parser import patrol_problems
+from artoo.agents.patrol.patrol import Patrol, PatrolRequest
+from artoo.agents.patrol.store import PatrolStore
+from artoo.agents.patrol.watchers import Looking
+from artoo.contracts.agents import FOREIGN, RUNTIME, BoardState
+from artoo.contracts.base import Contract
+from artoo.contracts.criteria import CommandSucceeds, FileMatches
+from artoo.contracts.errors import (
+    ConfigurationError,
+    GovernanceRefused,
+    IdentityRefused,
+    SandboxError,
+    StoreRefused,
+)
+from artoo.contracts.roles import Role
+from artoo.llm.budget import Budget, BudgetedModel
+from artoo.ports.bus import Port
+from artoo.ports.model import Tier
+from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.changes.startup_recovery import settle_earlier
+from artoo.runtime.task.task_header import own_version
+from artoo.team.answering import patrol
+from artoo.team.bench import Bench
+from artoo.team.borrowed import borrow, lend
+from artoo.team.duties import WorkDuty
+from artoo.team.holding import RENEW_SECONDS
+from artoo.team.member import Member
+from artoo.team.minds import Minds
+from artoo.team.office import Office
+from artoo.team.reviewing import Reviewer
+from artoo.verdicts.checks import run_check
+
+logger = logging.getLogger(__name__)
+
+NO_TASK = ""
+"""Records of the team belong to no task of the dual loop: they are on the stream, and in no task's log."""
+
+UPKEEP_SECONDS, LATE_SECONDS = 60.0, 5.0
+ARCHIVE_AFTER = timedelta(days=7)
+"""How long a completed or cancelled task stands on the board before artoo archives it."""
+
+REVIEW_CALLS = 8
+LONGEST_WAIT = 3_600.0
+STOP_AGAIN_SECONDS = 1.0
+
+
+class Team:
+    """The agents of one home, or as a worker those of all. Open it with `open_team`; `run` until `stop`."""
+
+    def __init__(self, office: Office, artoo: Artoo, minds: Minds, *, grace: float, worker: bool = False) -> None:
+        self.office = office
+        self._worker = worker
+        self._artoo = artoo
+        self._minds = minds
+        self._grace = grace
+        interval = office.config.runtime.autonomy.heartbeat.interval_seconds
+        self._backoff = Backoff(float(interval), random.random)
+        self._ports: dict[Role, Port] = {}
+        self._outbox = Outbox(office.database, self._publish)
+        self._stopping = asyncio.Event()
+        self._waking: list[asyncio.Task[None]] = []
+        self._bench = self._made_bench()
+        self.heartbeats: dict[str, Heartbeat] = {}
+        self.problems: tuple[str, ...] = ()
+
+    async def settle(self) -> None:
+        """What earlier processes left: acts, claims, letters, approvals that were cut, work on tasks that are gone.
+
+        Raises ConfigurationError, ActivityStoreError, SandboxError.
+        """
+        office = self.office
+        await settle_earlier(office.config)
+        await office.board.work.recover()
+        await office.mailbox.recover()
+        await office.approvals.finish_cut()
+        await office.sweep()
+
+    async def run(self, *, ready: Callable[[], None] | None = None) -> None:
+        """Works until stopped; what was begun is ended or given back. Raises ActivityStoreError, but not for
+        want of a store or of room where the office waits for them (`lasting`)."""
+        async with asyncio.TaskGroup() as group:
+            beating: list[asyncio.Task[None]] = []
+            publishing = group.create_task(self._outbox.run(self.office.clock))
+            beside = [publishing, group.create_task(self._upkeep(group, beating))]
+            await self._recruit(group, beating)
+            if ready is not None:
+                ready()
+            await self._stopping.wait()
+            for heartbeat in self.heartbeats.values():
+                heartbeat.stop()
+            await self._wound_up(beating)
+            for task in (*beside, *self._waking):
+                task.cancel()
+        await self._outbox.drain()
+        if self.office.machine:
+            await self.office.seats.leave()
+
+    def stop(self) -> None:
+        """No further beats. Running tasks are asked to end now, honestly; what has not ended is given back."""
+        self._stopping.set()
+
+    async def _wound_up(self, beating: list[asyncio.Task[None]]) -> None:
+        """Returns when no heart beats any more. Tasks that only begin now are asked to end as well."""
+        running = set(beating)
+        while running:
+            self._artoo.interrupt()
+            _, running = await asyncio.wait(running, timeout=STOP_AGAIN_SECONDS)
+
+    async def _recruit(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
+        """Lets the hearts beat of those agents that are accepted and do not work yet."""
+        if self.office.machine:
+            await self.office.machines.seen(self.office.machine, own_version(), self.office.projects.names or ())
+        records = await self.office.registry.list()
+        registered = {record.name: record for record in records}
+        found = await self._found(records)
+        problems = list(found.problems)
+        retired = {record.name for record in records if record.retired}
+        for name in retired:
+            self._unseat(name)
+        for folder in found.agents:
+            if folder.name in retired:
+                continue
+            if folder.name not in registered:
+                problems.append(
+                    f"agent {folder.name} is not accepted yet: read {folder.identity}, then"
+                    f" artoo agent accept {folder.name}"
+                )
+            elif (why := await self._seat_elsewhere(folder.name)) is not None:
+                self._unseat(folder.name)
+                problems.append(why)
+            elif folder.name not in self.heartbeats and not self._stopping.is_set():
+                self._minds.enter(folder)
+                self.heartbeats[folder.name] = heartbeat = self._heartbeat(folder)
+                beating.append(group.create_task(heartbeat.run()))
+                self._waking.append(group.create_task(self._wake(folder.name)))
+            if self.office.agent_files is not None and folder.name in registered:
+                await lend(self.office.agent_files, folder, registered[folder.name].identity_sha256)
+            problems += await asyncio.to_thread(patrol_problems, folder.heartbeat)
+        await self._stop_the_gone(records, found)
+        self.problems = tuple(problems)
+
+    async def _stop_the_gone(self, records: Sequence[AgentRecord], found: Found) -> None:
+        """An agent whose folder is gone is stopped: what is given to it waits for the operator, who is told so.
+
+        Where several machines share the books, another one may have it.
+        """
+        there = {folder.name for folder in found.agents}
+        for record in records:
+            if not (self.office.machine or record.stopped or record.name in there):
+                with suppress(IdentityRefused):
+                    await self.office.registry.check(folder_of(self.office.home, record.name))
+
+    async def _found(self, records: Sequence[AgentRecord]) -> Found:
+        """The folders of this home; a worker's are the accepted agents of all, as the store has them."""
+        if not self._worker or self.office.agent_files is None:
+            return await asyncio.to_thread(self.office.folders)
+        return await borrow(self.office.home, self.office.agent_files, records)
+
+    async def _seat_elsewhere(self, name: str) -> str | None:
+        """Takes the agent's seat or renews it; why not, when it may not beat here."""
+        if not self.office.machine:
+            return None
+        try:
+            taken = await self.office.seats.take(name)
+        except StoreRefused as error:
+            return f"agent {name} may not work on this machine: {error}"
+        return None if taken else f"agent {name} is at work on another machine"
+
+    def _unseat(self, name: str) -> None:
+        """Ends the heart of an agent that is retired, or beats on another machine by now: this one was away."""
+        heartbeat = self.heartbeats.pop(name, None)
+        if heartbeat is not None:
+            heartbeat.stop()
+
+    def _made_bench(self) -> Bench:
+        office = self.office
+        return Bench(
+            artoo=self._artoo,
+            board=office.board,
+            merges=office.merges,
+            mailbox=office.mailbox,
+            asking=office.asking,
+            registry=office.registry,
+            approvals=office.approvals,
+            submissions=office.submissions,
+            clock=office.clock,
+            workspace=office.config.workspace_path,
+            names=lambda: tuple(self.heartbeats),
+            colleagues=tuple(FOREIGN + name for name in office.config.a2a.colleagues),
+            foreign=office.foreign,
+            reply_seconds=float(office.config.runtime.communication.a2a_protocol.sync_timeout_seconds),
+            standins=StandIns(office.config.runtime.communication.a2a_protocol.standins, office.clock),
+            pending_days=office.config.pending.days,
+            knowledge=self._minds.knowledge,
+            remember=self._minds.remember,
+            note=self._minds.note,
+            project_place=office.projects.place,
+            exchange=office.exchange,
+        )
+
+    def _heartbeat(self, folder: AgentFolder) -> Heartbeat:
+        office, settings = self.office, self.office.config.runtime.autonomy.heartbeat
+        return Heartbeat(
+            Accounts(folder.name, office.pulses, office.clock),
+            self._duties(folder),
+            office.clock,
+            backoff=self._backoff,
+            paused=partial(self._idle, folder.name),
+            settings=HeartbeatSettings(interval=float(settings.interval_seconds), grace=self._grace),
+        )
+
+    def _duties(self, folder: AgentFolder) -> tuple[Duty, ...]:
+        office, settings = self.office, self.office.config.runtime.autonomy.heartbeat
+        allocation = Allocation(
+            office.database,
+            office.ids,
+            policies=office.policies,
+            tasks=settings.task_scan,
+            mail=settings.mailbox_check,
+            projects=office.projects.names,
+        )
+        load = partial(self._load, folder)
+        work = WorkDuty(folder.name, self._bench, allocation, load, self._reviewer)
+        if folder.borrowed:  # patrols and dreams belong to the folder
+            return (work,)
+        return (work, self._patrol(folder), self._minds.dream_cycle(folder.name))
+
+    def _patrol(self, folder: AgentFolder) -> Patrol:
+        office, bench = self.office, self._bench
+        desk = bench.workspace / "agents" / folder.name
+
+        async def holds(check: FileMatches | CommandSucceeds) -> bool:
+            await asyncio.to_thread(bench.desk, folder.name)
+            source = await self._artoo.evidence(desk)
+            return (await run_check(check, output="", tool_calls=(), source=source)).passed
+
+        async def run(command: str) -> tuple[int | None, str]:
+            await asyncio.to_thread(bench.desk, folder.name)
+            seen = await (await self._artoo.evidence(desk)).command(command)
+            code = None if seen.written else seen.exit_code  # what it wanted to leave would be lost without a word
+            return code, seen.output if seen.problem is None else f"{seen.output}\n{seen.problem}"
+
+        async def submit(request: PatrolRequest) -> Done:
+            try:
+                return await patrol(bench, await self._load(folder), request)
+            except (IdentityRefused, ConfigurationError) as error:
+                return Done(trouble=str(error))
+
+        return Patrol(
+            folder.name,
+            tuple(dict.fromkeys((folder.heartbeat, office.routine))),
+            PatrolStore(office.database, folder.name),
+            Looking(folder.name, desk, office.database, holds),
+            office.clock,
+            submit=submit,
+            tell=partial(office.pulses.tell, folder.name),
+            run=run,
+        )
+
+    def _reviewer(self, member: Member) -> Reviewer:
+        most = member.identity.limits.calls or REVIEW_CALLS
+        raised_by = f"`{{}}` of its limits in {member.folder.name}'s identity.yaml"
+        budget = Budget(max_calls=most, whose="the review's", raised_by=raised_by)
+        tier = member.tier or Tier.BRAIN
+        return Reviewer(
+            member.name,
+            self._port(Role.REVIEWER),
+            BudgetedModel(self._artoo.model, budget),
+            self.office.clock,
+            self.office.approvals,
+            member.standing(),
+            tier,
+            partial(self._artoo.model.known, tier),
+        )
+
+    async def _load(self, folder: AgentFolder) -> Member:
+        """The agent with its identity as it is now. Raises IdentityRefused, ConfigurationError."""
+        if folder.borrowed:
+            found = await self._found([await self.office.registry.get(folder.name)])
+            if not found.agents:
+                raise ConfigurationError("; ".join(found.problems))
+        return Member(folder, await self.office.registry.load(folder), self.office.registry)
+
+    async def _idle(self, name: str) -> str | None:
+        record = await self.office.registry.get(name)
+        return record.stopped or ("by the operator" if record.paused else None)
+
+    async def _wake(self, name: str) -> None:
+        """Mail and tasks wake who they are for, whichever process they come from."""
+        wake = self.office.wake
+        mark = await wake.mark(name)
+        while True:
+            if await wake.wait(name, mark, LONGEST_WAIT):
+                mark = await wake.mark(name)
+                heartbeat = self.heartbeats.get(name)
+                if heartbeat is None:
+                    return
+                heartbeat.wake("something came in")
+
+    async def _upkeep(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
+        """What cannot be done now is tried again later, and stops nothing else. Raises ActivityStoreError."""
+        office = self.office
+        steps: tuple[Callable[[], Awaitable[object]], ...] = (
+            office.board.work.recover,
+            office.mailbox.recover,
+            office.approvals.finish_cut,
+            *(() if office.exchange is None else (office.exchange.keep_up,)),
+            partial(archive_old, office),
+            partial(self._recruit, group, beating),
+        )
+        while True:
+            since = office.clock.now()
+            await office.clock.sleep(UPKEEP_SECONDS)
+            if office.clock.now() - since > timedelta(seconds=UPKEEP_SECONDS + LATE_SECONDS):
+                await office.clock.sleep(RENEW_SECONDS)  # the machine slept: who works here renews its claim first
+            for step in steps:
+                try:
+                    await step()
+                except (ConfigurationError, SandboxError) as error:
+                    logger.warning("the team's upkeep is not finished yet: %s", error)
+
+    def _publish(self, sender: Role, subject: str, payload: Contract) -> None:
+        self._port(sender).publish(payload)
+
+    def _port(self, role: Role) -> Port:
+        if role not in self._ports:
+            self._ports[role] = self._artoo.bus.port(role, NO_TASK)
+            self._artoo.bus.close_task(NO_TASK)  # it speaks, and hears nothing
+        return self._ports[role]
+
+
+async def archive_old(office: Office) -> None:
+    """Archives what has stood completed or cancelled for a week, and forgets its work."""
+    before = office.clock.now() - ARCHIVE_AFTER
+    for task in await office.board.list({BoardState.COMPLETED, BoardState.CANCELLED}, limit=MOST_TASKS):
+        if task.updated_at <= before:
+            with suppress(GovernanceRefused, SandboxError):  # the operator was faster, or looks at it right now
+                await office.archive(task.id, RUNTIME)
+
+
+@asynccontextmanager
+async def open_team(
+    office: Office, artoo: Artoo, *, small_model: bool, grace: float = 20.0, worker: bool = False
+) -> AsyncGenerator[Team]:
+    """A team that is ready to run. `worker`: for the agents of all machines, without their folders.
+
+    Raises what `Team.settle` raises, and ConfigurationError for a worker without a shared store.
+    """
+    if worker and office.agent_files is None:
+        raise ConfigurationError(
+            "artoo worker works for the agents of a shared store, and none is configured: set `store`, or let the"
+            " agents of this home work (artoo serve)"
+        )
+    settings = office.config.runtime.memory
+    minds = Minds(office.database, artoo, office.clock, office.ids, settings, small_model=small_model)
+    team = Team(office, artoo, minds, grace=grace, worker=worker)
+    await team.settle()
+    yield team

@@ -1,0 +1,144 @@
+"""Tools whose acts cannot be undone by dropping them ask first: the user's own functions, and what others bring."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.execution import CallEffects, CallStatus
+from artoo.ports.arguments import as_text
+from artoo.ports.tools import ToolSpec
+from artoo.tools.approval.gate import Gate, digest_of_act
+from artoo.tools.approval.messages import word
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Arguments, Outcome, Tool
+from artoo.tools.files.unified_diff import plain
+from artoo.tools.provenance.taint import Carried, Foreign
+from artoo.tools.resume.in_flight import Announcing, goes_out
+
+Why = Callable[[Arguments], str | None]
+"""Why a call needs a yes; None when it needs none for what it is."""
+
+
+_MOST_SOURCES = 8
+_LONGEST_NAME = 80
+
+
+def always(arguments: Arguments) -> str | None:
+    """It says that it changes something."""
+    return "it changes things"
+
+
+def never(arguments: Arguments) -> str | None:
+    """It only reads. What came from data asks all the same."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking(Announcing):
+    """A tool that asks before calls that need it: because of what they do, or of whom they would reach.
+
+    A host or recipient that a file, page or tool named first, and not the request, is always asked about. Every
+    question shows what of the values came from such a text; that alone is no reason to ask, and no policy sees it.
+    `outward`: what it is given leaves this machine, so words of files that the request does not hold are asked
+    about, and shown. `reads_only`: a call that `why` does not object to has no effects, and may be repeated after a
+    crash; anything else may have happened as soon as it is out.
+    """
+
+    inner: Tool
+    gate: Gate = field(default_factory=Gate)
+    why: Why = always
+    reads_only: bool = False
+    outward: bool = False
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.inner.spec
+
+    @property
+    def wall_seconds(self) -> float:
+        return self.inner.wall_seconds
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return self.inner.identities(arguments)
+
+    def target(self, arguments: Arguments) -> str:
+        return self.inner.target(arguments)
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """The inner tool's outcome, or a refusal that says whose no it was."""
+        reason, texts = self.why(arguments), tuple(map(as_text, arguments.values()))
+        foreign = self.gate.origins.foreign(texts)
+        carried = self.gate.origins.carried(texts) if self.outward else ()
+        if reason is None and self.outward and self.gate.origins.full:
+            reason = "so much was read that its words cannot be told from these"
+        if reason is not None or foreign or carried:
+            quoted = await in_thread(self.gate.origins.quoted, texts)
+            source = _sources((*foreign, *carried, *quoted))
+            question = self._question(arguments, reason, foreign, carried)
+            refusal = await self.gate.refusal(question.model_copy(update={"source": source}))
+            if refusal is not None:
+                return Outcome(
+                    status=CallStatus.REFUSED,
+                    reason=f"{self.spec.name} was not run: {refusal.reason}",
+                    dropped=(plain(f"{self.identities(arguments)[0]} {self.target(arguments)}".strip()),),
+                    withheld_by=refusal.by,
+                )
+        repeatable = self.reads_only and reason is None
+        await goes_out(CallEffects.NONE if repeatable else CallEffects.OUTSIDE)
+        if not repeatable:
+            self.gate.outside.append(
+                plain(f"tool {self.identities(arguments)[0]} {self.target(arguments)}".strip())
+            )
+        return await self.inner.run(arguments)
+
+    def _question(
+        self,
+        arguments: Arguments,
+        reason: str | None,
+        foreign: tuple[Foreign, ...],
+        carried: tuple[Carried, ...],
+    ) -> ConfirmationRequest:
+        identity = self.identities(arguments)[0]
+        act = json.dumps(dict(sorted(arguments.items())), ensure_ascii=True)
+        reached = [AskedAct(verb=one.kind, target=one.name) for one in foreign]
+        own = (
+            [AskedAct(verb="tool", target=f"{identity} {self.target(arguments)}".strip())]
+            if reason or carried
+            else []
+        )
+        language = self.gate.origins.language
+        return ConfirmationRequest(
+            digest=digest_of_act(identity, act),
+            title=f"{word('tool', language)} {identity}",
+            details=tuple(_details(arguments, reason)),
+            acts=(*own, *reached),
+            language=language,
+        )
+
+
+def _sources(named: Iterable[Foreign | Carried]) -> str | None:
+    """What came from data, each with its source, shortened: the details have every value whole."""
+    said = dict[tuple[str, str], str]()
+    for one in named:
+        said.setdefault((one.name.casefold(), one.source), f"{_short(one.name)}: {one.source}")
+    listed = list(said.values())
+    more = [f"… +{len(listed) - _MOST_SOURCES}"] if len(listed) > _MOST_SOURCES else []
+    return "; ".join([*listed[:_MOST_SOURCES], *more]) or None
+
+
+def _short(name: str) -> str:
+    shown = plain(" ".join(name.split()))
+    return shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}…"
+
+
+def _details(arguments: Arguments, reason: str | None) -> Iterator[str]:
+    """Every argument whole, line by line."""
+    for key, value in arguments.items():
+        lines = as_text(value).splitlines() or [""]
+        yield f"{plain(key)}: {plain(lines[0])}"
+        yield from (f"  {plain(line)}" for line in lines[1:])
+    if reason is not None:
+        yield from (plain(line) for line in reason.splitlines())

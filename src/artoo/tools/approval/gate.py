@@ -1,0 +1,138 @@
+"""Law 1's gate: acts that cannot be staged are asked about before they happen.
+
+What can be staged happens in the task's workspace, and is settled as a whole at its end (`settler`). One gate lives
+for one task and serves all its tools: it remembers what was answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from artoo.contracts.confirmation import (
+    NOBODY,
+    PERSON,
+    POLICY,
+    ConfirmationAnswer,
+    ConfirmationRequest,
+    Consent,
+)
+from artoo.contracts.execution import WithheldBy
+from artoo.ports.confirm import Questions
+from artoo.ports.waiting import waiting_for_a_person
+from artoo.tools.approval.prompts import AskNobody
+from artoo.tools.provenance.taint import Origins
+from artoo.tools.resume.earlier_runs import Past
+from artoo.tools.resume.in_flight import current_act, digest_of_call, kept_so_far
+
+_Acts = frozenset[tuple[str, str]]
+"""Kind and target of each part of an act that was asked about."""
+
+
+ADVICE = "; if the rest is worth having without it, say in the answer what is missing, else end with cannot"
+"""What is left to a model when consent is missing."""
+_AGAIN_NOT = "; do not try it again"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an act may not happen, and whether a person said so or there was nobody to ask."""
+
+    reason: str
+    by: WithheldBy
+
+
+@dataclass(slots=True)
+class Gate:
+    """Asks before what cannot be staged. `origins` knows where names came from that the request does not hold;
+    `outside` are the acts that were done: forgetting the task's changes does not take them back. `advice` says what
+    is left without consent; it is empty where a person gave the command, and not a model."""
+
+    questions: Questions = field(default_factory=AskNobody)
+    origins: Origins = field(default_factory=Origins)
+    outside: list[str] = field(default_factory=list[str])
+    advice: str = ADVICE
+    _answers: dict[str, ConfirmationAnswer] = field(default_factory=dict[str, ConfirmationAnswer])
+    _refused: list[tuple[_Acts, ConfirmationAnswer]] = field(default_factory=list[tuple[_Acts, ConfirmationAnswer]])
+    _granted: dict[tuple[str, str], ConfirmationAnswer] = field(
+        default_factory=dict[tuple[str, str], ConfirmationAnswer]
+    )
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def restore(self, past: Past) -> None:
+        """Takes up what was answered and what was read before this process, oldest first.
+
+        A person's "for this task" and no hold; a yes that was given once holds for that very act if it has not
+        taken effect. Policies speak for themselves, and where nobody was there to ask, somebody may be now. A yes
+        to doing something again was for that one time.
+        """
+        for call in past.calls:
+            self.origins.observe(call)
+        for request, answer in past.consented:
+            again = any(act.verb == AGAIN for act in request.acts) and answer.consent.is_yes
+            if again or answer.by == NOBODY or answer.by.startswith(POLICY):
+                continue
+            self._remember(request, answer)
+            if answer.consent.is_yes and request.act in past.ended:
+                self.outside += [f"{act.verb} {act.target}" for act in request.acts if act.verb == "tool"]
+            if past.may_use_once(request.act):
+                self.grant_once(request.act, answer)
+
+    def grant_once(self, act: str, answer: ConfirmationAnswer) -> None:
+        """Lets a yes that was given once hold for one question of one act. Another consent changes nothing."""
+        if answer.consent is Consent.ONCE:
+            self._granted[act, answer.digest] = answer
+
+    async def refusal(self, request: ConfirmationRequest) -> Refusal | None:
+        """Asks about an act; None when it may happen. A no, and an answer for the task, hold for its rest."""
+        act = current_act()
+        if act:
+            request = request.model_copy(update={"act": act})
+        with waiting_for_a_person():
+            async with self._turn:
+                answer = self._remembered(request)
+                if answer is None:
+                    answer = await self.questions.ask(request)
+                    self._remember(request, answer)
+                    await kept_so_far()
+        if answer.consent.is_yes:
+            return None
+        what = _some(f"{act.verb} {act.target}" for act in request.acts) or request.title
+        if answer.by == PERSON:
+            return Refusal(f"the person said no to: {what}{self.advice and _AGAIN_NOT}{self.advice}", "person")
+        return Refusal(f"it needs a person's consent, and nobody can be asked here: {what}{self.advice}", "nobody")
+
+    def _remembered(self, request: ConfirmationRequest) -> ConfirmationAnswer | None:
+        """An earlier answer that holds for this act: to the same act, or a no to something that it contains."""
+        granted = self._granted.pop((request.act, request.digest), None)
+        if granted is not None:
+            return granted
+        asked = _acts(request)
+        contained = (answer for acts, answer in self._refused if acts <= asked)
+        return self._answers.get(request.digest) or next(contained, None)
+
+    def _remember(self, request: ConfirmationRequest, answer: ConfirmationAnswer) -> None:
+        if answer.consent is not Consent.ONCE:
+            self._answers[request.digest] = answer
+        if not answer.consent.is_yes and request.acts:
+            self._refused.append((_acts(request), answer))
+
+
+AGAIN = "again"
+"""The verb of a question about doing again what a crash cut off. No policy knows it."""
+
+
+def digest_of_act(*parts: str) -> str:
+    """sha256 (hex) of an act that is text: a command, a call of a tool with its arguments."""
+    return digest_of_call(*parts)
+
+
+def _acts(request: ConfirmationRequest) -> _Acts:
+    return frozenset((act.verb, act.target) for act in request.acts)
+
+
+def _some(parts: Iterable[str]) -> str:
+    listed = list(parts)
+    shown = ", ".join(listed[:5])
+    return shown if len(listed) <= 5 else f"{shown} and {len(listed) - 5} more"

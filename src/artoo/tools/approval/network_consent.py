@@ -1,0 +1,184 @@
+"""The network by consent: what a person is asked before a command reaches a host, and what is said afterwards."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.execution import CallStatus
+from artoo.contracts.network import NetworkUsed
+from artoo.ports.workspace import ignore_connection
+from artoo.sandbox.network.allowlist import Destination, not_permitted
+from artoo.sandbox.network.proxy_env import NO_NETWORK
+from artoo.tools.approval.gate import Gate, digest_of_act
+from artoo.tools.approval.messages import word
+from artoo.tools.core.tool import Outcome
+from artoo.tools.files.paths import size_text
+from artoo.tools.files.unified_diff import plain
+from artoo.tools.resume.in_flight import current_act
+from artoo.tools.shell.network_header import Wanted
+
+_SHOWN = 5
+_DIAGNOSES = (
+    "Name or service not known",
+    "Temporary failure in name resolution",
+    os.strerror(errno.ENETUNREACH),
+    os.strerror(errno.ECONNREFUSED),
+    "Couldn't connect to server",
+)
+"""How the C library and the clients say that there is no network: their fixed words, as errno has them."""
+
+
+# --- asking -----------------------------------------------------------------------------------------------------
+
+
+async def network_refusal(gate: Gate, program: str, text: str, asked: Wanted) -> Outcome | None:
+    """Asks whether a command may reach what it wants; None when it may, else how its call ends."""
+    request = _question(gate, program, text, asked)
+    refusal = await gate.refusal(request)
+    if refusal is None:
+        return None
+    reason = f"nothing was run: {refusal.reason}"
+    dropped = tuple(f"{act.verb} {act.target}" for act in request.acts)
+    return Outcome(status=CallStatus.REFUSED, reason=reason, dropped=dropped, withheld_by=refusal.by)
+
+
+def _question(gate: Gate, program: str, text: str, asked: Wanted) -> ConfirmationRequest:
+    language = gate.origins.language
+    acts = [AskedAct(verb="network", target=host) for host in asked.listed]
+    acts += [AskedAct(verb="credential", target=name) for name in asked.credentials]
+    sources = (f"{one.name}: {one.source}" for one in gate.origins.foreign(asked.listed))
+    return ConfirmationRequest(
+        digest=digest_of_act("network", program, text, str(asked)),
+        title=f"{program}: {word('network', language)} {asked}",
+        details=tuple(_details(text, asked, language)),
+        source="; ".join(dict.fromkeys(sources)) or None,
+        acts=tuple(acts),
+        language=language,
+    )
+
+
+def _details(text: str, asked: Wanted, language: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines() or [""]):
+        yield f"$ {plain(line)}" if number == 0 else f"  {plain(line)}"
+    for host in asked.hosts:
+        yield f"{word('network', language)} {host}"
+    for name in asked.credentials:
+        what = word("the command can read it and send it there", language)
+        yield f"{word('credential', language)} ${name}: {what}"
+    yield word("what it sends cannot be shown beforehand, nor taken back; hosts and bytes are logged", language)
+
+
+# --- what happened ----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Passed:
+    """What passed to and from one host."""
+
+    out: int = 0
+    into: int = 0
+
+
+@dataclass(slots=True)
+class Network:
+    """The network of one task: reports what its commands use, and knows what has gone out.
+
+    `publish` is told of every connection; it is quick and does not raise. `by_option`: a person asks for hosts by
+    `--network`, and not the command by its first line.
+    """
+
+    publish: Callable[[NetworkUsed], None] = ignore_connection
+    by_option: bool = False
+    _passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
+
+    def went_out(self) -> tuple[str, ...]:
+        """What left this machine and does not come back by discarding the task's changes: a line for each host."""
+        return tuple(
+            f"{host}: {size_text(each.out)} sent, {size_text(each.into)} received"
+            for host, each in self._passed.items()
+        )
+
+    def restore(self, used: Iterable[NetworkUsed]) -> None:
+        """Takes up what earlier processes of the task have sent."""
+        for one in used:
+            self._add(one)
+
+    def hearing(self) -> Hearing:
+        """For one command, of the call that is under way."""
+        return Hearing(self, current_act())
+
+    def hear(self, used: NetworkUsed) -> None:
+        """One connection has ended or was refused."""
+        self._add(used)
+        self.publish(used)
+
+    def _add(self, used: NetworkUsed) -> None:
+        if used.bytes_out:
+            passed = self._passed.setdefault(str(Destination(used.host, used.port)), Passed())
+            passed.out += used.bytes_out
+            passed.into += used.bytes_in
+
+
+@dataclass(slots=True)
+class Hearing:
+    """Hears of one command's connections; what was refused is kept for its record, each host once."""
+
+    network: Network
+    act: str
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __call__(self, used: NetworkUsed) -> None:
+        """Implements `ports.workspace.OnConnection`."""
+        self.network.hear(used.model_copy(update={"act": self.act}))
+        if used.refused is not None:
+            name = str(Destination(used.host, used.port)) if used.host else ""
+            self.refused.setdefault(name, used.refused)
+
+    def explained(self, outcome: Outcome, asked: Wanted, denied: Iterable[str] = ()) -> Outcome:
+        """Return the outcome with what the command's programs were refused, and how to ask for it.
+
+        `denied`: hosts that the sandbox refused, whatever the exit code.
+        """
+        for host in denied:
+            self.refused.setdefault(host, not_permitted(host))
+        if not asked.hosts and not self.refused:
+            said = outcome.error_output + outcome.output
+            failed = outcome.status is not CallStatus.OK and any(words in said for words in _DIAGNOSES)
+            if not failed and NO_NETWORK not in said:  # this is said by nobody else, also where a failure is hidden
+                return outcome
+            return _because(
+                outcome,
+                "commands have no network, and localhost is their own; if that is why, run it again with "
+                f"{'options that ask' if self.network.by_option else 'a first line that asks'} for what it must "
+                f"reach, as in: {self._asking(('pypi.org', 'localhost:8000'))}",
+            )
+        if not self.refused:
+            return outcome
+        listed = list(dict.fromkeys(self.refused.values()))
+        reason = f"refused at the network's edge: {'; '.join(listed[:_SHOWN])}"
+        missing = [name for name, why in self.refused.items() if why == not_permitted(name)]
+        if missing:
+            named = str(asked).split() if asked.hosts else []
+            reason += f"; {self._asking_for_more(named, missing[:_SHOWN])}"
+        return _because(outcome, reason)
+
+    def _asking_for_more(self, asked: Sequence[str], missing: Sequence[str]) -> str:
+        """A line names all hosts in the place of the one before it; an option stands beside the others."""
+        if self.network.by_option:
+            return f"to ask for it too: {self._asking(missing)}"
+        return f"to ask for it too, let the first line be: {self._asking((*asked, *missing))}"
+
+    def _asking(self, hosts: Iterable[str]) -> str:
+        """How somebody asks for hosts, as they write it."""
+        if self.network.by_option:
+            return " ".join(f"--network {shlex.quote(host)}" for host in hosts)
+        return f"# artoo hosts: {' '.join(hosts)}"
+
+
+def _because(outcome: Outcome, reason: str) -> Outcome:
+    return replace(outcome, reason="; ".join(filter(None, (outcome.reason, reason))))

@@ -1,0 +1,305 @@
+"""What is around a request, in a few lines: the files, and the heads of those that it names.
+
+    entries + request ──► named_in: paths that are on disk and stand in it ──► describe ──► Surroundings
+                                   └──► pointers: files that name another file
+
+Pure: a snapshot goes in, text comes out. `look` takes the snapshot.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate, islice
+
+from artoo.contracts.shortened import shortened
+from artoo.ports.surroundings import Surroundings
+from artoo.tools.files.paths import printable, size_text
+from artoo.tools.files.suggest_paths import nearby
+from artoo.tools.files.walk import Entry, Kind
+
+LISTING_CHARACTERS = 1_200
+"""The tree and the facts about named files, of which a third is for these; the text of files has as much again."""
+
+WHOLE_CHARACTERS = 8_000
+"""The same where whole files are shown: a call that reads them costs more."""
+
+MOST_NAMED = 8
+MAX_REQUEST = 20_000
+"""Characters of a request that are looked at."""
+
+_FEW_LINES = 3
+_MOST_INSIDE = 2
+"""Files of a named directory that are looked into: they are mostly alike."""
+_LINE_CHARACTERS = 120
+_TABLES = (".csv", ".tsv")
+_MARKS = (",", ";", "\t", "|")
+_MOST_TREE_LINES = 50
+_SOME = 6
+"""Ignored files that are named."""
+_ENDING = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first lines of a file, more than three only if they are all, or in words why there are none.
+
+    `whole`: the file has no other lines. `unreadable`: it is empty or no text: another file may stand for it.
+    `form`: its encoding and line ends, where they are not UTF-8 and LF.
+    """
+
+    lines: tuple[str, ...] = ()
+    instead: str | None = None
+    whole: bool = False
+    unreadable: bool = False
+    form: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The project as it is now. Paths are relative to it; `broken` are links that lead nowhere. `empty` and
+    `unreadable` are directories; others without an entry hold what is ignored.
+
+    `heads` are of files that were looked into: by such a path, or by the name of a file outside the project.
+    `ignored`: what an ignore file leaves out. `missing`: what stands in the request as the path of a file and is
+    nowhere.
+    """
+
+    entries: tuple[Entry, ...]
+    complete: bool = True
+    broken: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
+    unreadable: frozenset[str] = frozenset()
+    ignored: tuple[str, ...] = ()
+    heads: Mapping[str, Head] = field(default_factory=dict[str, Head])
+    missing: tuple[str, ...] = ()
+
+
+def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
+    """Paths of the project that stand in the request, whole or by their last name, in the order of the request.
+
+    A path that stands there whole goes before others with its name.
+    """
+    text = request[:MAX_REQUEST]
+    found: dict[str, tuple[int, bool]] = {}
+    for entry in snapshot.entries:
+        for token in dict.fromkeys((entry.path, entry.name)):
+            place = place_in(token, text)
+            if place is not None:
+                found[entry.path] = (place, token != entry.path)
+                break
+    return tuple(sorted(found, key=lambda path: (*found[path], path)))[:MOST_NAMED]
+
+
+def place_in(token: str, text: str) -> int | None:
+    """Where `token` stands in `text` as a token of its own: no letter, digit or sign of a name goes on beside it.
+
+    Letters of scripts that are written without spaces are no part of an ASCII name, so they may stand beside one.
+    """
+    if len(token) < 2 or token not in text:
+        return None
+    found = re.search(rf"(?<![\w./-])(?:\./)?{re.escape(token)}(?![\w-]|/[\w.]|\.[A-Za-z0-9])", text, re.ASCII)
+    return None if found is None else found.start()
+
+
+def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACTERS) -> Surroundings:
+    """The surroundings of a request: the tree in at most `characters`, the text of named files in as many."""
+    named = named_in(snapshot, request)
+    points_to = tuple((printable(name), printable(path)) for name, path in pointers(snapshot, named))
+    third = characters // 3
+    facts = _joined((*_broken(snapshot, named), *(f"{name} names {path}" for name, path in points_to)), third)
+    heads = _whole_heads(snapshot.heads, characters)
+    tree = _tree(snapshot, named, characters - len(facts) - 1)
+    about = "\n".join(filter(None, (heads, facts)))
+    whole = (path for path, head in snapshot.heads.items() if head.whole)
+    enough = not snapshot.missing and all(snapshot.heads.get(path, Head()).lines for path in named)
+    return Surroundings(
+        listing="\n".join(filter(None, (tree, about))),
+        heads=heads,
+        named=about if named and enough else "",
+        whole=tuple(path for path in map(printable, whole) if f"All of {path}" in heads),
+        missing=tuple(map(printable, snapshot.missing)),
+    )
+
+
+def pointers(snapshot: Snapshot, named: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """(named file, path of another file) for each line of a short named file that is just that file's path or name.
+
+    What has neither a directory nor an ending is a word, not a file's name.
+    """
+    said = [(path, text) for path in named for text in _names_in(path, snapshot)]
+    if not said:
+        return ()
+    there = {entry.path for entry in snapshot.entries if entry.kind in (Kind.FILE, Kind.LINK)} - snapshot.broken
+    found = ((path, _pointed_at(text, posixpath.dirname(path), there)) for path, text in said)
+    return tuple(dict.fromkeys((path, target) for path, target in found if target is not None and target != path))
+
+
+def standing_in(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
+    """Files to look into for named ones that show nothing: what a directory holds, what is like a broken link or
+    like a file that is no text.
+    """
+    kinds = {entry.path: entry.kind for entry in snapshot.entries}
+    usable = [entry for entry in snapshot.entries if entry.kind is Kind.FILE]
+    for path in named:
+        head = snapshot.heads.get(path)
+        if kinds.get(path) is Kind.DIRECTORY:
+            inside = (entry.path for entry in usable if posixpath.dirname(entry.path) == path)
+            yield from islice(inside, _MOST_INSIDE)
+        elif path in snapshot.broken or (head is not None and head.unreadable):
+            yield from nearby(path, usable).best
+
+
+def _names_in(path: str, snapshot: Snapshot) -> Iterator[str]:
+    """Lines of a file of few lines which could be the name of a file."""
+    head = snapshot.heads.get(path, Head())
+    for line in head.lines if head.whole and len(head.lines) <= _FEW_LINES else ():
+        text = line.strip()
+        if len(text) <= _LINE_CHARACTERS and ("/" in text or _ENDING.search(text)):
+            yield text
+
+
+def _pointed_at(text: str, folder: str, there: Collection[str]) -> str | None:
+    for path in (posixpath.normpath(text), posixpath.normpath(posixpath.join(folder, text))):
+        if path in there:
+            return path
+    same = [path for path in there if posixpath.basename(path) == text]
+    return same[0] if len(same) == 1 else None
+
+
+def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
+    targets = {entry.path: entry.target for entry in snapshot.entries if entry.path in snapshot.broken}
+    usable = [entry for entry in snapshot.entries if entry.path not in targets]
+    for path in named:
+        if path in targets:
+            target = printable(targets[path] or "?")
+            near = ", ".join(map(printable, nearby(path, usable).best))
+            instead = f" Nearest: {near}" if near else ""
+            yield f"BROKEN LINK: {printable(path)} points to {target}, which does not exist.{instead}"
+
+
+def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
+    """As many whole heads as fit, then the files of the others: "more" would read as more of the last file.
+
+    Long lines are cut only if the heads do not fit as they are, or there is more of the file all the same.
+    """
+    told = list[str]()
+    for most in (characters, _LINE_CHARACTERS):
+        told = [_head(path, head, most if head.whole else _LINE_CHARACTERS) for path, head in heads.items()]
+        if sum(len(one) + 1 for one in told) <= characters:
+            return "\n".join(told)
+    ends = accumulate(len(one) + 1 for one in told)
+    fit = sum(end <= characters - _UNSHOWN for end in ends)
+    others = ", ".join(map(printable, list(heads)[fit:]))
+    return "\n".join((*told[:fit], shortened(f"There is no room here for what is in: {others}", _UNSHOWN)))
+
+
+def _head(path: str, head: Head, most: int) -> str:
+    """`most`: characters of a line."""
+    if head.instead is not None:
+        return f"{printable(path)}: {head.instead}"
+    lines = "\n".join(_one_line(line, most) for line in head.lines)
+    cut = not head.whole or any(len(line) > most for line in head.lines)
+    form = f" ({head.form})" if head.form else ""
+    return f"{'First lines' if cut else 'All'} of {printable(path)}{form}{_columns(path, head)}:\n{lines}"
+
+
+def _columns(path: str, head: Head) -> str:
+    """The columns that the first line of a table names, by the table's format: what is no row, and how to split."""
+    if not path.lower().endswith(_TABLES) or not head.lines:
+        return ""
+    first = _one_line(head.lines[0])
+    mark = max(_MARKS, key=first.count)
+    columns = [name.strip() for name in first.split(mark)]
+    if len(columns) < 2 or not all(columns) or any(name[0].isdigit() for name in columns):
+        return ""
+    split = "" if mark == "," else f" split by {mark!r}"
+    return f" (columns{split}: {', '.join(columns)})"
+
+
+def _one_line(line: str, most: int = _LINE_CHARACTERS) -> str:
+    """A line of a file without what would disturb a prompt, cut where it is long."""
+    plain = "".join(one if one.isprintable() or one == "\t" else " " for one in line.rstrip("\r\n"))
+    return plain if len(plain) <= most else plain[:most] + "..."
+
+
+def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
+    """Paths, those that the request names first, then shallow ones; hidden ones only when named.
+
+    When everything fits, directories need no lines of their own. No numbers of files: they get taken for answers.
+    """
+    visible = [entry for entry in snapshot.entries if entry.path in named or not _hidden(entry.path)]
+    if not visible:
+        return "The project directory is empty."
+    ranked = sorted(visible, key=lambda entry: (entry.path not in named, entry.depth))
+    filled = {folder for entry in visible for folder in _parents(entry)}
+    whole = [_tree_line(entry, filled, snapshot) for entry in ranked if entry.path not in filled]
+    text = "\n".join((f"All files in the project directory{_but_for(snapshot, len(visible))}:", *whole))
+    if snapshot.complete and not snapshot.unreadable and len(text) <= characters:
+        return text
+    lines = [_tree_line(entry, filled, snapshot) for entry in ranked[:_MOST_TREE_LINES]]
+    rest = () if len(lines) == len(ranked) and snapshot.complete else (_MORE,)
+    return _joined(("Some of the files in the project directory:", *lines, *rest), characters)
+
+
+def _but_for(snapshot: Snapshot, visible: int) -> str:
+    """What a whole list is not: whoever is to delete or to measure must know that there is more."""
+    if not snapshot.ignored and visible == len(snapshot.entries):
+        return ""
+    some = ", ".join(map(printable, snapshot.ignored[:_SOME]))
+    more = ", …" if len(snapshot.ignored) > _SOME else ""
+    return ", but for hidden and ignored ones" + (f" ({some}{more})" if some else "")
+
+
+def _tree_line(entry: Entry, filled: Collection[str], snapshot: Snapshot) -> str:
+    path = printable(entry.path)
+    match entry.kind:
+        case Kind.DIRECTORY:
+            return f"{path}/{_inside(entry.path, filled, snapshot)}"
+        case Kind.LINK:
+            state = ", broken" if entry.path in snapshot.broken else ""
+            return f"{path} (link to {printable(entry.target or '?')}{state})"
+        case Kind.FILE:
+            return f"{path} ({size_text(entry.size or 0)})"
+        case Kind.OTHER:
+            return f"{path} (not a file)"
+
+
+def _inside(directory: str, filled: Collection[str], snapshot: Snapshot) -> str:
+    """What is said of a directory of which nothing else is listed; of one that the walk did not reach, nothing."""
+    if directory in snapshot.empty:
+        return " (empty)"
+    if directory in snapshot.unreadable:
+        return " (cannot be read)"
+    return " (hidden or ignored files only)" if snapshot.complete and directory not in filled else ""
+
+
+def _parents(entry: Entry) -> Iterator[str]:
+    parts = entry.path.split("/")[:-1]
+    for depth in range(1, len(parts) + 1):
+        yield "/".join(parts[:depth])
+
+
+def _hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
+
+
+def _joined(lines: Iterable[str], characters: int) -> str:
+    """As many whole lines as fit; when some do not, the last one says so. Only then it takes room."""
+    kept: list[str] = []
+    whole = list(lines)
+    room = characters - (len(_MORE) if sum(len(line) + 1 for line in whole) > characters else 0)
+    for line in whole:
+        if room < len(line) + 1:
+            kept.append(_MORE)
+            break
+        kept.append(line)
+        room -= len(line) + 1
+    return "\n".join(kept)
+
+
+_UNSHOWN = 200
+"""Characters for the names of files that there is no room for."""
+_MORE = "... and more"

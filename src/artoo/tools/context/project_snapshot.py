@@ -1,0 +1,282 @@
+"""Takes the snapshot that a listing is made of: a short walk, the heads of named files, the guides."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import stat
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+
+from artoo.contracts.changes import Change, ChangeKind, Trait, path_bytes
+from artoo.contracts.errors import ArtooError
+from artoo.contracts.settling import ChangeClass
+from artoo.contracts.shortened import listed
+from artoo.ports.sandbox import Roots
+from artoo.ports.surroundings import Surroundings
+from artoo.ports.workspace import Files, Workspace
+from artoo.tools.context.agents_md import GUIDE_CHARACTERS, GUIDE_FILES, Guide, guides
+from artoo.tools.context.project_listing import (
+    LISTING_CHARACTERS,
+    MAX_REQUEST,
+    MOST_NAMED,
+    WHOLE_CHARACTERS,
+    Head,
+    Snapshot,
+    describe,
+    named_in,
+    place_in,
+    pointers,
+    standing_in,
+)
+from artoo.tools.core.command_runner import meant_changes
+from artoo.tools.core.live_files import Look, real_files
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.files.paths import absolute, entry_at, existing, found_at, shown
+from artoo.tools.files.redacted_paths import withheld
+from artoo.tools.files.text_files import NotPlainFile, decode, kind_of_bytes, read_limited
+from artoo.tools.files.walk import Hidden, Kind, Walk, WalkLimits
+from artoo.tools.provenance.read_tracking import LookedAt
+from artoo.tools.settlement.git_ref_changes import ref_moves
+from artoo.tools.settlement.moved_files import moved_files
+from artoo.workspace.changes.path_class import Places
+
+_LOOK = WalkLimits(entries=20_000, seconds=1.5)
+_WALL_SECONDS = 6.0
+_JUDGING_SECONDS = 2.0
+"""For what changes mean: git is asked about a repository that they touch (100 ms for one of a thousand commits)."""
+_HEAD_BYTES = 8_192
+_MOST_HEADS = 4
+_HEAD_LINES = 3
+_WHOLE_LINES, _WHOLE_BYTES = 200, 6_000
+"""Where whole files are wanted, one up to here is shown whole, and so is a project of so many bytes together."""
+_MOST_WHOLE = 16
+_MOST_PATHS = 500
+_PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
+"""A path with ordinary names, without the full stop of a sentence."""
+
+_ENDING = re.compile(r"[^./]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
+
+
+def _unobserved(source: str, text: str) -> None:
+    """Nobody keeps account of where names came from."""
+
+
+def _everything(path: str) -> bool:
+    """Say that every change is the subtask's."""
+    return True
+
+
+async def _nothing_new() -> tuple[str, ...]:
+    """Say that nothing happened."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLook:
+    """Implements `ports.surroundings.TurnSource` over a workspace's files.
+
+    `whole_files`: files that are named are shown whole if they are not long, and so is a small project.
+    `workspace`: whose changes are told, with what they mean (None: no changes). `mine`: whether a change of a
+    printable path is the subtask's; others were made by the task before. `turns` gives the news of a turn.
+    `observe` is told what is passed on of texts that others wrote, by where it stands; `looked` of the files that
+    are shown.
+    """
+
+    roots: Roots
+    places: Places
+    files: Look = real_files
+    characters: int | None = None
+    guide_characters: int = GUIDE_CHARACTERS
+    limits: WalkLimits = field(default_factory=lambda: _LOOK)
+    whole_files: bool = False
+    workspace: Workspace | None = None
+    mine: Callable[[str], bool] = _everything
+    turns: Callable[[], Awaitable[tuple[str, ...]]] = _nothing_new
+    observe: Callable[[str, str], None] = _unobserved
+    looked: LookedAt = field(default_factory=LookedAt)
+
+    @property
+    def room(self) -> int:
+        """Characters of the tree, and of the text of files."""
+        return self.characters or (WHOLE_CHARACTERS if self.whole_files else LISTING_CHARACTERS)
+
+    async def look(self, request: str) -> Surroundings:
+        """What is there that matters for `request`. Never raises; what cannot be seen is said in the listing."""
+        try:
+            async with asyncio.timeout(_WALL_SECONDS):
+                changes = () if self.workspace is None else await self.workspace.changes()
+                own = tuple(change for change in changes if self.mine(change.path))
+                seen, found = await in_thread(self._look, request, own)
+                for guide in found:
+                    if guide.foreign:
+                        self.observe(guide.path, guide.text)
+                others = tuple(change for change in changes if not self.mine(change.path))
+                changed, earlier = [
+                    await in_thread(_by_kind, some, self.roots, real_files(), self.files()) if some else ""
+                    for some in (own, others)
+                ]
+                classes = await _classes(self.workspace) if self.workspace is not None and changes else ()
+                return replace(seen, changed=changed, earlier=earlier, classes=classes)
+        except TimeoutError:
+            return Surroundings(listing="The project directory did not answer in time; it is not listed.")
+        except (ArtooError, OSError) as error:
+            return Surroundings(listing=f"The project directory is not listed: {error}")
+
+    async def news(self) -> tuple[str, ...]:
+        """See TurnSource."""
+        return await self.turns()
+
+    def _look(self, request: str, changes: tuple[Change, ...]) -> tuple[Surroundings, tuple[Guide, ...]]:
+        files = self.files()
+        snapshot = self._snapshot(files)
+        named = named_in(snapshot, request)
+        snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in named))
+        snapshot = replace(snapshot, missing=self._missing(files, snapshot, request))
+        snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
+        further = (*(path for _, path in pointers(snapshot, named)), *standing_in(snapshot, named))
+        further = (*further, *self._all_of_a_small_project(snapshot))
+        snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in further))
+        about = (*(self.roots.project / path for path in named), *_meant(changes))
+        found = guides(files, self.roots, self.places, about, self.guide_characters)
+        seen = describe(snapshot, request, self.room)
+        return replace(seen, guide="\n\n".join(map(str, found))), found
+
+    def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
+        """With the heads of these files too, as far as so many are shown."""
+        heads = dict(snapshot.heads)
+        shown_already = {absolute(name, self.roots) for name in heads}
+        for name, path in named:
+            if len(heads) < (_MOST_WHOLE if self.whole_files else _MOST_HEADS) and path not in shown_already:
+                head = self._head(files, path)
+                heads |= {name: head} if head is not None else {}
+                shown_already.add(path)
+        return replace(snapshot, heads=heads)
+
+    def _all_of_a_small_project(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """The files of a project that is shown whole, because all of it is no longer than one file may be."""
+        visible = [each for each in snapshot.entries if each.kind is Kind.FILE and not each.path.startswith(".")]
+        size = sum(each.size or 0 for each in visible)
+        fits = size <= min(_WHOLE_BYTES, self.room) and len(visible) <= _MOST_WHOLE
+        if not (self.whole_files and snapshot.complete and fits):
+            return ()
+        return tuple(each.path for each in visible if each.name not in GUIDE_FILES)  # which prompts have anyhow
+
+    def _snapshot(self, files: Files) -> Snapshot:
+        walk = Walk(self.roots.project, self.limits, files, hidden=Hidden.LAST, honour_ignore=True, details=True)
+        entries = tuple(walk)
+        links = (entry.path for entry in entries if entry.kind is Kind.LINK)
+        return Snapshot(
+            entries=entries,
+            complete=walk.complete,
+            empty=frozenset(walk.empty),
+            unreadable=frozenset(walk.unreadable),
+            ignored=tuple(walk.ignored),
+            broken=frozenset(path for path in links if found_at(files, self.roots.project / path) is None),
+        )
+
+    def _named_outside(self, files: Files, request: str) -> Iterator[tuple[str, Path]]:
+        """Files that stand in the request and that the walk does not meet: ignored ones, and those elsewhere."""
+        for text in _paths_in(request):
+            path = absolute(text, self.roots)
+            if entry_at(files, path) is not None:
+                yield shown(path, self.roots), path
+        workspace = self.roots.workspace
+        try:
+            names = files.names(files.resolve(workspace))
+        except OSError:
+            return
+        for name in names:
+            if not name.startswith(".") and place_in(name, request[:MAX_REQUEST]) is not None:
+                yield str(workspace / name), workspace / name
+
+    def _missing(self, files: Files, snapshot: Snapshot, request: str) -> tuple[str, ...]:
+        """Paths with an ending that are in no place where a tool would look, nor anywhere in the project."""
+        names = {entry.name for entry in snapshot.entries}
+        asked = (
+            text for text in _paths_in(request) if _ENDING.search(text) and text.rpartition("/")[2] not in names
+        )
+        nowhere = (text for text in asked if entry_at(files, existing(text, self.roots, files)) is None)
+        return tuple(islice(nowhere, MOST_NAMED))
+
+    def _head(self, files: Files, path: Path) -> Head | None:
+        """What a file begins with; None for what is no file."""
+        try:
+            real = files.resolve(path)
+        except OSError:
+            return None
+        found = files.stat(real)
+        if found is None or stat.S_ISDIR(found.mode):
+            return None
+        if (instead := withheld(real, self.places)) is not None:
+            return Head(instead=instead)
+        note = self.looked.showing(real, found)
+        try:
+            data, size = read_limited(files, real, _HEAD_BYTES)
+        except NotPlainFile:
+            return None
+        except OSError as error:
+            return Head(instead=f"cannot be read: {error.strerror}")
+        if not data:
+            return Head(instead="is empty", unreadable=True)
+        text = decode(data, whole=size <= _HEAD_BYTES)
+        if text is None:
+            return Head(instead=f"is {kind_of_bytes(data)}, not text", unreadable=True)
+        lines = text.text.splitlines()
+        most = _WHOLE_LINES if self.whole_files and size <= _WHOLE_BYTES else _HEAD_LINES
+        whole = size <= _HEAD_BYTES and len(lines) <= most
+        note(whole)
+        return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole, form=text.form)
+
+
+async def _classes(workspace: Workspace) -> tuple[ChangeClass, ...]:
+    """Each once, the most dangerous first; none where that takes too long, or settling will say why it fails."""
+    try:
+        async with asyncio.timeout(_JUDGING_SECONDS):
+            found = {change.change_class for change in await workspace.classes()}
+    except (ArtooError, OSError):
+        return ()
+    return tuple(sorted(found, key=lambda one: one.danger))
+
+
+def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: Files) -> str:
+    """What somebody may have meant: `created: a, b`, `changed: c`, `moved: d -> e`, a line for each kind; then what
+    git's next command meets: which names moved, and what was left under way."""
+    meant = frozenset(meant_changes(changes))
+    moved = moved_files((change for change in changes if change.path in meant), before, now)
+    arrived = frozenset(moved.values())
+    lines = {"created": list[str](), "changed": list[str](), "moved": list[str](), "deleted": list[str]()}
+    others = [
+        shown(_path_of(one.path), roots)
+        for one in changes
+        if one.path in meant and one.has(Trait.CHANGED_MEANWHILE)
+    ]
+    for change in changes:
+        name = shown(_path_of(change.path), roots)
+        if change.path in moved:
+            lines["moved"].append(f"{name} -> {shown(_path_of(moved[change.path]), roots)}")
+        elif change.path in meant and change.path not in arrived:
+            kind = ChangeKind.CREATED if change.before is None else change.kind  # a link has a kind of its own
+            lines[kind.value if kind.value in lines else "changed"].append(name)
+    if others:
+        lines["changed by somebody else too, which is not seen here"] = others
+    told = [f"{kind}: {listed(paths)}" for kind, paths in lines.items() if paths]
+    git = ref_moves(changes, before, now, brief=True)
+    return "\n".join((*told, *(f"in {shown(_path_of(f'{where}/.git'), roots)}: {moved}" for where, moved in git)))
+
+
+def _meant(changes: tuple[Change, ...]) -> Iterator[Path]:
+    return map(_path_of, meant_changes(changes))
+
+
+def _path_of(printable: str) -> Path:
+    return Path(os.fsdecode(path_bytes(printable)))
+
+
+def _paths_in(request: str) -> Iterator[str]:
+    """What has the form of a path in a request, each once."""
+    found = (match.group() for match in islice(_PATH.finditer(request[:MAX_REQUEST]), _MOST_PATHS))
+    return iter(dict.fromkeys(found))

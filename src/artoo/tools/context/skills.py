@@ -1,0 +1,178 @@
+"""Skills: folders with a SKILL.md that say how a kind of work is done (agentskills.io), read in bounds.
+
+<folder>/<name>/SKILL.md   front matter (YAML: name, description), then instructions
+                …          scripts and references, which the instructions name
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.ports.workspace import Files
+from artoo.settings.yaml_file import parse
+from artoo.tools.files.paths import is_within
+from artoo.tools.files.text_files import NotPlainFile, read_limited
+
+SKILL_FILE = "SKILL.md"
+MOST_SKILLS = 32
+"""Of one folder; further ones are not looked at, and that is said."""
+MOST_FILES, LARGEST, DEEPEST = 200, 4 << 20, 6
+"""Files of a skill, their bytes together, and levels of directories."""
+MOST_PATHS = 1_000
+"""Of a skill, with its directories and links."""
+LONGEST_TEXT = 128 * 1024
+"""Bytes of a SKILL.md."""
+LONGEST_DESCRIPTION = 1_024
+_LONGEST_HEAD = 16 * 1024
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_LONGEST_NAME = 64
+_FENCE = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFile:
+    """One file of a skill, by its path in the folder. `runs`: it may be executed."""
+
+    path: str
+    data: bytes
+    runs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One skill, as it was when it was read. `digest` is over every file of it; `foreign`: not the person's own."""
+
+    name: str
+    description: str
+    body: str
+    folder: Path
+    digest: str
+    files: tuple[SkillFile, ...]
+    foreign: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The skills of some folders, and what is wrong with those that are none, in sentences."""
+
+    skills: tuple[Skill, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> Found:
+    """The skills of one folder, by name. What leads out of `within` is none of it. Blocking. Never raises."""
+    found, problems = list[Skill](), list[str]()
+    try:
+        places = _places(files, folder)
+    except OSError as error:
+        return Found((), (f"{folder}: it cannot be read: {error.strerror}",))
+    if len(places) > MOST_SKILLS:
+        problems.append(f"{folder}: it has more than {MOST_SKILLS} skills; the others are not looked at")
+    for place in places[:MOST_SKILLS]:
+        try:
+            found.append(read_skill(files, _inside(files.resolve(place), within), foreign=foreign))
+        except (ConfigurationError, OSError) as error:
+            problems.append(f"{place}: {error}")
+    return Found(tuple(found), tuple(problems))
+
+
+def read_skill(files: Files, folder: Path, *, foreign: bool = False) -> Skill:
+    """The skill in a resolved folder. Raises ConfigurationError for what is none, OSError."""
+    members = tuple(_members(files, folder))
+    text = next((one.data for one in members if one.path == SKILL_FILE), None)
+    if text is None:
+        raise ConfigurationError(f"there is no plain file {SKILL_FILE}")
+    if len(text) > LONGEST_TEXT:
+        raise ConfigurationError(f"{SKILL_FILE} is longer than {LONGEST_TEXT:,} bytes")
+    try:
+        head, body = _parts(text.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{SKILL_FILE} is no UTF-8 text") from error
+    name, description = _named(head, folder / SKILL_FILE)
+    return Skill(name, description, body, folder, _digest(members), members, foreign)
+
+
+def _inside(real: Path, within: Path) -> Path:
+    if not is_within(real, within):
+        raise ConfigurationError(f"it leads out of {within}")
+    return real
+
+
+def _places(files: Files, folder: Path) -> list[Path]:
+    """What may be skills; nothing where there is no such folder. Raises OSError."""
+    try:
+        names = files.names(files.resolve(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [folder / name for name in names if not name.startswith(".")]
+
+
+def _members(files: Files, folder: Path) -> Iterator[SkillFile]:
+    """Every file, sorted by path. Links are not followed: what they lead to is no part of it."""
+    left, count = LARGEST, 0
+    for seen, (path, mode) in enumerate(_walk(files, folder, 0)):
+        if seen == MOST_PATHS:
+            raise ConfigurationError(f"it has more than {MOST_PATHS:,} files, directories and links")
+        if stat.S_ISLNK(mode) or stat.S_ISDIR(mode):
+            continue
+        try:
+            data, size = read_limited(files, path, left + 1)
+        except NotPlainFile as error:
+            raise ConfigurationError(f"{path.name} is no plain file: {error}") from error
+        left, count = left - size, count + 1
+        if left < 0 or count > MOST_FILES:
+            raise ConfigurationError(f"it has more than {MOST_FILES} files or {LARGEST >> 20} MiB")
+        yield SkillFile(str(path.relative_to(folder)), data, bool(mode & stat.S_IXUSR))
+
+
+def _walk(files: Files, directory: Path, depth: int) -> Iterator[tuple[Path, int]]:
+    """Yield everything below a resolved directory, with its mode."""
+    if depth > DEEPEST:
+        raise ConfigurationError(f"it is deeper than {DEEPEST} directories")
+    for name in files.names(directory):
+        path = directory / name
+        found = files.stat(path)
+        if found is None:
+            continue
+        yield path, found.mode
+        if stat.S_ISDIR(found.mode):
+            yield from _walk(files, path, depth + 1)
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """Front matter and body."""
+    match = _FENCE.match(text)
+    if match is None or len(match.group(1)) > _LONGEST_HEAD:
+        raise ConfigurationError(f"{SKILL_FILE} does not begin with front matter between two lines `---`")
+    return match.group(1), text[match.end() :].strip()
+
+
+def _named(head: str, path: Path) -> tuple[str, str]:
+    try:
+        fields, _ = parse(f"\n{head}", path)  # lines are counted in the file
+    except RecursionError as error:
+        raise ConfigurationError(f"the front matter of {SKILL_FILE} is nested too deeply") from error
+    name, description = fields.get("name"), fields.get("description")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise ConfigurationError(
+            f"`name` must be up to {_LONGEST_NAME} small letters, digits and single hyphens, as in: pdf-forms"
+        )
+    if not isinstance(description, str) or not description.strip():
+        raise ConfigurationError("`description` must say what the skill is for")
+    return name, " ".join(description.split())[:LONGEST_DESCRIPTION]
+
+
+def _digest(members: tuple[SkillFile, ...]) -> str:
+    """sha256 (hex) over every name, mode and byte."""
+    whole = hashlib.sha256()
+    for one in members:
+        for part in (os.fsencode(one.path), b"x" if one.runs else b"-", one.data):
+            whole.update(len(part).to_bytes(8, "big") + part)
+    return whole.hexdigest()

@@ -1,0 +1,134 @@
+"""Which call changed what: parallel subtasks and background processes share one workspace.
+
+begin ─► Mark ─► … the call … ─► end ─► changes since the mark, and whether something else ran meanwhile
+
+The changes of a process between two calls are told by the call that ends next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from artoo.contracts.changes import Change
+from artoo.contracts.errors import SandboxError
+from artoo.ports.workspace import Mark, Workspace
+from artoo.tools.provenance.read_tracking import LookedAt
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a call changed. `overlapped`: something of another subtask ran meanwhile and may have changed it."""
+
+    changes: tuple[Change, ...] = ()
+    overlapped: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class OpenCall:
+    """A call under way. `mark` None: the call knows its changes itself."""
+
+    subtask: str
+    mark: Mark | None
+    overlapped: bool = False
+
+
+def nothing_runs(subtask: str) -> bool:
+    """Say that no process of another subtask runs."""
+    return False
+
+
+@dataclass(slots=True, eq=False)
+class CallChanges:
+    """Attributes the changes of one task's workspace to its calls and subtasks.
+
+    `looked` forgets what it knows of files that the task changed itself. `others_run`: whether a process of another
+    subtask than this one runs. `snapshots`: keep the state before each subtask's first change, for second ways.
+    """
+
+    workspace: Workspace
+    looked: LookedAt = field(default_factory=LookedAt)
+    others_run: Callable[[str], bool] = nothing_runs
+    runs: Callable[[], bool] = lambda: False
+    snapshots: bool = False
+    _open: set[OpenCall] = field(default_factory=set[OpenCall])
+    _since: Mark | None = None
+    _by_subtask: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    _before: dict[str, Workspace | None] = field(default_factory=dict[str, Workspace | None])
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def restore(self, changed: Iterable[tuple[str, str]]) -> None:
+        """Take over what earlier processes of the task changed: pairs of subtask and printable path."""
+        for subtask, path in changed:
+            self._by_subtask.setdefault(subtask, set()).add(path)
+            self._before.setdefault(subtask, None)
+
+    async def begin(self, subtask: str, *, marked: bool = True) -> OpenCall:
+        """Begin a call of a subtask. `marked` False: the call will tell its changes itself."""
+        async with self._turn:
+            await self._keep_state_before(subtask)
+            mark = None
+            if marked:
+                mark = self._since if self._since is not None and not self._open else await self.workspace.mark()
+                self._since = None
+        call = OpenCall(subtask, mark, self.others_run(subtask))
+        for other in self._open:
+            if other.subtask != subtask:
+                call.overlapped = other.overlapped = True
+        self._open.add(call)
+        return call
+
+    async def end(self, call: OpenCall, known: tuple[Change, ...] = ()) -> Changed:
+        """End a call and return what it changed. `known`: the changes of a call without a mark."""
+        try:
+            changes = known if call.mark is None else await self.workspace.changes_since(call.mark)
+        finally:
+            self._open.discard(call)
+        if call.mark is not None and self.runs() and not self._open:
+            self._since = await self.workspace.mark()
+        self._by_subtask.setdefault(call.subtask, set()).update(change.path for change in changes)
+        self.looked.forget(changes)
+        certain = call.mark is None
+        return Changed(
+            changes, bool(changes) and not certain and (call.overlapped or self.others_run(call.subtask))
+        )
+
+    def abandon(self, call: OpenCall) -> None:
+        """Forget a call that was cancelled."""
+        self._open.discard(call)
+
+    def places_of(self, subtask: str) -> frozenset[Path]:
+        """Return the directories in which a subtask has changed something."""
+        return frozenset(Path(path).parent for path in self._by_subtask.get(subtask, ()))
+
+    def of_others_alone(self, subtask: str, path: str) -> bool:
+        """True if other subtasks changed this printable path and this one did not."""
+        if path in self._by_subtask.get(subtask, ()):
+            return False
+        return any(path in paths for one, paths in self._by_subtask.items() if one != subtask)
+
+    def state_before(self, subtask: str) -> Workspace | None:
+        """Return the workspace as it was before this subtask's first change; None: it is not kept.
+
+        That is the workspace itself while the subtask has changed nothing.
+        """
+        return self._before.get(subtask, self.workspace)
+
+    async def _keep_state_before(self, subtask: str) -> None:
+        if subtask in self._before:
+            return
+        self._before[subtask] = None
+        if self.snapshots:
+            try:
+                self._before[subtask] = await self.workspace.fork(f"{subtask} before")
+            except SandboxError:
+                return  # too large to be copied: there is no second way then
+
+    async def discard_snapshots(self) -> None:
+        """Delete the kept states."""
+        for subtask, kept in self._before.items():
+            if kept is not None:
+                await self.workspace.discard_fork(f"{subtask} before")
+        self._before.clear()

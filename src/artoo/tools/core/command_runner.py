@@ -1,0 +1,147 @@
+"""How tools run commands, and what is said about how one ended."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from artoo.contracts.changes import Change, Trait
+from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
+from artoo.ports.sandbox import Captured
+from artoo.ports.workspace import Ended, EndStatus
+from artoo.tools.core.tool import Outcome
+from artoo.tools.core.truncate import clip
+from artoo.tools.shell.network_header import NOTHING, Wanted
+
+COMMAND_SECONDS = 120.0
+"""How long a call waits for its command by default. The command goes on afterwards (SPEC section 3.3)."""
+
+_INCIDENTAL = (Trait.DERIVED, Trait.GIT_BOOKKEEPING, Trait.TIMES_ONLY)
+
+_STATUS: Mapping[EndStatus, CallStatus] = {
+    "ok": CallStatus.OK,
+    "stopped": CallStatus.INTERRUPTED,
+    "refused": CallStatus.REFUSED,
+}
+
+_REASONS: Mapping[EndStatus, str] = {
+    "stopped": "it was stopped before its end",
+    "killed": "a signal ended it that artoo did not send",
+    "disk_limit": "it was ended because the workspace is full",
+    "process_limit": "it was ended because the sandbox has too many processes",
+    "memory_limit": "it was ended because the sandbox has no memory left",
+    "refused": "the sandbox refused to run it",
+}
+
+
+def as_it_is(outcome: Outcome) -> Outcome:
+    """Return an outcome that needs no reading unchanged."""
+    return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program that a tool wants to run in the project root.
+
+    `text` is what the model wrote, for questions and records. `argv[0]` is looked up on the sandbox's PATH. The
+    call waits `seconds` for its end (`background`: not at all), then the command goes on as a process. `pty` gives
+    it a pseudo-terminal and input. `keep`: the user is asked at the task's end whether it is to be left running.
+    `network`: what it may reach, if the user agrees. `judged` reads the outcome as the tool's programs mean it.
+    `by` names the tool, for questions.
+    """
+
+    argv: tuple[str, ...]
+    text: str
+    seconds: float = COMMAND_SECONDS
+    background: bool = False
+    pty: bool = False
+    keep: bool = False
+    env: Mapping[str, str] = field(default_factory=lambda: PLAIN_SETTINGS)
+    network: Wanted = NOTHING
+    judged: Callable[[Outcome], Outcome] = as_it_is
+    by: str = "shell"
+
+
+def bash(script: str) -> tuple[str, ...]:
+    """Return the arguments that run `script` with bash, exactly as it was written and with no shell option set.
+
+    The two options only keep the user's start-up files out.
+    """
+    return ("bash", "--noprofile", "--norc", "-c", script)
+
+
+def python(script: str, interpreter: str = sys.executable) -> tuple[str, ...]:
+    """Return the arguments that run a Python script apart from the user's environment, and without byte code.
+
+    The project's modules can be imported where no other has the name: first in the path, a `json.py` there would
+    break any script.
+    """
+    return (interpreter, "-I", "-B", "-X", "utf8", "-c", _SHOWING_LINES, script)
+
+
+_SHOWING_LINES = """
+import linecache, sys, types
+name, code = "<script>", sys.argv.pop(1)
+def told(kind, error, trace):
+    import traceback
+    while trace is not None and trace.tb_frame.f_code.co_filename != name:
+        trace = trace.tb_next
+    traceback.print_exception(kind, error, trace)
+sys.excepthook = told
+linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+sys.path.append("")
+sys.modules["__main__"] = main = types.ModuleType("__main__")
+exec(compile(code, name, "exec"), main.__dict__)
+"""
+"""Where a script fails, the line that failed is shown, as of a script in a file. With `-c` alone, Python before
+3.13 tells its number, and whoever is to mend it has to count: a small model cannot."""
+
+
+def outcome_of(ended: Ended, kept: int = OUTPUT_KEPT, read_on: str = "") -> Outcome:
+    """Return how a command ended, with its streams cut to what a record keeps."""
+    reason = "; ".join(filter(None, (_REASONS.get(ended.status), *ended.notes))) or None
+    return printed_outcome(
+        (ended.stdout, ended.stderr),
+        status=_STATUS.get(ended.status, CallStatus.ERROR),
+        exit_code=ended.exit_code,
+        reason=reason,
+        kept=kept,
+        read_on=read_on,
+    )
+
+
+def printed_outcome(
+    printed: tuple[Captured, Captured],
+    *,
+    status: CallStatus,
+    exit_code: int | None = None,
+    reason: str | None = None,
+    kept: int = OUTPUT_KEPT,
+    read_on: str = "",
+) -> Outcome:
+    """Return an outcome that shows what a command printed, in at most `kept` characters and half as many errors."""
+    output, output_cut = clip(printed[0], kept, read_on)
+    error_output, error_cut = clip(printed[1], kept // 2, read_on)
+    return Outcome(
+        output=output,
+        error_output=error_output,
+        status=status,
+        exit_code=exit_code,
+        total_bytes=sum(one.total_bytes for one in printed),
+        truncated=output_cut or error_cut,
+        reason=reason,
+    )
+
+
+PLAIN_SETTINGS: Mapping[str, str] = {
+    "LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+"""Programs complain in English and sort as Python does, whatever the user's language: rules read what they say.
+Python leaves no byte code in the user's folders."""
+
+
+def meant_changes(changes: Iterable[Change]) -> tuple[str, ...]:
+    """The paths of changes that somebody may have wanted: caches, git's bookkeeping and times are left out."""
+    return tuple(change.path for change in changes if not any(change.has(trait) for trait in _INCIDENTAL))

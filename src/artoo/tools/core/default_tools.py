@@ -1,0 +1,149 @@
+"""The built-in tools that work on this machine, put together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+
+from artoo.contracts.execution import OUTPUT_KEPT
+from artoo.ports.sandbox import Roots
+from artoo.ports.workspace import Files, Workspace
+from artoo.sandbox.reading.programs import find_program, worked_in
+from artoo.tools.approval.ask_first import Asking, always, never
+from artoo.tools.approval.gate import Gate
+from artoo.tools.approval.network_consent import Network
+from artoo.tools.builtin.edit_file import EditFile
+from artoo.tools.builtin.find_files import FindFiles
+from artoo.tools.builtin.macos import AppleScript, Mdfind, Real, Shortcuts
+from artoo.tools.builtin.process import ProcessTool
+from artoo.tools.builtin.python import Python
+from artoo.tools.builtin.read_file import ReadFile
+from artoo.tools.builtin.search_text import SearchText
+from artoo.tools.builtin.shell import Shell
+from artoo.tools.builtin.web_fetch import WebFetch
+from artoo.tools.builtin.web_search import Search, engine_for
+from artoo.tools.builtin.write_file import WriteFile
+from artoo.tools.core.call_changes import CallChanges
+from artoo.tools.core.function_tools import Function, UserTool, user_tool
+from artoo.tools.core.live_output import Printing
+from artoo.tools.core.processes import Processes
+from artoo.tools.core.tool import Tool
+from artoo.tools.core.workspace_commands import WorkspaceCommands
+from artoo.tools.core.workspace_files import WorkspaceWriter
+from artoo.tools.files.filename_index import choose_index
+from artoo.tools.provenance.read_tracking import LookedAt
+from artoo.workspace.changes.path_class import Places
+from artoo.workspace.files.visible import VisibleFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What of this machine decides which tools there are: the platform, and where programs are found."""
+
+    platform: str = sys.platform
+    which: Callable[[str], str | None] = find_program
+
+    @classmethod
+    def of(cls, roots: Roots) -> Machine:
+        """This one, for a task that works there: each program is looked for once, and not by every subtask."""
+        return cls(which=cache(partial(find_program, apart=worked_in(roots))))
+
+
+def reaching_tools(
+    gate: Gate, roots: Roots, environ: Mapping[str, str], machine: Machine | None = None
+) -> tuple[Tool, ...]:
+    """Tools that reach beyond the files: the web, and on macOS other programs. All behind the gate."""
+    here = machine or Machine.of(roots)
+    tools: list[Tool] = [Asking(Search(engine_for(environ)), gate, never, reads_only=True, outward=True)]
+    if here.platform == "darwin":
+        for name, tool in (("osascript", AppleScript), ("shortcuts", Shortcuts)):
+            program = here.which(name)
+            if program is not None:
+                made = tool(Real(roots), program)
+                tools.append(Asking(made, gate, made.why_ask))
+    return tuple(tools)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all tools of a task share that look and act in its workspace.
+
+    `gate` is asked about hosts, and about commands that cannot be confined; `network` keeps account of what
+    commands send; `printing` shows what they print; `looked` knows what the task was shown of files; `changes`
+    attributes changes to calls; `processes` are the commands that went on.
+    """
+
+    workspace: Workspace
+    gate: Gate
+    places: Places
+    looked: LookedAt
+    changes: CallChanges
+    processes: Processes
+    network: Network
+    printing: Printing | None = None
+
+    @classmethod
+    def of(
+        cls,
+        workspace: Workspace,
+        gate: Gate,
+        places: Places,
+        network: Network | None = None,
+        printing: Printing | None = None,
+        *,
+        snapshots: bool = False,
+    ) -> Shared:
+        """`snapshots`: see CallChanges."""
+        looked, processes = LookedAt(), Processes()
+        changes = CallChanges(workspace, looked, processes.others_run, processes.any_runs, snapshots)
+        return cls(workspace, gate, places, looked, changes, processes, network or Network(), printing)
+
+
+def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OUTPUT_KEPT) -> tuple[Tool, ...]:
+    """Return the tools that look and act in a task's workspace. The shell is offered where there is a bash.
+
+    `kept`: characters of an output that one call shows.
+    """
+    workspace, places, roots = shared.workspace, shared.places, shared.workspace.roots
+    here = machine or Machine.of(roots)
+    index = choose_index(here.platform, {name: here.which(name) for name in ("mdfind", "plocate")})
+    runner = WorkspaceCommands(
+        workspace, shared.gate, shared.network, shared.processes, shared.changes, shared.printing, kept
+    )
+    writer = WorkspaceWriter(workspace, places, shared.looked, shared.changes)
+
+    def files() -> Files:
+        return VisibleFiles(workspace.files, places)
+
+    tools: list[Tool] = [
+        FindFiles(index, roots, files),
+        SearchText(roots, files),
+        ReadFile(roots, places, files, kept, shared.looked),
+        WriteFile(writer, roots),
+        EditFile(writer, roots, files),
+        Python(runner),
+        WebFetch(runner),
+    ]
+    if here.platform == "darwin" and (mdfind := here.which("mdfind")):
+        tools.append(Mdfind(mdfind, roots, files))
+    if here.which("bash") is not None:
+        tools.append(Shell(runner, roots, index, files))
+        tools.append(ProcessTool(shared.processes, shared.changes, runner, shared.printing, kept))
+    return tuple(tools)
+
+
+def own_tools(functions: Iterable[Function], gate: Gate) -> tuple[Tool, ...]:
+    """The user's functions as tools behind the gate."""
+    return gated((user_tool(function) for function in functions), gate)
+
+
+def gated(tools: Iterable[UserTool], gate: Gate) -> tuple[Tool, ...]:
+    """The user's tools behind the gate: those that ask do so before each call, others only for what data named.
+
+    Nobody knows what a crash cut off in them, unless they promise to change nothing.
+    """
+    return tuple(
+        Asking(one, gate, always if one.effects.asks else never, reads_only=one.effects.repeatable) for one in tools
+    )

@@ -1,0 +1,321 @@
+"""The user's own functions as tools: `@tool` over a plain or async function.
+
+@tool(writes=True)
+def note(text: str, *, title: str = "") -> str:
+    "Adds a note to my notebook."
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import Enum, EnumType
+from functools import partial
+from itertools import islice
+from typing import TypeVar, cast, overload
+
+from pydantic import JsonValue, PydanticUserError, TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic_core import PydanticSerializationError, to_json
+
+from artoo.contracts.errors import ConfigurationError, ToolError
+from artoo.contracts.shortened import shortened
+from artoo.contracts.well_formed import well_formed
+from artoo.ports.arguments import as_text
+from artoo.ports.tools import Parameter, ToolSpec
+from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Arguments, Outcome, argument
+
+Function = Callable[..., object]
+F = TypeVar("F", bound=Function)
+
+USER_SECONDS = 120.0
+"""The longest that a call of a user's function may take, unless it says otherwise."""
+
+USER_PRIORITY = 80
+MOST_DOCUMENTATION = 1_000
+"""Characters of a tool's description that a model reads."""
+
+_MOST_DESCRIPTION = 200
+_MOST_YIELDED = 10_000
+_ATTRIBUTE = "__artoo_tool__"
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a tool may do. `asks`: a person is asked before each call (default for tools that write).
+
+    `repeatable`: it was said, and not left open, that it changes nothing; then a call that a crash cut off is made
+    again, and need not be on disk before it goes out.
+    """
+
+    reads: bool
+    writes: bool
+    asks: bool
+    repeatable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UserTool:
+    """A user's function as a tool. Values are read as the annotated types."""
+
+    function: Function
+    name: str
+    effects: Effects
+    wall_seconds: float
+    parameters: tuple[inspect.Parameter, ...]
+    readers: Mapping[str, TypeAdapter[object]]
+    spec: ToolSpec
+
+    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+        return (self.name,)
+
+    def target(self, arguments: Arguments) -> str:
+        """The main argument's text, for functions without parameters nothing."""
+        return argument(arguments, self.parameters[0].name) if self.parameters else ""
+
+    async def run(self, arguments: Arguments) -> Outcome:
+        """Calls the function: an async one in this loop, another in a thread. Its exceptions pass through."""
+        values = {
+            one.name: self._value(one, arguments[one.name]) for one in self.parameters if one.name in arguments
+        }
+        if inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function):
+            result = self.function(**values)
+        else:
+            result = await in_thread(partial(_called, self.function), **values)
+        return Outcome(output=text_of(await _by_itself(result)))
+
+    def _value(self, one: inspect.Parameter, value: JsonValue) -> object:
+        """Return the value for the function; for blank text that does not fit, the parameter's default."""
+        try:
+            return _read(self.readers[one.name], value)
+        except ValidationError as error:
+            text = as_text(value)
+            if not text.strip() and one.default is not inspect.Parameter.empty:
+                return cast("object", one.default)
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise ToolError(f"{self.name}: {one.name} = {text[:100]!r} does not fit: {problem}") from error
+
+
+_NOTHING = Parameter("nothing", "takes no argument", required=False)
+"""A tool has a main input; one without parameters has this one, which is ignored."""
+
+
+@overload
+def tool(function: F, /) -> F: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    reads: bool = True,
+    writes: bool | None = None,
+    asks: bool | None = None,
+    seconds: float = USER_SECONDS,
+) -> Callable[[F], F]: ...
+def tool(
+    function: F | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    reads: bool = True,
+    writes: bool | None = None,
+    asks: bool | None = None,
+    seconds: float = USER_SECONDS,
+) -> F | Callable[[F], F]:
+    """Makes a function usable as a tool; it stays the function that it was.
+
+    The name and the first paragraph of the documentation (all of `description`) are what a model sees; parameters
+    come from the signature.
+    `writes`: it changes something, so a person is asked before each call unless `asks=False` says otherwise. False
+    is a promise that it changes nothing: a call that a crash cut off is then made again. Without either, nobody is
+    asked before a call, but somebody is before one is repeated.
+    `seconds` bounds a call. A method is marked in its class, and given to `Artoo` bound: `tools=[calendar.at]`.
+    Raises ConfigurationError for a signature that a model cannot call, and for what cannot be marked.
+    """
+    effects = Effects(reads, bool(writes), bool(writes) if asks is None else asks, repeatable=writes is False)
+
+    def mark(marked: F) -> F:
+        made = _made(marked, name, description, effects, seconds)
+        try:
+            setattr(marked, _ATTRIBUTE, made)
+        except AttributeError as error:
+            advice = "of a method the one in its class; a bound one goes to Artoo(tools=…) as it is"
+            raise ConfigurationError(f"tool {made.name}: mark a function with @tool, {advice}") from error
+        return marked
+
+    return mark if function is None else mark(function)
+
+
+def user_tool(function: Function) -> UserTool:
+    """The tool that `@tool` made of a function. A bare function gets the defaults: it reads, and asks nothing.
+
+    Raises ConfigurationError as `tool`, and for a method without the object whose it is.
+    """
+    made = getattr(function, _ATTRIBUTE, None)
+    if not isinstance(made, UserTool):
+        made = _made(function, None, None, Effects(reads=True, writes=False, asks=False), USER_SECONDS)
+    elif inspect.ismethod(function):  # it was marked in its class, and has been bound since
+        return _made(function, made.name, made.spec.description, made.effects, made.wall_seconds)
+    if made.parameters and made.parameters[0].name == "self":
+        raise ConfigurationError(f"tool {made.name}: it is a method; give it bound: the object's own {made.name}")
+    return made
+
+
+def text_of(result: object) -> str:
+    """A result as a tool's output: text as it is, nothing as nothing, everything else as JSON where that works."""
+    if result is None:
+        return ""
+    if isinstance(result, str):
+        return result
+    if isinstance(result, bytes):
+        return result.decode("utf-8", "replace")
+    try:
+        return to_json(result, fallback=str).decode()
+    except (PydanticSerializationError, ValueError):
+        return str(result)
+
+
+def _called(function: Function, /, **values: object) -> object:
+    """What it returns; a generator is read here as well, in the thread. Raises ToolError for an endless one."""
+    result = function(**values)
+    if not inspect.isgenerator(result):
+        return result
+    found = list(islice(cast("Generator[object]", result), _MOST_YIELDED + 1))
+    result.close()
+    return _bounded(found)
+
+
+def _bounded(found: list[object]) -> list[object]:
+    if len(found) > _MOST_YIELDED:
+        raise ToolError(f"it yields more than {_MOST_YIELDED:,} results; ask for less")
+    return found
+
+
+async def _by_itself(result: object) -> object:
+    """What it makes in the end, in a task of its own: a function that cancels its task ends this call, and not the
+    attempt that waits for it."""
+
+    async def held() -> tuple[object, SystemExit | None]:
+        try:
+            return await _gathered(result), None
+        except SystemExit as error:  # out of a task it would end the loop
+            return None, error
+
+    value, exited = await asyncio.create_task(held())
+    if exited is not None:
+        raise exited
+    return value
+
+
+async def _gathered(result: object) -> object:
+    """What an async function or generator makes in the end, also one that a plain function has called."""
+    if inspect.isawaitable(result):
+        result = await cast("Awaitable[object]", result)
+    if inspect.isasyncgen(result):
+        return await _all_of(cast("AsyncGenerator[object]", result))
+    return result
+
+
+async def _all_of(generator: AsyncGenerator[object]) -> list[object]:
+    """Raises ToolError for an endless one: where it never waits, no time limit could stop it."""
+    found: list[object] = []
+    async with aclosing(generator) as results:
+        async for one in results:
+            found.append(one)
+            if len(found) > _MOST_YIELDED:
+                break
+    return _bounded(found)
+
+
+def _made(
+    function: Function, name: str | None, description: str | None, effects: Effects, seconds: float
+) -> UserTool:
+    called = name or getattr(function, "__name__", "")
+    if not called.isidentifier():
+        raise ConfigurationError(f"tool {called!r}: a tool's name is letters, digits and _; give one with name=")
+    said = (description or (inspect.getdoc(function) or "").strip().split("\n\n")[0]).strip()
+    if not said:
+        raise ConfigurationError(f"tool {called}: say what it does in a docstring or with description=")
+    if not seconds > 0:
+        raise ConfigurationError(f"tool {called}: seconds={seconds} is not a positive time")
+    parameters, readers = _signature(function, called)
+    schemas = _schemas(readers)
+    spec = ToolSpec(
+        name=called,
+        description=shortened(well_formed(" ".join(said.split())), MOST_DOCUMENTATION),
+        parameters=tuple(_parameter(one, schemas.get(one.name, {})) for one in parameters) or (_NOTHING,),
+        priority=USER_PRIORITY,
+        reads=effects.reads,
+        writes=effects.writes,
+        only_reads=effects.repeatable,
+        special=True,
+    )
+    return UserTool(function, called, effects, seconds, parameters, readers, spec)
+
+
+def _schemas(readers: Mapping[str, TypeAdapter[object]]) -> dict[str, dict[str, JsonValue]]:
+    """Return the JSON schema of each parameter. A type without one may be anything: its reader says what fits."""
+    made: dict[str, dict[str, JsonValue]] = {}
+    for name, reader in readers.items():
+        try:
+            made[name] = reader.json_schema()
+        except PydanticInvalidForJsonSchema:
+            made[name] = {}
+    return made
+
+
+def _parameter(one: inspect.Parameter, schema: Mapping[str, JsonValue]) -> Parameter:
+    untyped = one.annotation is inspect.Parameter.empty
+    kind = "text" if untyped or one.annotation is str else _kind(one.annotation)
+    required = one.default is inspect.Parameter.empty
+    default = "" if required else f", default {one.default!r}"
+    return Parameter(one.name, f"{kind}{default}"[:_MOST_DESCRIPTION], required, schema=schema)
+
+
+def _kind(annotation: object) -> str:
+    """A type as a model reads it: of an enumeration its values, since nothing else fits."""
+    if isinstance(annotation, EnumType):
+        return " or ".join(repr(each.value) for each in cast("type[Enum]", annotation))
+    return inspect.formatannotation(annotation)
+
+
+def _signature(
+    function: Function, name: str
+) -> tuple[tuple[inspect.Parameter, ...], dict[str, TypeAdapter[object]]]:
+    """The parameters in order and what reads their values. Raises ConfigurationError."""
+    try:
+        found = tuple(inspect.signature(function, eval_str=True).parameters.values())
+    except (TypeError, ValueError, NameError, AttributeError) as error:
+        raise ConfigurationError(f"tool {name}: its signature cannot be read: {error}") from error
+    for one in found:
+        if one.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+            raise ConfigurationError(f"tool {name}: parameter {one} cannot be given by name; list its parameters")
+    return found, {one.name: _reader(one, name) for one in found}
+
+
+def _reader(one: inspect.Parameter, name: str) -> TypeAdapter[object]:
+    try:
+        return TypeAdapter(str if one.annotation is inspect.Parameter.empty else one.annotation)
+    except PydanticUserError as error:
+        kind = inspect.formatannotation(one.annotation)
+        advice = "use str, int, float, bool, list, dict or a pydantic model"
+        raise ConfigurationError(f"tool {name}: {one.name}: {kind} cannot be made from text; {advice}") from error
+
+
+def _read(reader: TypeAdapter[object], value: JsonValue) -> object:
+    """Return a value as the parameter's type: text as it stands, else as JSON. Raises ValidationError."""
+    if not isinstance(value, str):
+        return reader.validate_json(to_json(value))
+    try:
+        return reader.validate_strings(value)
+    except ValidationError as as_it_stands:
+        try:
+            return reader.validate_json(value)
+        except ValidationError as as_json:
+            is_json = all(each["type"] != "json_invalid" for each in as_json.errors(include_url=False))
+            raise (as_json if is_json else as_it_stands) from None

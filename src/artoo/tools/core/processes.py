@@ -1,0 +1,136 @@
+"""The processes of one task: commands that went on after their call, and what was shown of them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from artoo.contracts.errors import ToolError
+from artoo.ports.printing import Heard, unheard
+from artoo.ports.waiting import limits_here
+from artoo.ports.workspace import Ended, Process
+from artoo.tools.approval.network_consent import Hearing
+from artoo.tools.core.command_runner import Command
+
+_KEPT_SHARE, _MOST_KEPT = 0.1, 20.0
+"""Of the time that is left: the share, and the most seconds, that a wait leaves to the model."""
+_LOOK_SECONDS = 0.25
+"""Between two looks at whether a process waits for input."""
+_ASKING_LOOKS = 2
+"""Looks in a row that must find a process waiting for input: programs read their start-up files too."""
+
+
+def no_limit() -> float:
+    """Say that the task's time is not limited."""
+    return math.inf
+
+
+@dataclass(slots=True, eq=False)
+class Tracked:
+    """A process and the command behind it.
+
+    `shown`: the offset up to which its output was shown. `listener` hears what it prints while a call waits for it.
+    `told`: the model knows how it ended.
+    """
+
+    process: Process
+    command: Command
+    subtask: str
+    hearing: Hearing
+    shown: int = 0
+    told: bool = False
+
+    @property
+    def id(self) -> str:
+        return self.process.id
+
+    @property
+    def runs(self) -> bool:
+        return self.process.ended is None
+
+
+@dataclass(slots=True)
+class Listener:
+    """Passes on what a process prints to whoever listens now."""
+
+    heard: Heard = unheard
+
+    def __call__(self, written: bytes) -> None:
+        self.heard(written)
+
+
+@dataclass(slots=True, eq=False)
+class Processes:
+    """All processes of a task that outlived the call that started them. `time_left`: seconds of the task's time."""
+
+    time_left: Callable[[], float] = no_limit
+    _tracked: dict[str, Tracked] = field(default_factory=dict[str, Tracked])
+    _listeners: dict[str, Listener] = field(default_factory=dict[str, Listener])
+
+    def add(self, tracked: Tracked, listener: Listener) -> None:
+        """Remember a process."""
+        self._tracked[tracked.id] = tracked
+        self._listeners[tracked.id] = listener
+
+    def listener(self, tracked: Tracked) -> Listener:
+        """Return what passes on the process's output."""
+        return self._listeners[tracked.id]
+
+    def find(self, process_id: str) -> Tracked:
+        """Return the process with this id. Raises ToolError that names the ids there are."""
+        found = self._tracked.get(process_id.strip())
+        if found is None:
+            known = ", ".join(self._tracked) or "none was started"
+            raise ToolError(f"there is no process {process_id.strip()!r} in this task; the processes are: {known}")
+        return found
+
+    @property
+    def all(self) -> tuple[Tracked, ...]:
+        """Every process, oldest first."""
+        return tuple(self._tracked.values())
+
+    def any_runs(self) -> bool:
+        """True if a process runs."""
+        return any(one.runs for one in self._tracked.values())
+
+    def others_run(self, subtask: str) -> bool:
+        """True if a process of another subtask runs."""
+        return any(one.runs and one.subtask != subtask for one in self._tracked.values())
+
+    def ended_unseen(self, subtask: str) -> tuple[Tracked, ...]:
+        """Return this subtask's processes that ended by themselves without the model being told, each once."""
+        found = tuple(
+            one for one in self._tracked.values() if one.subtask == subtask and not (one.runs or one.told)
+        )
+        for one in found:
+            one.told = True
+        return found
+
+    def seconds(self, wanted: float) -> float:
+        """Return how long a call may wait: what it wants, at most what is left of the task's and subtask's time."""
+        now = asyncio.get_running_loop().time()
+        ends = (limit.when() for limit in limits_here())
+        left = min((end - now for end in ends if end is not None), default=math.inf)
+        left = min(left, self.time_left())
+        return max(0.0, min(wanted, left - min(_MOST_KEPT, left * _KEPT_SHARE) if left != math.inf else wanted))
+
+
+async def ended_or_asking(process: Process, seconds: float, *, asks: bool) -> Ended | None:
+    """Wait for the end of a process; return None when it still runs after `seconds`.
+
+    `asks`: return None as soon as it waits for input, too.
+    """
+    if not asks:
+        return await process.wait(seconds)
+    loop = asyncio.get_running_loop()
+    end, looks = loop.time() + seconds, 0
+    while (left := end - loop.time()) > 0:
+        ended = await process.wait(min(_LOOK_SECONDS, left))
+        if ended is not None:
+            return ended
+        looks = looks + 1 if process.waits_for_input else 0
+        if looks >= _ASKING_LOOKS:
+            return None
+    return process.ended

@@ -1,0 +1,245 @@
+"""Runs commands in the task's workspace: nothing is asked, and nothing is the user's yet (SPEC section 8).
+
+shell, python ─► WorkspaceCommands.run ─► Workspace.start ─► ended in time: its end, output and changes
+                                                          └► goes on as a process: `process` waits, reads, stops
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from artoo.contracts.changes import Trait
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.execution import OUTPUT_KEPT, CallEffects, CallStatus
+from artoo.ports import workspace as ports
+from artoo.ports.printing import unheard
+from artoo.ports.workspace import Ended, Workspace
+from artoo.tools.approval.gate import Gate, digest_of_act
+from artoo.tools.approval.messages import word
+from artoo.tools.approval.network_consent import Network, network_refusal
+from artoo.tools.core.call_changes import CallChanges, Changed
+from artoo.tools.core.command_runner import Command, meant_changes, outcome_of, printed_outcome
+from artoo.tools.core.live_output import Printing, printing_of
+from artoo.tools.core.processes import Listener, Processes, Tracked, ended_or_asking
+from artoo.tools.core.tool import Outcome
+from artoo.tools.files.unified_diff import plain
+from artoo.tools.resume.in_flight import current_act, current_subtask, goes_out
+
+_START_SECONDS = 0.3
+"""How long a background start is watched: a command that cannot run at all ends within this time."""
+_READ_ONLY = os.strerror(errno.EROFS)
+_SOMEBODY_ELSES = (
+    (os.strerror(errno.EOVERFLOW),),
+    (os.strerror(errno.EINVAL), "changing group of "),
+    (os.strerror(errno.EINVAL), "changing ownership of "),
+)
+"""What stands in one line where a command would write or give away what is another user's or another group's: the
+user namespace of a sandbox has one of each."""
+_ONE_GROUP = (
+    "commands here know one user and one group, yours and your first: what belongs to another they cannot write"
+    " in place or give away, nor can they make anything in a directory that hands its group on; write_file writes"
+    " it, and where the directory is yours a command can put a new file in its place (cp, then mv)"
+)
+_ACROSS = os.strerror(errno.EXDEV)
+_NO_RENAME = (
+    "a directory that was there before the task cannot be renamed in one step here; mv and shutil.move can move it,"
+    " and instead of git mv: mv, then git add -A"
+)
+"""An overlay refuses that rename: an unprivileged one may not keep where a directory came from (`redirect_dir`)."""
+_IN_REPOSITORY = re.compile(r"(/[^'\"]*?/\.git)(?![\w.-])")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceCommands:
+    """Runs commands in a workspace.
+
+    `gate` is asked about hosts, and about commands that can only run without confinement. `printing` shows what
+    they print while a call waits for them. `kept`: characters of an output that a record keeps.
+    """
+
+    workspace: Workspace
+    gate: Gate = field(default_factory=Gate)
+    network: Network = field(default_factory=Network)
+    processes: Processes = field(default_factory=Processes)
+    changes: CallChanges | None = None
+    printing: Printing | None = None
+    kept: int = OUTPUT_KEPT
+
+    async def run(self, command: Command) -> Outcome:
+        """Start a command and wait for its end as long as it says. `changes` happened in the workspace meanwhile.
+
+        Raises SandboxError when the command cannot be confined or started. Cancelling stops it.
+        """
+        hosts = command.network.listed
+        if hosts:
+            refused = await network_refusal(self.gate, command.by, command.text, command.network)
+            if refused is not None:
+                return refused
+        if (
+            self.workspace.backend == "none"
+            and (refused := await self._unconfined_refusal(command, ())) is not None
+        ):
+            return refused
+        await goes_out(CallEffects.OUTSIDE if hosts or self.workspace.backend == "none" else CallEffects.STAGED)
+        outcome = await self._started(command, unconfined=self.workspace.backend == "none")
+        if outcome.status is CallStatus.REFUSED and self.workspace.backend not in ("bubblewrap", "none"):
+            refused = await self._unconfined_refusal(command, (outcome.reason or "",))
+            if refused is None:
+                await goes_out(CallEffects.OUTSIDE)
+                return await self._started(command, unconfined=True)
+            return replace(refused, output=outcome.output, error_output=outcome.error_output)
+        return outcome
+
+    async def _started(self, command: Command, *, unconfined: bool) -> Outcome:
+        """Start a command, wait for it, and tell how far it came."""
+        hearing, listener = self.network.hearing(), Listener()
+        wanted = ports.Command(
+            argv=command.argv,
+            env=command.env,
+            keep_env=frozenset(command.network.credentials),
+            interactive=command.pty,
+            pty=command.pty,
+            hosts=command.network.listed,
+            on_connection=hearing,
+            on_output=listener,
+            unconfined=unconfined,
+        )
+        attributed = self.changes or CallChanges(self.workspace)
+        call = await attributed.begin(current_subtask())
+        try:
+            watched = nullcontext(unheard) if command.background else printing_of(self.printing, current_act())
+            with watched as listener.heard:  # from before the start: a command may print before `start` returns
+                process = await self.workspace.start(wanted)
+                tracked = Tracked(process, command, call.subtask, hearing)
+                try:
+                    ended = await self._waited(tracked)
+                except BaseException:
+                    await process.stop()
+                    raise
+            if ended is None or command.background or self._is_cut(ended):
+                self.processes.add(tracked, listener)
+            changed = await attributed.end(call)
+        except BaseException:
+            attributed.abandon(call)
+            raise
+        outcome = self.told(tracked, ended, changed)
+        if ended is None:
+            tracked.shown = outcome.total_bytes or 0
+        return outcome
+
+    async def _waited(self, tracked: Tracked) -> Ended | None:
+        command = tracked.command
+        if command.background:
+            return await tracked.process.wait(_START_SECONDS)
+        seconds = self.processes.seconds(command.seconds)
+        return await ended_or_asking(tracked.process, seconds, asks=command.pty)
+
+    def told(self, tracked: Tracked, ended: Ended | None, changed: Changed) -> Outcome:
+        """Return what a record says of a command: how it ended, or that it goes on."""
+        command = tracked.command
+        read_on = f"read it with process: id {tracked.id}, action read, offset N"
+        if ended is None:
+            outcome = self._still_running(tracked, read_on)
+        else:
+            outcome = self._explained(outcome_of(ended, self.kept, read_on))
+        if ended is not None:
+            tracked.told = True
+        denied = () if ended is None else ended.denied_hosts
+        outcome = tracked.hearing.explained(outcome, command.network, denied)
+        outcome = replace(
+            outcome,
+            changes=meant_changes(changed.changes),
+            bookkeeping=any(change.has(Trait.GIT_BOOKKEEPING) for change in changed.changes),
+            overlapped=changed.overlapped,
+        )
+        return outcome if ended is None else command.judged(outcome)
+
+    def _is_cut(self, ended: Ended) -> bool:
+        """True if a record does not hold all that a command printed: what is left out can be read on."""
+        return ended.stdout.total_bytes > self.kept or ended.stderr.total_bytes > self.kept // 2
+
+    def _still_running(self, tracked: Tracked, read_on: str) -> Outcome:
+        process, command = tracked.process, tracked.command
+        if command.background:
+            status, said = CallStatus.OK, f"it runs in the background as process {process.id}"
+        elif process.waits_for_input:
+            status = CallStatus.RUNNING
+            said = f'it waits for input as process {process.id}: use process with action "write"'
+        else:
+            status = CallStatus.RUNNING
+            said = f"it goes on as process {process.id}: use process to wait for it, read on or stop it"
+        outcome = printed_outcome(process.printed, status=status, reason=said, kept=self.kept, read_on=read_on)
+        return replace(outcome, process=process.id)
+
+    def _explained(self, ended: Outcome) -> Outcome:
+        """Return the outcome with what explains a write or rename that the sandbox does not allow."""
+        if ended.status is CallStatus.ERROR and _ACROSS in ended.error_output:
+            ended = replace(ended, reason="; ".join(filter(None, (ended.reason, _NO_RENAME))))
+        if _is_somebody_elses(ended.error_output):
+            ended = replace(ended, reason="; ".join(filter(None, (ended.reason, _ONE_GROUP))))
+        complaints = [
+            line for line in (ended.error_output + "\n" + ended.output).splitlines() if _READ_ONLY in line
+        ]
+        roots = (self.workspace.roots.home, self.workspace.roots.project, self.workspace.roots.workspace)
+        outermost = tuple(
+            dict.fromkeys(root for root in roots if not any(other in root.parents for other in roots))
+        )
+        repository = _repository_outside(complaints, outermost)
+        if not complaints or (ended.status is CallStatus.OK and repository is None):
+            return ended
+        reason = f"commands write in {', '.join(map(str, outermost))} and /tmp, and nowhere else"
+        if repository is not None:
+            reason += f"; git keeps what is staged and committed here in {repository}, so it can only be read"
+        return replace(ended, reason="; ".join(filter(None, (ended.reason, reason))))
+
+    async def _unconfined_refusal(self, command: Command, notes: Sequence[str]) -> Outcome | None:
+        """Ask about a command that can only run with all of the user's rights; None when it may."""
+        refusal = await self.gate.refusal(self._question(command, notes))
+        if refusal is None:
+            return None
+        return Outcome(
+            status=CallStatus.REFUSED,
+            reason=refusal.reason,
+            dropped=(f"{Path(command.argv[0]).name}: {plain(command.text)}",),
+            withheld_by=refusal.by,
+        )
+
+    def _question(self, command: Command, notes: Sequence[str]) -> ConfirmationRequest:
+        language = self.gate.origins.language
+        folder = str(self.workspace.roots.project)
+        return ConfirmationRequest(
+            digest=digest_of_act("unconfined", folder, *command.argv),
+            title=word("run it for real, without a sandbox", language),
+            details=tuple(_details(folder, command.text, notes, language)),
+            acts=(AskedAct(verb="unconfined", target=command.text),),
+            language=language,
+        )
+
+
+def _is_somebody_elses(complaint: str) -> bool:
+    lines = complaint.splitlines() if os.geteuid() != 0 else ()
+    return any(all(part in line for part in each) for line in lines for each in _SOMEBODY_ELSES)
+
+
+def _repository_outside(complaints: Sequence[str], roots: Sequence[Path]) -> Path | None:
+    """Return git's own directory where it lies outside the workspace's roots and git could not write there.
+
+    That is so in a subdirectory of a repository, a linked worktree and a submodule. A script may go on all the
+    same.
+    """
+    found = (Path(match.group(1)) for line in complaints if (match := _IN_REPOSITORY.search(line)))
+    return next((each for each in found if not any(each.is_relative_to(root) for root in roots)), None)
+
+
+def _details(folder: str, text: str, notes: Sequence[str], language: str) -> Iterator[str]:
+    yield f"[{plain(folder)}]"
+    for number, line in enumerate(text.splitlines() or [""]):
+        yield f"$ {plain(line)}" if number == 0 else f"  {plain(line)}"
+    yield word("its changes cannot be listed beforehand, nor undone", language)
+    yield from (plain(note) for note in notes if note)

@@ -1,0 +1,189 @@
+"""Where names came from: what a file, a page, a mail or a tool said first is data, and data gives no orders.
+
+A bounded index of the paths, hosts and mail addresses in the outputs of a task's tools, each with the first source
+that said it. What the person's own request says is nobody else's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from artoo.contracts.execution import ToolCall
+from artoo.tools.provenance.text_match import Passages
+from artoo.words.language import language_of
+
+MOST_NAMES = 20_000
+"""Names that one task remembers; later ones are not indexed."""
+
+MOST_WORDS = 200_000
+"""Words of files that one task remembers."""
+
+_OUTSIDE = frozenset({"search", "web_search", "web_fetch"})
+"""Tools whose output came from outside: to send it there again tells nobody anything."""
+
+_LONGEST_NAME = 300
+_RUN = re.compile(r"[\w@%+=~./-]+")
+"""All that a path can be part of. Patterns look at one run at a time, and at no longer one than a name may be: a
+search that may begin at every character must not go on to the end of the text each time."""
+_WORD = re.compile(r"[^\W_]{2,64}")
+_PATH = re.compile(r"[\w@%+=~.-]*(?:/[\w@%+=.-]+)+/?|[\w@%+=-][\w@%+=.-]*\.[A-Za-z0-9]{1,8}\b")
+_MAILBOX = re.compile(r"[\w.+-]{1,64}")
+_DOMAIN = re.compile(r"(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
+_LONGEST_DOMAIN = 255
+_HOST = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]{1,20}://(?:[^\s/@]{1,100}@)?(?P<url>\[[0-9A-Fa-f:.]+\]|[^\s/:?#\"'<>)\]]{1,253})"
+    r"|\b(?P<address>(?:\d{1,3}\.){3}\d{1,3})\b"
+    r"|(?<![\w@/.-])(?P<name>(?:[A-Za-z0-9](?:[\w-]{0,61}[A-Za-z0-9])?\.)+"
+    r"(?:com|org|net|edu|gov|info|biz|xyz|app|dev|cloud|site|online|io|ai|cn|uk|de|fr|ru|jp|eu|us|me|tv|to))\b",
+    re.IGNORECASE,
+)
+_LISTING = frozenset({"find_files", "shell:ls", "shell:find", "shell:tree", "shell:stat", "shell:du"})
+"""Tools that name what is there; that a file exists is not somebody's word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A host or recipient that data named first. `kind` is `network` or `recipient`."""
+
+    kind: str
+    name: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Words that stood in a text that was read, and not in the request. `name` is them, in the order of the act."""
+
+    name: str
+    source: str
+
+
+@dataclass(slots=True)
+class Origins:
+    """The index of one task. `request` is the person's own text; its language is the one to ask in."""
+
+    request: str = ""
+    _sources: dict[str, str] = field(default_factory=dict[str, str])
+    _words: dict[str, str] = field(default_factory=dict[str, str])
+    _carried: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    _passages: Passages = field(default_factory=Passages)
+
+    @property
+    def language(self) -> str:
+        """The one of the result too."""
+        return language_of(self.request)
+
+    def observe(self, call: ToolCall) -> None:
+        """Remembers the names in a call's output, each with the first source that said it."""
+        source = _source(call)
+        self._passages.keep(call.input, None)
+        self._passages.keep(f"{call.output}\n{call.error_output}", source)
+        if not _OUTSIDE.intersection(call.identity):
+            self._keep_words(f"{call.output}\n{call.error_output}", source)
+        lists = set(call.identity) <= _LISTING
+        self._keep_names(f"{call.output}\n{call.error_output}", source, paths=not lists)
+
+    def observe_text(self, source: str, text: str) -> None:
+        """Remembers the names and words of a text that models are shown without having called a tool."""
+        self._passages.keep(text, source)
+        self._keep_words(text, source)
+        self._keep_names(text, source, paths=True)
+
+    def of_path(self, path: str) -> str | None:
+        """The source that named a path first; None when the request does, or nothing did."""
+        parts = [part for part in path.split("/") if part]
+        if not parts or any(self._asked_for(part) for part in parts[-3:]):
+            return None
+        tails = ("/".join(parts[start:]) for start in range(len(parts)))
+        known = (self._sources.get(form) for tail in tails for form in (f"/{tail}", tail, f"~/{tail}"))
+        return next((source for source in known if source is not None), None)
+
+    def foreign(self, texts: Iterable[str]) -> tuple[Foreign, ...]:
+        """Hosts and mail addresses in an act's input that came from data, not from the request."""
+        found: dict[str, Foreign] = {}
+        for text in texts:
+            for kind, name in _reached(text):
+                source = None if name in self.request.casefold() else self._sources.get(name)
+                if source is not None:
+                    found.setdefault(name, Foreign(kind, name, source))
+        return tuple(found.values())
+
+    def _keep_names(self, text: str, source: str, *, paths: bool) -> None:
+        for name in _names(text, paths=paths):
+            if len(self._sources) >= MOST_NAMES:
+                return
+            self._sources.setdefault(name, source)
+
+    def _keep_words(self, text: str, source: str) -> None:
+        for word in _WORD.findall(text.casefold()):
+            if len(self._words) >= MOST_WORDS:
+                return
+            self._words.setdefault(word, source)
+
+    def carried(self, texts: Iterable[str]) -> tuple[Carried, ...]:
+        """Return what an act would carry out of files: words of one that the request has not.
+
+        A single plain word is in too many texts to have come from one, so it counts only with a second word of the
+        same text, or with a word that an earlier act carried.
+        """
+        own = set(_WORD.findall(self.request.casefold()))
+        found: dict[str, dict[str, None]] = {}
+        for text in texts:
+            for word in _WORD.findall(text.casefold()):
+                if word not in own and word in self._words:
+                    found.setdefault(self._words[word], {})[word] = None
+        told = list[Carried]()
+        for source, words in found.items():
+            before = self._carried.setdefault(source, set())
+            if len(before.union(words)) > 1 or any(one.isdigit() for word in words for one in word):
+                told.append(Carried(" ".join(words), source))
+            before.update(words)
+        return tuple(told)
+
+    def quoted(self, texts: Iterable[str]) -> tuple[Carried, ...]:
+        """Return what of an act's values stood so in a text that was read, and not in the request.
+
+        A question shows it; it is no reason to ask. Blocking: up to half a second.
+        """
+        return tuple(Carried(name, source) for name, source in self._passages.carried(texts, self.request))
+
+    @property
+    def full(self) -> bool:
+        """True if not all words of the files that were read are remembered."""
+        return len(self._words) >= MOST_WORDS
+
+    def _asked_for(self, part: str) -> bool:
+        return len(part) > 2 and part.casefold() in self.request.casefold()
+
+
+def _source(call: ToolCall) -> str:
+    what = " ".join(call.target.split())[:120]
+    return f"{call.tool} {what}".strip()
+
+
+def _names(text: str, *, paths: bool) -> Iterator[str]:
+    yield from (name for _, name in _reached(text))
+    if paths:
+        for run in _RUN.finditer(text):
+            if run.end() - run.start() <= _LONGEST_NAME:
+                yield from (match.group().rstrip("/.") for match in _PATH.finditer(run.group()))
+
+
+def _reached(text: str) -> Iterator[tuple[str, str]]:
+    """Who would be reached: mail addresses and hosts, in small letters."""
+    yield from (("recipient", address) for address in _addresses(text))
+    for match in _HOST.finditer(text) if "." in text or "://" in text else ():
+        yield "network", (match["url"] or match["address"] or match["name"]).strip("[]").rstrip(".").casefold()
+
+
+def _addresses(text: str) -> Iterator[str]:
+    """Mail addresses, found from their sign: so many letters before it and so many behind, and no more."""
+    at = text.find("@")
+    while at >= 0:
+        before = _MAILBOX.match(text[max(0, at - 64) : at][::-1])
+        behind = _DOMAIN.match(text, at + 1, at + 1 + _LONGEST_DOMAIN)
+        if before is not None and behind is not None:
+            yield f"{before.group()[::-1]}@{behind.group()}".casefold()
+        at = text.find("@", at + 1)

@@ -1,0 +1,93 @@
+"""Calls of a resumed task that a crash may have cut off: reported, or asked about before they are done again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.execution import CallStatus, ToolStarted
+from artoo.ports.arguments import as_text
+from artoo.tools.approval.gate import AGAIN, Gate, Refusal, digest_of_act
+from artoo.tools.approval.messages import word
+from artoo.tools.core.tool import Arguments, Outcome
+from artoo.tools.files.unified_diff import plain
+from artoo.tools.resume.earlier_runs import AskFirst, Interrupted, Past
+from artoo.tools.resume.in_flight import UnderWay
+
+
+@dataclass(slots=True)
+class Resumed:
+    """Looks at each call of a resumed task before it goes out. `gate` is the task's."""
+
+    past: Past
+    gate: Gate
+    _unknown: dict[str, ToolStarted] = field(init=False)
+
+    def __post_init__(self) -> None:
+        cut = (self.past.verdict(act) for act in self.past.started)
+        self._unknown = {one.started.digest: one.started for one in cut if isinstance(one, AskFirst)}
+
+    async def instead(self, call: UnderWay, arguments: Arguments) -> Outcome | None:
+        """How the call ends without being run; None when it may go out.
+
+        The same call under another act asks too while nobody has said what became of the first.
+        """
+        act = call.ticket.act
+        verdict = self.past.verdict(act)
+        if isinstance(verdict, Interrupted):
+            return _interrupted(verdict.started)
+        if self.past.redacted and any(self.past.redacted in as_text(value) for value in arguments.values()):
+            reason = f"it holds {self.past.redacted!r}, as the log does where a secret was; say it anew"
+            return Outcome(status=CallStatus.REFUSED, reason=reason)
+        started = verdict.started if isinstance(verdict, AskFirst) else self._unknown.get(call.digest())
+        if started is None:
+            return None
+        refusal = await self.gate.refusal(self._question(started))
+        if refusal is not None:
+            return _left(started, refusal)
+        self._unknown.pop(started.digest, None)
+        self._carry_over(started.act, act)
+        return None
+
+    def _carry_over(self, before: str, act: str) -> None:
+        """Who agrees to do it again need not agree to do it."""
+        for request, answer in self.past.consented:
+            if request.act == before:
+                self.gate.grant_once(act, answer)
+
+    def _question(self, started: ToolStarted) -> ConfirmationRequest:
+        language = self.gate.origins.language
+        lines = started.input.splitlines() or [""]
+        return ConfirmationRequest(
+            digest=digest_of_act("again", started.act, started.digest),
+            title=f"{word('do it again', language)}: {plain(started.tool)}",
+            details=(
+                word("it was under way when artoo died; nobody knows whether it took effect", language),
+                *(plain(line) for line in lines),
+            ),
+            acts=(AskedAct(verb=AGAIN, target=plain(f"{started.tool} {lines[0]}".strip())),),
+            language=language,
+        )
+
+
+def _interrupted(started: ToolStarted) -> Outcome:
+    """Return how a call ended that worked in the workspace when artoo died: it is not repeated."""
+    return Outcome(
+        status=CallStatus.INTERRUPTED,
+        reason=(
+            f"{started.tool} was under way when artoo was interrupted, and was not repeated. What it had done by "
+            "then is in the files: look at them before you do it again"
+        ),
+    )
+
+
+def _left(started: ToolStarted, refusal: Refusal) -> Outcome:
+    who = "the person said no" if refusal.by == "person" else "nobody can be asked here"
+    return Outcome(
+        status=CallStatus.INTERRUPTED,
+        reason=(
+            f"{started.tool} was under way when artoo died; nobody knows whether it took effect. It was not done "
+            f"again: {who}. Look at what it was to change, and report this"
+        ),
+        withheld_by=refusal.by,
+    )

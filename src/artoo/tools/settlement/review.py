@@ -1,0 +1,169 @@
+"""Show a task's change set as one question: complete, most dangerous first, with diffs, bound to its digest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from artoo.contracts.changes import ChangeKind, Conflict, path_bytes
+from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.settling import (
+    ChangeClass,
+    ClassifiedChange,
+    Review,
+    counts_of,
+    in_order_of_danger,
+)
+from artoo.ports.workspace import Files
+from artoo.tools.approval.messages import why, word
+from artoo.tools.files.paths import size_text
+from artoo.tools.files.text_files import NotPlainFile, read_limited
+from artoo.tools.files.unified_diff import plain, unified
+from artoo.words.settling import counted, title
+from artoo.workspace.changes.change_set import ChangeSet
+
+DIFF_BYTES = 64 * 1024
+"""The largest file of which a diff is shown, before and after."""
+
+_MOST_DIFF_LINES = 20_000
+"""Lines of diffs in one review. Further files are shown by their sizes; `artoo diff` shows single files."""
+
+_VERBS = {
+    ChangeClass.EDIT: "edits",
+    ChangeClass.DELETION: "delete",
+    ChangeClass.MODE: "mode",
+    ChangeClass.LINK: "link",
+    ChangeClass.HISTORY: "history",
+    ChangeClass.SPECIAL: "special",
+}
+_KIND_VERBS = {
+    ChangeKind.CREATED: "create",
+    ChangeKind.DELETED: "delete",
+    ChangeKind.METADATA: "mode",
+    ChangeKind.LINK: "link",
+}
+
+
+def verb_of(change: ClassifiedChange) -> str:
+    """Return the policy language's verb for a change that needs approval."""
+    return _VERBS.get(change.change_class) or _KIND_VERBS.get(change.kind, "edits")
+
+
+def review_of(
+    change_set: ChangeSet,
+    task_id: str,
+    before: Files,
+    after: Files,
+    *,
+    unfinished: bool = False,
+    went_out: tuple[str, ...] = (),
+) -> Review:
+    """Lay out a change set with the diffs of its small text files, which are read for that. Blocking.
+
+    `before` are the user's files, `after` the files as the task left them.
+    """
+    left = _MOST_DIFF_LINES
+    changes: list[ClassifiedChange] = []
+    classes = change_set.all_classes
+    moved = _moved(classes)
+    for one in in_order_of_danger(classes):
+        lines = diff_of(one, before, after) if left > 0 and one.path not in moved else ()
+        left -= len(lines)
+        changes.append(one.model_copy(update={"diff": lines if left >= 0 else ()}))
+    return Review(
+        task_id=task_id,
+        counts=counts_of(classes),
+        changes=tuple(changes),
+        conflicts=tuple(_both_versions(one, before, after) for one in change_set.all_conflicts),
+        unfinished=unfinished,
+        went_out=went_out,
+    )
+
+
+def _moved(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
+    """Return both ends of every file that is only moved: its content is neither lost nor new."""
+    went = {one.path: one.moved_to for one in changes if one.moved_to is not None}
+    targets = frozenset(went.values())
+    made = (one.path for one in changes if one.kind is ChangeKind.CREATED and one.path in targets)
+    return frozenset((*went, *made))
+
+
+def question_of(change_set: ChangeSet, review: Review, language: str) -> ConfirmationRequest:
+    """Return the question whose approval applies the change set."""
+    acts = [
+        AskedAct(verb=verb_of(one), target=one.path, sensitive=one.change_class is ChangeClass.PERSISTENCE)
+        for one in review.changes
+        if one.change_class is not ChangeClass.SILENT
+    ]
+    if change_set.flood is not None:
+        acts.append(AskedAct(verb="flood", target=change_set.flood))
+    return ConfirmationRequest(
+        digest=change_set.digest,
+        title=title(counted(review.counts, language), language, unfinished=review.unfinished),
+        details=tuple(_lines(change_set, review, language)),
+        acts=tuple(acts),
+        language=language,
+        review=review,
+    )
+
+
+def diff_of(change: ClassifiedChange, before: Files, after: Files) -> tuple[str, ...]:
+    """Return the diff of a small text file; empty for other files, of which the sizes are shown."""
+    if change.kind not in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN, ChangeKind.DELETED):
+        return ()
+    if max(change.size_after or 0, change.size_before or 0) > DIFF_BYTES:
+        return ()
+    old = b"" if change.size_before is None else content_of(before, change.path)
+    new = b"" if change.size_after is None else content_of(after, change.path)
+    return () if old is None or new is None else unified(old, new)
+
+
+def _both_versions(conflict: Conflict, before: Files, after: Files) -> Conflict:
+    """Add the diff from the user's version to the task's, if both are small texts or one of them is missing."""
+    mine, its = (
+        b"" if files.stat(_path(conflict.path)) is None else content_of(files, conflict.path)
+        for files in (before, after)
+    )
+    diff = () if mine is None or its is None else unified(mine, its)
+    deleted = after.stat(_path(conflict.path)) is None
+    return conflict.model_copy(update={"diff": diff, "deleted": deleted})
+
+
+def _path(printable: str) -> Path:
+    return Path(os.fsdecode(path_bytes(printable)))
+
+
+def content_of(files: Files, path: str) -> bytes | None:
+    """Return the first bytes of the file at a printable path; None if it is no regular file."""
+    try:
+        return read_limited(files, _path(path), DIFF_BYTES)[0]
+    except (OSError, NotPlainFile):
+        return None
+
+
+def _lines(change_set: ChangeSet, review: Review, language: str) -> Iterator[str]:
+    if change_set.flood is not None:
+        yield change_set.flood
+    for conflict in review.conflicts:
+        yield f"{word('conflict', language)} {conflict.path}: {word(conflict.reason, language)}"
+    for one in review.changes:
+        yield line_of(one, language)
+        yield from (f"    {line}" for line in one.diff if one.change_class is not ChangeClass.SILENT)
+    for each in review.went_out:
+        yield f"{word('went out', language)}: {each}"
+
+
+def line_of(change: ClassifiedChange, language: str = "en") -> str:
+    """Return one line for a change: its class, path and sizes, and why it needs approval."""
+    what = word(change.change_class.value, language)
+    head = " ".join(filter(None, (what, change.path, _sizes(change), plain(change.detail))))
+    return f"{head}: {why(change, language)}" if change.reason else head
+
+
+def _sizes(change: ClassifiedChange) -> str:
+    before, after = change.size_before, change.size_after
+    if before is not None and after is not None:
+        return f"({size_text(before)} → {size_text(after)})"
+    known = after if before is None else before
+    return "" if known is None else f"({size_text(known)})"
