@@ -12,7 +12,7 @@ from artoo.ports.sandbox import Roots
 from artoo.sandbox.backends.bubblewrap import find_bubblewrap
 from artoo.sandbox.reading.environment import cleaned
 from artoo.sandbox.reading.programs import find_program, own_environment, own_python, search_path, worked_in
-from artoo.sandbox.reading.readable_settings import lay_git_extract
+from artoo.sandbox.reading.readable_settings import lay_git_extract, open_settings
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_home_as_project_keeps_its_programs(planted: Path, monkeypatch: pytest
 def test_git_and_bubblewrap_are_not_the_projects(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither for reading settings nor for the sandbox itself."""
     roots = roots_of(planted)
-    (roots.home / ".gitconfig").write_text("[user]\n\tname = A\n")
+    (roots.home / ".gitconfig").write_text("[user]\n\tname = A\n[credential]\n\thelper = store\n")
     subprocess.run(["/usr/bin/git", "init", "-q", str(planted)], check=True)
     (roots.home / "scratch").mkdir()
     assert lay_git_extract(roots, roots.home / "scratch", "/tmp")
@@ -97,6 +97,16 @@ def test_a_command_gets_the_harmless_part_of_closed_settings(tmp_path: Path) -> 
     assert lay_git_extract(roots, scratch, "/tmp") == {"GIT_CONFIG_GLOBAL": "/tmp/.gitconfig"}
     extract = (scratch / ".gitconfig").read_text(encoding="utf-8")
     assert "Ünal 王" in extract and "helper" not in extract
+
+
+def test_harmless_settings_are_open_as_they_are(tmp_path: Path) -> None:
+    """Then what `git config --global` changes is a change of the task, and not of a file that nobody keeps."""
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = A\n", encoding="utf-8")
+    roots = Roots(tmp_path, tmp_path / "workspace", tmp_path / "project")
+    assert lay_git_extract(roots, tmp_path, "/tmp") == {}
+    assert f"{tmp_path}/.gitconfig" in open_settings(str(tmp_path), roots)
+    (tmp_path / ".gitconfig").write_text("[http]\n\textraHeader = Authorization: x\n", encoding="utf-8")
+    assert f"{tmp_path}/.gitconfig" not in open_settings(str(tmp_path), roots)
 
 
 def test_variables_pass_by_an_allow_list(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class Closed:
         ways = (*works, *program_places())
         chosen = (*ways, *map(os.path.realpath, visible))
         opened = mounts.by_every_name(chosen)
-        opened |= {path for home in homes for path in open_in_home(home)}
+        opened |= {path for home in homes for path in open_in_home(home, roots)}
         never = (own, *map(os.path.realpath, (roots.project, roots.workspace)))
         targets = {path for home in homes for path in _targets(home, never)}
         settings = {path for home in homes for path in closed_in_programs(home)}

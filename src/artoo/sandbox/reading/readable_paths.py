@@ -1,7 +1,8 @@
 """What is open of a home's hidden part: programs, their libraries, and settings that hold no secret.
 
 An allow-list, because a list of what is secret is never whole. It has three sources: where package and version
-managers put programs; where the person's own PATH and this Python lead; and git's files of patterns.
+managers put programs; where the person's own PATH and this Python lead; and git's files of patterns and settings,
+these only while they are harmless.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from artoo.sandbox.reading.readable_settings import OPEN_FILES
+from artoo.ports.sandbox import Roots
+from artoo.sandbox.reading.readable_settings import open_settings
 
 _LISTED = Path(__file__).with_name("program_places.txt").read_text("ascii").splitlines()
 PROGRAMS = tuple(line for line in _LISTED if not line.startswith("#"))
@@ -48,9 +50,9 @@ _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "sbin
 """What belongs to an installation whose `bin` is on the PATH."""
 
 
-def open_in_home(home: str) -> tuple[str, ...]:
-    """Return what is open of a real home: real, absolute paths, whether or not they exist."""
-    return (*_programs(home, os.environ.get("PATH", "")), *(f"{home}/{name}" for name in OPEN_FILES))
+def open_in_home(home: str, roots: Roots) -> tuple[str, ...]:
+    """Return what is open of a real home for a task in `roots`: real, absolute paths, whether or not they exist."""
+    return (*_programs(home, os.environ.get("PATH", "")), *open_settings(home, roots))
 
 
 def closed_in_programs(home: str) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""Settings of git that commands may see: an extract that holds only keys which are known to be harmless.
+"""Settings of git that commands may see: those that hold nothing but keys which are known to be harmless.
 
-A name for commits is needed. A credential helper, a header or a token in an address is not, so the files themselves
-stay closed. So do the settings of package indexes, whose addresses may hold tokens: a policy line can open them.
+Else the file stays closed, and commands get an extract: a name for commits is needed; a credential helper, a header
+or a token in an address is not. What commands change in an open file is asked about at the end. The settings of
+package indexes are closed, because their addresses may hold tokens: a policy line can open them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
@@ -39,47 +40,71 @@ _HARMLESS = re.compile(
 """Keys that say how git looks and behaves. Any other key, a section's own name included, may hold an address."""
 
 
+def open_settings(home: str, roots: Roots) -> tuple[str, ...]:
+    """Return git's files in a real home that are open as they are, whether or not those of patterns exist."""
+    harmless = (
+        path for path in (f"{home}/{name}" for name in _SETTINGS) if _is_all_harmless(_settings(path, roots))
+    )
+    return (*(f"{home}/{name}" for name in OPEN_FILES), *harmless)
+
+
 def lay_git_extract(roots: Roots, scratch: Path, seen_at: str) -> dict[str, str]:
-    """Write the harmless part of git's settings into the scratch directory, and return the variables that name it.
+    """Write the harmless part of closed settings into the scratch directory, and return the variables that name it.
 
     `seen_at` is where commands see the scratch directory. What earlier commands put there leads nowhere, because
-    the file is made anew, and only if nothing has its name.
+    the file is made anew, and only if nothing has its name. Nothing is written while all settings are open.
     """
-    program = find_program("git", worked_in(roots))
-    if program is None:
+    read = [_settings(f"{roots.home}/{name}", roots) for name in _SETTINGS]
+    if all(one is None or _is_all_harmless(one) for one in read):
         return {}
-    kept = [line for name in _SETTINGS for line in _harmless_part(program, roots, roots.home / name)]
     place = scratch / _EXTRACT
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
         place.unlink(missing_ok=True)
-        if not kept:
-            return {}
         with open(os.open(place, flags, 0o644), "w", encoding="utf-8") as file:
-            file.writelines(kept)
+            pairs = (pair for one in read for pair in one or ())
+            file.writelines(_in_git_words(key, value) for key, value in pairs if _is_harmless(key, value))
     except OSError:  # something else stands there: then git has no name for commits, and says so
         return {}
     return {"GIT_CONFIG_GLOBAL": f"{seen_at}/{_EXTRACT}"}
 
 
-def _harmless_part(git: str, roots: Roots, path: Path) -> Iterator[str]:
-    """Yield settings as git itself reads them; nothing where it cannot."""
+def _settings(path: str, roots: Roots) -> tuple[tuple[str, str], ...] | None:
+    """Return keys and values as git itself reads them; None where it cannot, or where there is no file."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            return
+        status = os.stat(path)
+    except OSError:
+        return None
+    return _read_by_git(path, (status.st_ino, status.st_size, status.st_mtime_ns), worked_in(roots))
+
+
+@lru_cache(maxsize=16)
+def _read_by_git(
+    path: str, stamp: tuple[int, int, int], apart: tuple[str, ...]
+) -> tuple[tuple[str, str], ...] | None:
+    git = find_program("git", apart)
+    if git is None or stamp[1] > _MOST_BYTES:
+        return None
+    try:
         done = subprocess.run(
             (git, "config", "--file", path, "--no-includes", "--null", "--list"),
             capture_output=True,
             timeout=_SECONDS,
             check=True,
-            env={"PATH": search_path(worked_in(roots))},
+            env={"PATH": search_path(apart)},
         )
     except (OSError, subprocess.SubprocessError):
-        return
-    for setting in done.stdout.decode("utf-8", "replace").split("\0"):
-        key, _, value = setting.partition("\n")
-        if _HARMLESS.fullmatch(key) and "://" not in value and not value.startswith("!"):
-            yield _in_git_words(key, value)
+        return None
+    pairs = (one.partition("\n") for one in done.stdout.decode("utf-8", "replace").split("\0") if one)
+    return tuple((key, value) for key, _, value in pairs)
+
+
+def _is_all_harmless(settings: tuple[tuple[str, str], ...] | None) -> bool:
+    return settings is not None and all(_is_harmless(key, value) for key, value in settings)
+
+
+def _is_harmless(key: str, value: str) -> bool:
+    return bool(_HARMLESS.fullmatch(key)) and "://" not in value and not value.startswith("!")
 
 
 def _in_git_words(key: str, value: str) -> str:
