@@ -207,7 +207,7 @@ def settled(text: str) -> str:
     text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}\b", "01a2b3c4-5d6e", text)
     text = re.sub(r"\d{4}-\d\d-\d\d(\s+\d\d:\d\d)?", "2026-12-22", text)
     text = re.sub(r"\b\d+(?:\.\d)? s\b", "2 s", text)
-    text = re.sub(r"\b\d,\d{3} tokens(\s+)\(\d% cached", r"1,600 tokens\1(5% cached", text)  # by the prompts
+    text = re.sub(r"\b\d,\d{3} tokens(\s+)\(\d\d?% cached", r"1,200 tokens\1(16% cached", text)  # by the prompts
     text = re.sub(r"[⠀-⣿](?= )", "⠋", text)
     return text.replace("\x1b", "␛")
 

@@ -76,7 +76,12 @@ class Dialogue:
         async with self._turn, self._display.paused():
             self._keyboard.begin()
             self._screen.say(question)
-            said = await self._keyboard.read()
+            said = None
+            try:
+                said = await self._keyboard.read()
+            finally:
+                if not said:  # no Enter has ended the line of the question
+                    self._screen.say("\n")
         return said.strip() if said else None
 
     def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:

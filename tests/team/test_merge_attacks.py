@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from team_world import crew, settled
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "workspace"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 
 from git_projects import run
 from laid_out import World, workspace_of
