@@ -115,12 +115,6 @@ class RecordedEyes:
         """See Eyes."""
         speaker = self._speaker
         seen = self._conductor.recording.sight(speaker, source)
-        if (
-            seen is None
-            and source is Source.REQUESTS
-            and self._conductor.recording.sights.get((speaker, Source.CALIBRATION))
-        ):  # a log of an earlier version, which knew no labels
-            return read_back(kind, ())
         if seen is None:
             await self._conductor.until_live(speaker, f"a look at {source.value}: {question[:80]}")
             return await self._beyond.look(source, question, kind, look)
