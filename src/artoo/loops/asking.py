@@ -149,7 +149,8 @@ class Asker:
         if self.known.small:
             described, _ = self._assembled(contract, {**told, **text_segments}, form)
             return Opening(system, described, user)
-        dialect = {Segment.CONTRACT: procedural(self.port.role, contract, form)[Segment.CONTRACT], **text_segments}
+        own = procedural(self.port.role, contract, form)[Segment.CONTRACT].partition("\n")[2]  # named in `system`
+        dialect = {Segment.CONTRACT: own, **text_segments}
         return Opening(system, "\n\n".join((system, assemble(dialect)[0])), user)
 
     async def converse(self, conversation: Conversation, *, reported: int, cause: Envelope | None) -> Spoken:

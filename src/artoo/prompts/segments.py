@@ -4,8 +4,8 @@ Servers cache prompts by prefix, so what two calls have in common stands first. 
 
 - `assemble`: the least changing segment first. A role's own text is in the system message. For small models: the
   embedded server keeps the state after that message on disk, a file for each role.
-- `assemble_shared`: what all roles of a task have in common first (laws, guide, files, request), then what is the
-  role's own. For all other models: the roles of one task then share their prefix.
+- `assemble_shared`: what all roles of a task have in common first, in both messages. For all other models: of the
+  role's own text only the line that names its contract is in the system message, at its end.
 """
 
 from __future__ import annotations
@@ -64,9 +64,14 @@ _HEADINGS: dict[Segment, str] = {
 _HEADS = {segment: f"{_HEADINGS[segment]}:\n" if segment in _HEADINGS else "" for segment in Segment}
 
 
-_COMMON_SYSTEM = (Segment.IDENTITY, Segment.LAWS, Segment.AGENT_PERSONA, Segment.AGENT_LIMITS)
-_COMMON_USER = (
+_COMMON_SYSTEM = (
+    Segment.IDENTITY,
+    Segment.LAWS,
+    Segment.AGENT_PERSONA,
+    Segment.AGENT_LIMITS,
     Segment.PROJECT_GUIDE,
+)
+_COMMON_USER = (
     Segment.ENVIRONMENT,
     Segment.MAIL,
     Segment.SURROUNDINGS,
@@ -83,8 +88,13 @@ def assemble(parts: Mapping[Segment, str]) -> tuple[str, str]:
 
 
 def assemble_shared(parts: Mapping[Segment, str]) -> tuple[str, str]:
-    """Return the system and the user message of a role whose own text comes after what all roles are told."""
-    return _joined(parts, _COMMON_SYSTEM), _joined(parts, (*_COMMON_USER, *_OWN))
+    """Return the system and the user message of a role whose own text comes after what all roles are told.
+
+    The line `contract: NAME` ends the system message: who plays a role knows it by this line (SPEC section 2).
+    """
+    line, _, contract = parts.get(Segment.CONTRACT, "").strip().partition("\n")
+    system = "\n\n".join(text for text in (_joined(parts, _COMMON_SYSTEM), line) if text)
+    return system, _joined({**parts, Segment.CONTRACT: contract}, (*_COMMON_USER, *_OWN))
 
 
 def _joined(parts: Mapping[Segment, str], order: Iterable[Segment]) -> str:

@@ -68,8 +68,10 @@ def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> 
 
 
 def _holds(system: str, user: str, own: tuple[str, str]) -> bool:
-    """Whether a prompt begins with what all roles are told, and has the role's own text below a blank line."""
-    return system.startswith(own[0]) and f"\n\n{own[1]}\n" in f"\n\n{user}\n"
+    """Whether a prompt begins with what all roles are told, names the contract, and has the role's own text."""
+    common, _, line = own[0].rpartition("\n\n")
+    names_contract = f"\n\n{line}\n" in f"{system}\n"
+    return system.startswith(common) and names_contract and f"\n\n{own[1]}\n" in f"\n\n{user}\n"
 
 
 @cache
