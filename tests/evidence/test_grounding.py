@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.evidence.grounding import named, own_words, seen_in, ungrounded
+from artoo.evidence.shown_files import named_and_others
 from artoo.evidence.tokens import paths_in, tokens_of
 
 
@@ -362,3 +363,40 @@ def test_the_bytes_that_a_call_gave_ground_a_size_and_no_other_scale() -> None:
     seen = seen_in([call("hello\nworld\n", "notes.txt", "read_file", total_bytes=12)], ["How large is notes.txt?"])
     assert not ungrounded("notes.txt is 12 bytes large.", seen)
     assert [each.text for each in ungrounded("notes.txt is 12 KB large.", seen)] == ["12 KB"]
+
+
+HEADS = """All of a.csv (columns: x, y):
+x,y
+1,2
+All of b.csv:
+3,4
+First lines of sub/LICENSE:
+99 years of copyright
+b.bin: is binary, not text"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "missing"),
+    [
+        ("There are 99.", ["99"]),
+        ("By LICENSE it is 99 years.", []),
+        ("LICENSE.md says 99.", ["99"]),
+        ("sub/LICENSE说99", []),
+        ("a.csv has 4.", ["4"]),
+        ("./b.csv has 4.", []),
+        ('It says "years of copyright".', []),
+    ],
+)
+def test_figures_of_shown_files_stand_only_where_a_file_is_named(answer: str, missing: list[str]) -> None:
+    """By its name, with its folder or without; quotations stand in any case."""
+    heads, unnamed = named_and_others(HEADS, [answer])
+    assert [token.text for token in ungrounded(answer, seen_in((), [heads], unnamed))] == missing
+
+
+def test_a_file_that_a_call_read_is_named_by_it() -> None:
+    """Not so by a call that prints only its own words."""
+    read, said = (
+        call("ok", tool="read_file", target="/p/sub/LICENSE"),
+        call("LICENSE is", "echo LICENSE is", target="LICENSE"),
+    )
+    assert [("99" in named_and_others(HEADS, [], [each])[0]) for each in (read, said)] == [True, False]

@@ -56,6 +56,8 @@ NO_RULE = ran("make all", error="make: *** No rule", code=2)
         ("It was built.", (ran("make all", "[ 40%]", status=CallStatus.TIMEOUT),), Found.CUT_SHORT),
         ("All is well.", (ran("pytest -q", "3 failed", code=1),), Found.FAILED),
         ("cmake is not installed.", (ran("which cmake", code=1),), None),
+        ("It ran well.", (ran("echo running; exit 1", "running", code=1),), Found.FAILED),
+        ("It ran well.", (ran("(cat a; exit 3)", "running", code=3), ran("ls", "a")), Found.FAILED),
         ("The line is in f.", (ran("grep -q x f || echo x >> f"),), None),
         ("The line is in f.", (ran("grep -q x f || echo x >> f; cat f", "x"),), None),
         ("It is pushed.", (ran("git push; git status", error="no", code=1), ran("git status", "a")), Found.FAILED),

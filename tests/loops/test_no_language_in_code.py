@@ -46,6 +46,7 @@ GRAMMARS: dict[str, str] = {
     "evidence/numerals.py _UNIT_OPTION": "an option of a command line with a unit of size: -m, -sk",
     "evidence/numerals.py _WRITTEN": "signs that are numbers themselves, as Han has them",
     "evidence/numerals.py _number": "what separates digits",
+    "evidence/shown_files.py names_file": "a file's name as a token of its own",
     "evidence/tokens.py _CODE_BLOCK": "a fenced block (Markdown)",
     "evidence/tokens.py _CODE_SPAN": "a code span (Markdown)",
     "evidence/tokens.py _IDENTIFIER": "letters and digits in one token",

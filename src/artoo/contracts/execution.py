@@ -47,6 +47,7 @@ _GIT_SHOWS = frozenset(
     ("blame", "describe", "diff", "grep", "log", "ls-files", "rev-list", "rev-parse", "shortlog", "show", "status")
 )
 _WRITES = frozenset((">", ">>", "&>", ">|"))
+_ENDS_ITSELF, _BRACKETS = frozenset(("exit", "return")), "(){};"
 
 WithheldBy = Literal["person", "nobody"]
 """Whose no kept an act back: a person's, or that of nobody being there to ask."""
@@ -149,6 +150,14 @@ class ToolCall(Contract):
         return others <= _READING_TOOLS and all(only_shows(one, *behind.get(one, ())) for one in programs)
 
     @property
+    def looked_in_vain(self) -> bool:
+        """True if it only looked, did not end well, and has its exit code from a look: one that a command gives
+        itself (`exit 1`) may stand for anything.
+        """
+        words = {word.strip(_BRACKETS) for word in self.target.split()}
+        return self.went_wrong and self.only_looked and _ENDS_ITSELF.isdisjoint(words)
+
+    @property
     def hidden_error(self) -> str:
         """What it printed of an error that its exit code does not tell of; `-` if it printed only its own words.
 
@@ -246,7 +255,8 @@ def _makes_good(later: ToolCall, call: ToolCall) -> bool:
         return again or (bool(call.dropped) and frozenset(later.changes).issuperset(call.dropped))
     if call.status is CallStatus.RUNNING:
         return call.process in later.input
-    return again or call.only_looked or later.changed_something or _kinds(later) >= _kinds(call)
+    looked = call.looked_in_vain if call.went_wrong else call.only_looked
+    return again or looked or later.changed_something or _kinds(later) >= _kinds(call)
 
 
 def _kinds(call: ToolCall) -> frozenset[tuple[str, str]]:

@@ -64,7 +64,7 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
     ran = [(place, call) for place, call in enumerate(calls, 1) if not call.never_ran]
     last, ended = ran[-1] if ran else (0, None)
     number = standing_failure(calls)
-    if not number and ended is not None and ended.went_wrong and not (ended.only_looked and ended.says_no):
+    if not number and ended is not None and ended.went_wrong and not (ended.looked_in_vain and ended.says_no):
         number = last
     if number:
         call, refused = calls[number - 1], calls[number - 1].withheld_by == "person"
@@ -83,7 +83,7 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
                 asked_once=claimed and not call.never_ran,
                 advice="" if not claimed or result.small_model else _WITHOUT if withheld else _MEND,
                 doubts=frozenset((how.subject,)),
-                of_look=claimed and call.only_looked and call.status is CallStatus.ERROR,
+                of_look=claimed and call.looked_in_vain and call.status is CallStatus.ERROR,
             )
     if not claimed:
         return Fact(Reason(found=Found.NO_RESULT, said=shortened(result.output, _SAID)), contradicts=False)
@@ -145,14 +145,18 @@ async def told_files(result: ExecutionResult, asked: str, source: EvidenceSource
 
 
 async def floating_tokens(
-    result: ExecutionResult, request: Sequence[str], around: Callable[[], Awaitable[str]], source: EvidenceSource
+    result: ExecutionResult,
+    request: Sequence[str],
+    around: Callable[[], Awaitable[str]],
+    source: EvidenceSource,
+    unnamed: str = "",
 ) -> Fact | None:
     """Tokens of the answer that stand nowhere; what costs a look (at the difference, the listing that `around`
-    makes, the paths) is looked at only when something is missing."""
+    makes, the paths) is looked at only when something is missing. `unnamed`: see Seen."""
     calls = result.tool_calls
     if result.put_out_by is not None and not own_words(calls[result.put_out_by - 1]):
         return None
-    seen = seen_in(calls, request)
+    seen = seen_in(calls, request, unnamed)
     missing: Sequence[Token] = ungrounded(result.output, seen)
     if missing:
         changed = await source.difference() if any(call.changed_something for call in calls) else ""
@@ -169,17 +173,18 @@ async def floating_tokens(
 
 
 async def own_knowledge(
-    answer: str, request: Sequence[str], source: EvidenceSource, told: Sequence[str] = ()
+    answer: str, request: Sequence[str], source: EvidenceSource, told: Sequence[str] = (), unnamed: str = ""
 ) -> Fact | None:
     """An answer without any call may say what it likes of the world, but not of files that are here: it names one
-    that the request does not, or states tokens where either names one. What its author was `told` may be said.
+    that the request does not, or states tokens where either names one. What its author was `told` may be said, and
+    of `unnamed` files all but numbers.
     """
-    known = frozenset(name for text in told for name in paths_in(text))
+    known = frozenset(name for text in (*told, unnamed) for name in paths_in(text))
     asked = dict.fromkeys(name for text in request for name in paths_in(text))
     names, missing = list(paths_in(answer)), tuple[Token, ...]()
     said = await _on_disk((name for name in names if name not in asked and name not in known), source)
     if said is None and await _on_disk((*asked, *names), source) is not None:
-        missing = ungrounded(answer, seen_in((), (*request, *told)))
+        missing = ungrounded(answer, seen_in((), (*request, *told), unnamed))
         said = named(missing) if missing else None
     if said is None:
         return None

@@ -47,6 +47,7 @@ class Seen:
     columns: tuple[Number, ...] = ()  # numbers of outputs whose unit of size their command names
     measured: frozenset[str] = frozenset()  # outputs whose bare numbers are such sizes and nothing else
     listing: str = ""  # what lies around: its numbers are sizes, and ground nothing else
+    unnamed: str = ""  # what is shown of files that nobody names: its numbers ground nothing
 
     def wider(self, changed: str, listing: str) -> Seen:
         """With more to rest on: what was made can be counted like what was put out."""
@@ -56,12 +57,12 @@ class Seen:
     @cached_property
     def whole(self) -> str:
         """Everything, with plain digits and folded case."""
-        return plain_digits("\n".join((*self.texts, self.listing))).casefold()
+        return plain_digits("\n".join((*self.texts, self.listing, self.unnamed))).casefold()
 
     @cached_property
     def folded(self) -> str:
         """Everything as words in one line."""
-        return folded("\n".join((*self.texts, self.listing)))
+        return folded("\n".join((*self.texts, self.listing, self.unnamed)))
 
     @cached_property
     def lines(self) -> list[list[str]]:
@@ -96,8 +97,8 @@ class Seen:
         return frozenset(f"{int(day)}.{int(month)}" for _, month, day in found)
 
 
-def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
-    """What these calls and the request show."""
+def seen_in(calls: Sequence[ToolCall], request: Iterable[str], unnamed: str = "") -> Seen:
+    """What these calls and the request show. `unnamed`: see Seen."""
     telling = [(call, shown(call)) for call in calls if not own_words(call)]
     outputs = [part for call, seen in telling for part in (seen, call.error_output, call.reason) if part]
     inputs = [part for call, _ in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
@@ -108,7 +109,8 @@ def seen_in(calls: Sequence[ToolCall], request: Iterable[str]) -> Seen:
     columns = [(seen, *columns_in(seen, call.input, call.identity)) for call, seen in telling]
     numbers = tuple(chain(*(found for _, found, _ in columns)))
     measured = frozenset(seen for seen, _, certain in columns if certain)
-    return Seen((*outputs, *inputs, *codes, *request), frozenset(counts), len(outputs), numbers, measured)
+    texts = (*outputs, *inputs, *codes, *request)
+    return Seen(texts, frozenset(counts), len(outputs), numbers, measured, unnamed=unnamed)
 
 
 def shown(call: ToolCall) -> str:

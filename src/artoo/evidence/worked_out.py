@@ -38,7 +38,7 @@ _STEPS_UP = tuple(map(Decimal, (60, 1_000, 1_440, 3_600, 60_000, 86_400)))
 _STEPS_DOWN = (*_STEPS_UP, Decimal(3_600_000))
 """From one unit of time to another, from milliseconds to days."""
 _SMALL_STEPS = tuple(map(Decimal, (7, 12, 24)))
-"""Days to weeks, months to years, hours to days: only without a remainder, or with a half."""
+"""Days to weeks, months to years, hours to days: only to more than one, without a remainder or with a half."""
 _PERIODS = tuple(map(Decimal, (1_440, 3_600, 86_400)))
 """What an interval divides: every 15 minutes is 96 times a day. What comes to less than `_OFTEN` may be chance."""
 _OFTEN = 90
@@ -223,7 +223,7 @@ def _in_other_units(cells: Iterable[_Cell]) -> Iterator[Decimal]:
     for amount in (amount for each in cells if not each.unit for amount in each.amounts):
         yield from (amount * step for step in _STEPS_UP)
         yield from (amount / step for step in _STEPS_DOWN)
-        yield from (amount / step for step in _SMALL_STEPS if not amount * 2 % step)
+        yield from (amount / step for step in _SMALL_STEPS if amount > step and not amount * 2 % step)
         yield from (often for period in _PERIODS if (often := period / amount) >= _OFTEN)
         if amount >= _LONG:
             minutes, seconds = divmod(amount, _MINUTE)

@@ -33,6 +33,7 @@ from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import SubTask
 from artoo.contracts.steering import Sampled, SampleDue
 from artoo.evidence.facts import Fact, broken_act, floating_tokens, own_knowledge, rests_on_nothing, told_files
+from artoo.evidence.shown_files import named_and_others
 from artoo.loops.asking import Asker
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
 from artoo.loops.fast.judgement import CANNOT, Beside, heads_used, judge
@@ -185,15 +186,19 @@ class AgentValidator:
         if subtask.images and self.asker.known.images:
             return None  # a token may stand in a picture, which code cannot read
         request = [subtask.intent, *(each.text for each in subtask.success_criteria), *subtask.said]
-        told = [] if self.asker.known.small else [self._today, subtask.heads]  # a small one is held to look
+        told, unnamed = list[str](), ""
+        if not self.asker.known.small:  # a small one is held to look
+            texts = (_told(subtask), *request, result.output)
+            heads, unnamed = named_and_others(subtask.heads, texts, result.tool_calls)
+            told = [self._today, heads]
         (told if subtask.part else request).append(subtask.given)  # other parts' files are not its own
 
         async def around() -> str:
             return (await self.surroundings.look(subtask.intent)).listing
 
         if not result.tool_calls:
-            return await own_knowledge(result.output, request, self.source, told)
-        return await floating_tokens(result, (*request, *told), around, self.source)
+            return await own_knowledge(result.output, request, self.source, told, unnamed)
+        return await floating_tokens(result, (*request, *told), around, self.source, unnamed)
 
     async def _stood_by(
         self,

@@ -12,6 +12,7 @@ from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import CriterionVerdict, ExecutionResult
 from artoo.contracts.plan import SubTask
 from artoo.contracts.shortened import set_off, without_middle
+from artoo.evidence.shown_files import by_file
 from artoo.loops.asking import Asker
 from artoo.prompts.segments import Segment
 from artoo.verdicts.judging import Judged, no_budget, reason_of
@@ -21,8 +22,6 @@ from artoo.verdicts.shown import SHORTEST_SHARE, facts_of
 _CLAIM_SHOWN = 6_000
 _REPORT_TOKENS = 800
 _TRIES = 2
-_HEAD_BEGINS = ("All of ", "First lines of ")
-"""How the listing begins what it shows of a file."""
 _ABSENT = "Named in the task and in the claim, and no such file is there now: {absent}"
 _DOUBT = (
     "Code found against the claim: {}. The claim agrees with what the tools did all the same if it tells of this "
@@ -127,9 +126,8 @@ def claim_of(result: ExecutionResult, shown: str) -> str:
 def heads_used(subtask: SubTask, result: ExecutionResult) -> str:
     """What the executor may have used of files that it was shown: nothing where calls have read all of these."""
     read = [call.target for call in result.tool_calls if call.tool == "read_file"]
-    begun = (line.partition(" of ") for line in subtask.heads.splitlines() if line.startswith(_HEAD_BEGINS))
-    names = [rest.rstrip(":").partition(" (")[0] for _, _, rest in begun]
-    return "" if read and all(any(path.endswith(name) for path in read) for name in names) else subtask.heads
+    shown = by_file(subtask.heads)
+    return "" if read and all(any(path.endswith(name) for path in read) for name in shown) else subtask.heads
 
 
 def _checks(failed: Sequence[CriterionVerdict]) -> str:

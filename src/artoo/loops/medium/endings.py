@@ -42,7 +42,7 @@ from artoo.contracts.settling import Settled
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, FinalResult, ReplanRequest, RoleFailure, StoppedBy, UnmetCriterion
 from artoo.evidence.facts import rests_on_nothing
-from artoo.evidence.tokens import paths_in
+from artoo.evidence.shown_files import names_file
 from artoo.loops.asking import Asker
 from artoo.loops.medium.gaps import verdicts_of
 from artoo.prompts.segments import Segment
@@ -253,8 +253,7 @@ def _unread(end: ReplanRequest) -> Unread:
 
 def _named(whole: Sequence[str], text: str) -> tuple[str, ...]:
     """Of the files that were shown whole, those whose path or name stands in a text."""
-    named = {path.removeprefix("./") for path in paths_in(text)}
-    return tuple(path for path in whole if named & {path, path.rpartition("/")[2]})[:_MOST_TRIED]
+    return tuple(path for path in whole if names_file(text, path))[:_MOST_TRIED]
 
 
 def _what_held(verdict: CriterionVerdict) -> str:

@@ -17,6 +17,7 @@ from artoo.contracts.request import TaskSpec
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.evidence.facts import own_knowledge
+from artoo.evidence.shown_files import named_and_others
 from artoo.loops.asking import Asker
 from artoo.loops.medium.fan_in import (
     FanIn,
@@ -215,8 +216,9 @@ class MetaValidator:
         checks = await self._checked(criteria, {}, fan_in, with_reply(fan_in.matched, reply))
         seen = self._images if self.asker.known.images else ()
         heads = "" if self.asker.known.small else fan_in.manifest.heads
+        heads, unnamed = named_and_others(heads, (self._intent, reply))
         told = (self._earlier, heads, *(text for outcome in self._before.values() for text in outcome.texts))
-        fact = None if seen else await own_knowledge(reply, (self._intent,), self.source, told=told)
+        fact = None if seen else await own_knowledge(reply, (self._intent,), self.source, told, unnamed)
         if fact is not None:
             return {each.text: refuted(each, fact.message) for each in criteria} | _decided(checks)
         unmet = self._still_unmet([each for each in criteria if each.amended is None])

@@ -143,7 +143,8 @@ class ProjectLook:
         about = (*(self.roots.project / path for path in named), *_meant(changes))
         found = guides(files, self.roots, self.places, about, self.guide_characters)
         seen = describe(snapshot, request, self.room)
-        return replace(seen, guide="\n\n".join(map(str, found))), found
+        whole = seen.whole if self.whole_files else ()  # a small model is held to look, whatever it was shown
+        return replace(seen, guide="\n\n".join(map(str, found)), whole=whole), found
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
         """With the heads of these files too, as far as so many are shown."""

@@ -1,0 +1,48 @@
+"""What a model was shown of files before its first call: of which of them its answer may give figures."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+
+from artoo.contracts.execution import ToolCall
+from artoo.evidence.grounding import own_words
+
+_BEGINS = ("All", "First lines")
+"""How the listing begins what it shows of a file: `All of a.csv (columns: x, y):`."""
+
+
+def by_file(heads: str) -> dict[str, str]:
+    """Return what is shown of each file, by its path."""
+    parts, path = dict[str, list[str]](), ""
+    for line in heads.split("\n"):
+        kind, _, rest = line.partition(" of ")
+        named = rest.removesuffix(":").partition(" (")[0] if kind in _BEGINS and rest.endswith(":") else ""
+        path = named or path
+        parts.setdefault(path, []).append(line)
+    return {path: "\n".join(lines) for path, lines in parts.items()}
+
+
+def named_and_others(heads: str, texts: Iterable[str], calls: Sequence[ToolCall] = ()) -> tuple[str, str]:
+    """Return what is shown of the files that a text names or a call read, and of all others.
+
+    A figure that stands in a file which nobody speaks of is there by chance: of a whole project nearly every small
+    number is.
+    """
+    read = (call.target for call in calls if call.only_looked and not own_words(call))
+    said = "\n".join((*texts, *read))
+    named, others = list[str](), list[str]()
+    for path, part in by_file(heads).items():
+        (named if path and names_file(said, path) else others).append(part)
+    return "\n".join(named), "\n".join(others)
+
+
+def names_file(text: str, path: str) -> bool:
+    """True if a file's name stands in a text as a token of its own, behind directories or not.
+
+    Letters of scripts that are written without spaces may stand beside it.
+    """
+    name = posixpath.basename(path)
+    token = rf"(?<![\w.-]){re.escape(name)}(?![\w-]|/[\w.]|\.[A-Za-z0-9])"
+    return bool(name) and re.search(token, text, re.ASCII) is not None
