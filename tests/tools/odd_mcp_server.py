@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 SCHEMA = {"type": "object", "properties": {"kind": {"type": "string"}}}
-TOOLS = [
+TOOLS: list[object] = [
     {"name": "echo", "inputSchema": SCHEMA, "outputSchema": {"type": "object", "required": ["never"]}},
     {"name": "bare", "description": "has no input schema"},
     {"name": "odd", "inputSchema": SCHEMA, "annotations": "yes", "description": 7},
