@@ -15,6 +15,7 @@ MEANT = {
     exit_codes.USAGE: "usage or configuration",
     exit_codes.NO_MODEL: "no language model",
     exit_codes.PENDING: "changes wait",
+    exit_codes.NEEDS_INPUT: "asks something",
     exit_codes.INTERRUPTED: "interrupted",
 }
 

@@ -68,12 +68,14 @@ def test_every_role_has_its_static_part(role: Role, contract: str) -> None:
 
 @pytest.mark.parametrize(("role", "contract"), CALLS)
 def test_the_roles_of_a_task_share_their_prefix(role: Role, contract: str) -> None:
-    """Laws and guide come first, then the line that names the contract; files and request come before the role."""
+    """Laws come first, then the line that names the contract; guide, files and request come before the role."""
     task = {Segment.PROJECT_GUIDE: "g", Segment.SURROUNDINGS: "f", Segment.TASK: "r"}
     system, user = assemble_shared({**procedural(role, contract), **task, Segment.EVIDENCE: "e"})
     common = assemble_shared({**procedural("planner", "Plan"), **task})[0].removesuffix("contract: Plan")
-    assert system == f"{common}contract: {contract}" and common.endswith("Project guide:\ng\n\n")
-    assert user.startswith("Files here:\nf\n\nRequest:\nr\n\nRole: ") and user.endswith("Evidence:\ne")
+    assert system == f"{common}contract: {contract}" and common
+    assert user.startswith("Project guide:\ng\n\nFiles here:\nf\n\nRequest:\nr\n\nRole: ") and user.endswith(
+        "Evidence:\ne"
+    )
 
 
 @pytest.mark.parametrize(("role", "contract"), CALLS)

@@ -69,9 +69,9 @@ _COMMON_SYSTEM = (
     Segment.LAWS,
     Segment.AGENT_PERSONA,
     Segment.AGENT_LIMITS,
-    Segment.PROJECT_GUIDE,
 )
 _COMMON_USER = (
+    Segment.PROJECT_GUIDE,
     Segment.ENVIRONMENT,
     Segment.MAIL,
     Segment.SURROUNDINGS,

@@ -37,7 +37,7 @@ async def test_forty_turns_with_much_output_stay_within_the_window() -> None:
     for shown in it.model.shown:
         opening = shown.messages[0]
         assert isinstance(opening, Said)
-        assert GUIDE in shown.system
+        assert GUIDE in opening.text
         assert "count the parts" in opening.text and "all parts are counted" in opening.text
     assert max(tokens(it, number) for number in range(len(it.model.shown))) <= WINDOW
     assert it.model.last[-1] == f"[1] ok\n{part(0).rstrip()}"

@@ -135,7 +135,8 @@ def run(
     """Do what TEXT asks. TEXT may be - to read the request from standard input.
 
     Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 4 done, and changes wait for
-    your yes (artoo diff, artoo apply, artoo discard), 130 interrupted.
+    your yes (artoo diff, artoo apply, artoo discard), 5 artoo asks
+    something, 130 interrupted.
     """
     if not text and (latest or session):
         from artoo.cli.conversation.repl import converse
