@@ -45,7 +45,7 @@ _UNKNOWN_TEXT = """
 .acme-cloud/session .config/some-new-agent/oauth.json .local/share/some-new-agent/store.db
 .local/state/x/journal .cache/some-agent/cookies.sqlite .pgpass .my.cnf .git-credentials
 .config/git/credentials .gitconfig .config/git/config .condarc .pip/pip.conf .config/pip/pip.conf
-.config/uv/uv.toml .pyenv/versions/3.11/envs/work/pip.conf .pyenv/versions/miniconda3/.condarc
+.config/uv/uv.toml .pyenv/versions/3.11/envs/app/pip.conf .pyenv/versions/miniconda3/.condarc
 .rbenv/versions/3.3/etc/gemrc .asdf/installs/ruby/3.3/etc/gemrc .asdf/installs/python/3.12/pip.conf
 .local/share/pipx/venvs/tool/pip.conf .volta/tools/image/node/22/etc/npmrc
 .boto .s3cfg .npmrc .yarnrc.yml .cargo/credentials.toml .cargo/credentials .cargo/env

@@ -64,12 +64,7 @@ _HEADINGS: dict[Segment, str] = {
 _HEADS = {segment: f"{_HEADINGS[segment]}:\n" if segment in _HEADINGS else "" for segment in Segment}
 
 
-_COMMON_SYSTEM = (
-    Segment.IDENTITY,
-    Segment.LAWS,
-    Segment.AGENT_PERSONA,
-    Segment.AGENT_LIMITS,
-)
+_COMMON_SYSTEM = (Segment.IDENTITY, Segment.LAWS, Segment.AGENT_PERSONA, Segment.AGENT_LIMITS)
 _COMMON_USER = (
     Segment.PROJECT_GUIDE,
     Segment.ENVIRONMENT,

@@ -169,8 +169,8 @@ class Round:
     """One turn of the medium loop: a plan, its subtasks, what was missing, what the control law decided.
 
     `planned` False: the task ended before this round had a plan, or has none yet. `carried` are matched subtasks of
-    earlier rounds that still stand. `evidence` is the message on which the
-    decision rests. `directive` says how the next round must differ.
+    earlier rounds that still stand. `evidence` is the message on which the decision rests. `directive` says how the
+    next round must differ.
     """
 
     number: int
@@ -362,7 +362,7 @@ class TaskState:
             (each.subtasks[subtask_id] for each in reversed(self.rounds) if subtask_id in each.subtasks), None
         )
 
-    # Steps that a reader of raw lines can take without building the message (web.index does).
+    # A reader of raw log lines takes these steps without building the message (`web.index`).
 
     def add_model_call(self, prompt: int, cached: int, completion: int) -> None:
         """Count a model call and its tokens; the words of its turn are complete."""
@@ -373,7 +373,7 @@ class TaskState:
         self.words, self.words_cut = "", 0
 
     def begin_call(self, call: Call) -> None:
-        """A tool call goes out."""
+        """Count a tool call that goes out."""
         self.running[call.act] = call
         if len(self.running) > MOST_RUNNING:
             del self.running[next(iter(self.running))]
@@ -383,7 +383,7 @@ class TaskState:
             subtask.running = call
 
     def end_call(self, call: Call) -> None:
-        """A tool call ended, or was refused before it went out."""
+        """Count a tool call that ended, or was refused before it went out."""
         self.tool_calls += 1
         self.running.pop(call.act, None)
         subtask = self.subtask(call.subtask_id)
@@ -394,7 +394,7 @@ class TaskState:
             subtask.running = next(others, None)
 
     def begin_check(self, subtask_id: str) -> None:
-        """An attempt is finished and will be judged."""
+        """Note that an attempt is finished and will be judged."""
         subtask = self.subtask(subtask_id)
         if subtask is not None:
             subtask.stage = Stage.CHECKING
@@ -433,7 +433,7 @@ class TaskState:
         self.trouble, self.phase = None, Phase.WORKING if subtasks else Phase.MERGING
 
     def _begin(self, begun: Round) -> None:
-        """A round begins. One of the same number is planned again after a resumption, and takes its place."""
+        """Begin a round. One of the same number, planned again after a resumption, takes its place."""
         if self.rounds and self.rounds[-1].number == begun.number:
             self.rounds.pop()
         self.rounds.append(begun)
@@ -598,7 +598,7 @@ class TaskState:
         self._let_go()
 
     def _let_go(self) -> None:
-        """The process that asked and called has ended its work: nothing waits for an answer or a call any more."""
+        """Forget open questions and calls: the process that made them has ended its work."""
         self.questions.clear()
         self.running.clear()
         self.words, self.words_cut = "", 0

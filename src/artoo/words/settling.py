@@ -98,17 +98,6 @@ def unfinished(language: str) -> str:
     return "任务未完成，其更改未被应用" if language.startswith("zh") else "the task was not finished"
 
 
-def left_twice(conflicts: Sequence[Conflict], language: str) -> str:
-    """What parts of a task that did not end had done differently: one version of it is kept."""
-    shown = ", ".join(one.path for one in conflicts[:5])
-    more = len(conflicts) - 5
-    if language.startswith("zh"):
-        also = f"，另有 {more} 处" if more > 0 else ""
-        return f"任务的不同部分对以下内容的更改不一致，保留较早部分的版本：{shown}{also}"
-    also = f" and {more} more" if more > 0 else ""
-    return f"parts of the task left this differently, and the earlier part's version is kept: {shown}{also}"
-
-
 def kept_in_memory(language: str) -> str:
     """What waits, and does not outlive the machine's next start."""
     if language.startswith("zh"):

@@ -13,7 +13,7 @@ from artoo.agents.storage.pg_errors import explained
 from artoo.agents.storage.transaction import Row, Value
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import async_pool
-from artoo.store.query import for_psycopg
+from artoo.store.dialect import for_psycopg
 
 if TYPE_CHECKING:
     import psycopg

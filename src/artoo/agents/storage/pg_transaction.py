@@ -9,7 +9,7 @@ from uuid import UUID
 from artoo.agents.mail.pg_listen import CHANNEL
 from artoo.agents.storage.commit_receipts import leaving
 from artoo.agents.storage.transaction import Hold, Parameters
-from artoo.store.query import for_psycopg
+from artoo.store.dialect import for_psycopg
 
 if TYPE_CHECKING:
     import psycopg
