@@ -74,7 +74,7 @@ async def test_a_reply_about_what_no_call_has_shown_is_still_refused(world: Worl
     told = {**script(reply("b.txt has 77 lines.")), "FailureReport": moves()}
     ended = await world.play(_REQUEST, told, config=world.config(control={"max_replans": 1}))
     (unmet,) = ended.result.unmet
-    assert (unmet.criterion, unmet.found) == (_PUSHED, Reason(found=Found.NOT_LOOKED_UP, said="b.txt"))
+    assert (unmet.criterion, unmet.found) == (_PUSHED, Reason(found=Found.NOT_LOOKED_UP, said="77"))
 
 
 async def test_a_reply_where_checks_decide_everything_is_held_to_the_request(world: World) -> None:

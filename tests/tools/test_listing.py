@@ -43,6 +43,22 @@ def test_what_is_named_is_a_path_on_disk_that_stands_in_the_request(request_text
     assert list(named_in(Snapshot(entries), request_text)) == named
 
 
+@pytest.mark.parametrize(
+    ("request_text", "named"),
+    [
+        ("How many files are in src?", ["src"]),
+        ("What is in files?", ["src/app/files"]),
+        ("Which files of src/app import b.py?", ["src/app", "src/b.py"]),
+    ],
+)
+def test_a_directory_deep_down_is_not_named_by_a_word_beside_a_whole_path(
+    request_text: str, named: list[str]
+) -> None:
+    """Where the request names a path whole, its other words may be just words."""
+    directories = (Entry(path, Kind.DIRECTORY) for path in ("src", "src/app", "src/app/files"))
+    assert list(named_in(Snapshot((*directories, *files("src/b.py"))), request_text)) == named
+
+
 @given(st.text(max_size=300), st.lists(st.text(min_size=1, max_size=20)))
 def test_any_request_can_be_read(text: str, names: list[str]) -> None:
     """No text and no name makes the reader fail."""

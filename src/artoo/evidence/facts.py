@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from artoo.evidence.tokens import Token, paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
 
 LOOKED_FOR = 12  # names in a text that are looked for on disk
+MOST_WORDS = 40  # words of a request that are: most of them name nothing
+_NAME = re.compile(r"[\w-]{2,64}")
 _SAID = 160
 _MEND = "Do it in another way, or say what it printed; if it stays undone, end with cannot."
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
@@ -175,26 +178,28 @@ async def floating_tokens(
 async def own_knowledge(
     answer: str, request: Sequence[str], source: EvidenceSource, told: Sequence[str] = (), unnamed: str = ""
 ) -> Fact | None:
-    """An answer without any call may say what it likes of the world, but not of files that are here: it names one
-    that the request does not, or states tokens where either names one. What its author was `told` may be said, and
-    of `unnamed` files all but numbers.
+    """Judge an answer without any call: it may say what it likes of the world, but not of files that are here.
+
+    It names one that the request does not, or states tokens where either names one, be it a directory whose name is
+    a plain word. What its author was `told` may be said, and of `unnamed` files all but numbers.
     """
     known = frozenset(name for text in (*told, unnamed) for name in paths_in(text))
     asked = dict.fromkeys(name for text in request for name in paths_in(text))
-    names, missing = list(paths_in(answer)), tuple[Token, ...]()
-    said = await _on_disk((name for name in names if name not in asked and name not in known), source)
-    if said is None and await _on_disk((*asked, *names), source) is not None:
-        missing = ungrounded(answer, seen_in((), (*request, *told), unnamed))
-        said = named(missing) if missing else None
-    if said is None:
+    names = list(paths_in(answer))
+    named_here = await _on_disk((name for name in names if name not in asked and name not in known), source)
+    missing = () if named_here else ungrounded(answer, seen_in((), (*request, *told), unnamed))
+    if missing and await _on_disk((*asked, *names), source) is None:
+        words = (word for text in request for word in _NAME.findall(text))
+        missing = missing if await _on_disk(words, source, MOST_WORDS) else ()
+    if not (named_here or missing):
         return None
-    texts = frozenset(each.text for each in missing)
-    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=said), asked_once=True, doubts=texts)
+    said, doubts = named_here or named(missing), frozenset(each.text for each in missing)
+    return Fact(Reason(found=Found.NOT_LOOKED_UP, said=said), asked_once=True, doubts=doubts)
 
 
-async def _on_disk(names: Iterable[str], source: EvidenceSource) -> str | None:
-    """The first of these names that is a file, a directory or a broken link here."""
-    for name in list(dict.fromkeys(names))[:LOOKED_FOR]:
+async def _on_disk(names: Iterable[str], source: EvidenceSource, most: int = LOOKED_FOR) -> str | None:
+    """Return the first of these names that is a file, a directory or a broken link here."""
+    for name in list(dict.fromkeys(names))[:most]:
         seen = await source.file(name)
         if seen.exists or seen.is_broken_link:
             return name

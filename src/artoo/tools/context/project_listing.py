@@ -80,7 +80,8 @@ class Snapshot:
 def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
     """Paths of the project that stand in the request, whole or by their last name, in the order of the request.
 
-    A path that stands there whole goes before others with its name.
+    A path that stands there whole goes before others with its name. Where one does, a directory is not named by its
+    last name alone, which may be an ordinary word of the request (`files`).
     """
     text = request[:MAX_REQUEST]
     found: dict[str, tuple[int, bool]] = {}
@@ -90,7 +91,12 @@ def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
             if place is not None:
                 found[entry.path] = (place, token != entry.path)
                 break
-    return tuple(sorted(found, key=lambda path: (*found[path], path)))[:MOST_NAMED]
+    whole = any(not by_name for _, by_name in found.values())
+    directories = (
+        {entry.path for entry in snapshot.entries if entry.kind is Kind.DIRECTORY} if whole else frozenset[str]()
+    )
+    kept = [path for path, (_, by_name) in found.items() if not (by_name and path in directories)]
+    return tuple(sorted(kept, key=lambda path: (*found[path], path)))[:MOST_NAMED]
 
 
 def place_in(token: str, text: str) -> int | None:
