@@ -103,8 +103,11 @@ class ForgetfulTransport:
 
 
 def _answer(asked: Asked) -> Scripted:
-    kind = next(each for each in KINDS if f"soak {each}" in asked.user)
-    name = asked.user.partition("number ")[2].partition(" ")[0]
+    told = asked.user  # which also tells of earlier requests that are alike
+    for heading in ("Request:\n", "Your subtask:\n"):
+        told = told.rpartition(heading)[2]
+    kind = next(each for each in KINDS if told.startswith(f"soak {each}") or each == "fail")
+    name = told.partition("number ")[2].partition(" ")[0]
     if asked.contract == "Plan":
         check = matches("never") if kind == "fail" else matches(r"\d|made")
         return plan(subtask(f"soak {kind} number {name} now", check))

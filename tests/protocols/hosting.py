@@ -45,7 +45,10 @@ def answer(asked: Asked) -> Scripted:
 
 
 def _using(asked: Asked) -> Scripted:
-    tool, _, given = asked.user.rpartition("use: ")[2].partition("\n")[0].rstrip('">').partition(" ")
+    told = asked.user  # which also tells of earlier requests that are alike
+    for heading in ("Request:\n", "Your subtask:\n"):
+        told = told.rpartition(heading)[2]
+    tool, _, given = told.partition("use: ")[2].partition("\n")[0].rstrip('">').partition(" ")
     if asked.contract == "Plan":
         criteria = [{"text": "it ran", "mode": "verifiable", "check": {"check": "tool_succeeded"}}]
         return {"subtasks": [{"intent": f"use: {tool} {given}", "tool": tool, "success_criteria": criteria}]}

@@ -68,6 +68,7 @@ _COMMON_SYSTEM = (Segment.IDENTITY, Segment.LAWS, Segment.AGENT_PERSONA, Segment
 _COMMON_USER = (
     Segment.PROJECT_GUIDE,
     Segment.ENVIRONMENT,
+    Segment.SESSION,
     Segment.MAIL,
     Segment.SURROUNDINGS,
     Segment.TASK,

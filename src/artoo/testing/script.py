@@ -140,7 +140,8 @@ class ScriptPlayer:
 def asked_in(body: Mapping[str, Json], number: int) -> Asked:
     """Reads a chat-completions body.
 
-    The contract is the JSON schema's name, else that of the last `contract: NAME` line of the system message.
+    The contract is the JSON schema's name, else that of the last `contract: NAME` line of the system message. Where
+    a server takes no system message, it stands in the first message of the user's side.
     """
     messages = cast(list[dict[str, Json]], body.get("messages") or [])
     system = "\n".join(_words(m.get("content")) for m in messages if m.get("role") == "system")
@@ -149,11 +150,16 @@ def asked_in(body: Mapping[str, Json], number: int) -> Asked:
     chosen = body.get("tool_choice")
     forced = cast(dict[str, Json], chosen.get("function") or {}) if isinstance(chosen, dict) else {}
     named = cast(dict[str, Json], form.get("json_schema") or {}).get("name") or forced.get("name")
-    lines = _CONTRACT_LINE.findall(system)
+    lines = _CONTRACT_LINE.findall(system or _first_words(messages))
     contract = named if isinstance(named, str) else (lines[-1] if lines else "")
     offered = "forced_tool" if forced else "native" if body.get("tools") else "prompted"
     wire = str(form.get("type") or offered)
     return Asked(contract, system, user, wire, number, body, tuple(_pictures(messages)))
+
+
+def _first_words(messages: Sequence[Mapping[str, Json]]) -> str:
+    """Return the first message of the user's side: later ones hold what tools and files say."""
+    return next((_words(each.get("content")) for each in messages if each.get("role") == "user"), "")
 
 
 def _words(content: Json) -> str:

@@ -149,13 +149,17 @@ class AgentValidator:
         beside, broken = Beside(absent=absent), broken_act(result, request)
         if broken is not None and not failed and _is_outweighed(broken, result, criteria, decided):
             beside, broken = replace(beside, doubt=broken.text), None
-        fact = broken or await self._floating(subtask, result)
+        tells_of_look = broken is not None and broken.of_look and not result.small_model
+        fact = broken
+        if (
+            broken is None or tells_of_look
+        ):  # a look in vain may be the answer; a figure that nothing showed may not
+            fact = await self._floating(subtask, result) or broken
         if fact is not None:
             again, stands = fact.asked_once and not result.small_model and self._asked, None
             self._asked = self._asked or fact.asked_once
             stood_by = again and fact.doubts <= self._doubted  # nothing new: its author stands by it
-            found_nothing = fact.of_look and not result.small_model  # which may be what the answer tells
-            if not failed and (stood_by or found_nothing):
+            if not failed and (stood_by or (fact.of_look and tells_of_look)):
                 stands = await self._stood_by(subtask, result, left, fact, beside, cause)
             self._doubted = fact.doubts
             if stands is None:
