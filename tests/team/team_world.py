@@ -91,11 +91,15 @@ class Crew:
         )
 
     async def until(self, task: BoardTask, *states: BoardState) -> BoardTask:
-        """The task when it has reached one of these states."""
-        async with asyncio.timeout(PATIENCE):
-            while (now := await self.office.board.get(task.id)).state not in states:
-                await _written(self.office)
-            return now
+        """Return the task when it has reached one of these states; fail with what happened when it does not."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while (now := await self.office.board.get(task.id)).state not in states:
+                    await _written(self.office)
+                return now
+        except TimeoutError:
+            now, told = await self.office.board.get(task.id), [one.payload for one in self.envelopes[-12:]]
+            raise AssertionError((now, await self.moves(task), self.team.problems, told)) from None
 
     async def left_to_operator(self, task: BoardTask) -> BoardTask:
         """The task when only the operator may review it."""

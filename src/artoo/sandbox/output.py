@@ -39,6 +39,7 @@ class Output:
         self._spool = Spool(path, limits.output_bytes)
         self._kept = {"stdout": HeadAndTail(limits.kept_bytes), "stderr": HeadAndTail(limits.kept_bytes)}
         self._on_output = on_output
+        self._told_last: tuple[StreamName, bool] = ("stdout", True)
         self._followed: dict[int, StreamName] = {}
         self._all_ended = asyncio.Event()
         self._all_ended.set()
@@ -62,7 +63,10 @@ class Output:
         """Append what the command printed on a stream."""
         self._kept[stream].add(data)
         self._spool.append(data)
-        self._on_output(data)
+        told, ended_line = self._told_last
+        # Two pipes have no common order: the half line of one must not run into a line of the other.
+        self._on_output(data if ended_line or told == stream else b"\n" + data)
+        self._told_last = (stream, data.endswith(b"\n"))
 
     def read(self, offset: int, limit: int) -> tuple[bytes, int]:
         """Return up to `limit` bytes of both streams from `offset`, and the next offset. Blocking.
