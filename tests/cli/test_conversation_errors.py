@@ -11,10 +11,10 @@ from artoo.cli.conversation.prompt import Prompt
 from artoo.cli.conversation.repl import Conversation
 from artoo.cli.display import run_task as running
 from artoo.cli.display.interrupts import Interrupts
-from artoo.cli.display.messages import in_language
 from artoo.cli.display.side_channel import Aside
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.task.conversations import open_session
+from artoo.words.catalogue import in_language
 
 
 class Typed:

@@ -9,7 +9,6 @@ from cli_standin import envelope
 from review_cases import change
 
 from artoo.cli.display.colors import Paint
-from artoo.cli.display.messages import CHINESE, ENGLISH, Text
 from artoo.cli.display.symbols import ASCII, UNICODE
 from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.relative_paths import Here
@@ -26,6 +25,7 @@ from artoo.contracts.roles import Role
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, counts_of
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
 from artoo.runtime.app.task_ids import named, short_name
+from artoo.words.catalogue import ENGLISH, Catalogue, in_language
 from artoo.words.result import result_words
 from artoo.words.settling import not_yet, unfinished, waiting, why_it_waits
 
@@ -46,7 +46,7 @@ def ended(changes: Settled | None = None, **more: object) -> FinalResult:
     return result.model_copy(update=more)
 
 
-def told(result: FinalResult, text: Text = ENGLISH) -> list[str]:
+def told(result: FinalResult, text: Catalogue = ENGLISH) -> list[str]:
     """The lines for a person, who stands in the project."""
     return Ending(result, TaskView(text=text), ASCII, "0198", HERE).lines().splitlines()
 
@@ -118,17 +118,17 @@ def test_what_lies_deep_does_not_hide_what_was_asked_for() -> None:
     assert next(line for line in lines if line.startswith("Made: ")).startswith("Made: report.md, lib/")
 
 
-@pytest.mark.parametrize(("text", "words"), [(ENGLISH, ("done", "Done")), (CHINESE, ("完成",))])
+@pytest.mark.parametrize(("text", "words"), [(ENGLISH, ("done", "Done")), (in_language("zh"), ("完成",))])
 @pytest.mark.parametrize("facts", [(), (Unconfirmed(looked=True), FailedLast(command="pytest -q"))])
 def test_an_answer_that_nothing_confirms_is_never_called_done(
-    text: Text, words: tuple[str, ...], facts: tuple[ResultFact, ...]
+    text: Catalogue, words: tuple[str, ...], facts: tuple[ResultFact, ...]
 ) -> None:
     """No word of code is `done`; the facts of the result, or a line of their own, say that it is unverified."""
     result = ended(settled("applied", NEW), assurance=Assurance.UNVERIFIED, facts=facts)
     lines = told(result, text)
     assert not any(word in line for word in words for line in lines)
     told_facts = [result_words(text.language).fact(fact) for fact in facts]
-    assert lines[2] == (told_facts[0] if facts else text.assurance["unverified"])
+    assert lines[2] == (told_facts[0] if facts else text("Not confirmed by anything."))
     assert all(fact in lines for fact in told_facts)
 
 

@@ -10,11 +10,11 @@ from review_cases import PROJECT, change, review
 from artoo.cli.display.colors import Paint
 from artoo.cli.display.line_wrap import rows_of
 from artoo.cli.results.relative_paths import Here, holds
-from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, SIGNS, Layout, counts_line
-from artoo.cli.review.messages import CHINESE, ENGLISH, ReviewWords, review_words
+from artoo.cli.review.layout import CLASSES, MOST_NAMED, ROWS_BESIDE, SIGNS, Layout, counts_line
 from artoo.cli.review.selection import chosen
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import ChangeClass, ClassCount, ClassifiedChange, Review, Rewritten, counts_of
+from artoo.words.catalogue import ENGLISH, in_language
 from artoo.words.settling import waiting
 
 HERE = Here("/home/me/project", "/home/me")
@@ -70,10 +70,9 @@ def test_no_name_and_no_line_can_command_the_terminal() -> None:
         assert line.isprintable(), line
 
 
-@pytest.mark.parametrize("words", [ENGLISH, CHINESE])
-def test_every_class_has_a_word_and_a_sign(words: ReviewWords) -> None:
+def test_every_class_has_a_word_and_a_sign() -> None:
     """No class is told by its colour alone."""
-    assert set(words.classes) == set(SIGNS) == set(ChangeClass)
+    assert set(CLASSES) == set(SIGNS) == set(ChangeClass)
     assert all(sign.strip() for sign, _ in SIGNS.values())
 
 
@@ -96,14 +95,14 @@ def test_where_a_file_went_is_shown_from_where_the_person_stands(language: str, 
     (line,) = layout(review(moved), language).diffs()
     assert said in line
     assert "/home/me" not in line
-    assert review_words(language).moved in line and review_words(language).classes[ChangeClass.EDIT] not in line
+    assert in_language(language)("moved") in line and in_language(language)("edited") not in line
 
 
 def test_reasons_are_in_the_persons_language() -> None:
     """A Chinese review has Chinese words for classes and reasons."""
     one = change(ChangeClass.ELSEWHERE, "/etc/x", reason="outside project and workspace")
     text = "\n".join(layout(review(one), "zh").overview())
-    assert "位于项目和工作区之外" in text
+    assert "项目和工作区之外" in text
     assert "outside" not in text
 
 
@@ -262,7 +261,7 @@ def test_rewritten_history_names_its_branch_and_stays_one_by_one() -> None:
 
 @pytest.mark.parametrize(
     ("language", "said"),
-    [("en", "2 branches, 1 tag rewritten (11 commits)"), ("zh", "改写 2 个分支、1 个标签（11 个提交）")],
+    [("en", "2 branches, 1 tag rewritten (11 commits)"), ("zh", "改写 2 个分支，1 个标签（11 个提交）")],
 )
 def test_rewritten_history_is_counted_by_its_names(language: str, said: str) -> None:
     """However many files of git a branch takes: a repository counts once, and several repositories together."""
@@ -291,7 +290,7 @@ def test_a_file_that_is_moved_is_not_told_as_a_new_one(language: str, said: str)
     shown = layout(review(*moved("a.txt", "b.txt")), language)
     assert any(said in line and "b.txt" in line and "a.txt" in line for line in shown.diffs())
     assert len(shown.overview()) == 3
-    assert not any(review_words(language).classes[ChangeClass.SILENT] in line for line in shown.whole())
+    assert not any(in_language(language)("new") in line for line in shown.whole())
 
 
 def test_what_is_counted_is_what_a_person_would_count() -> None:
@@ -306,7 +305,7 @@ def test_what_is_counted_is_what_a_person_would_count() -> None:
         git(ChangeClass.SILENT, "index", ChangeKind.OVERWRITTEN),
     ).counts
     assert counts_line(counts, ENGLISH) == "1 edited, 1 moved, 2 new, 2 harmless"
-    assert counts_line(counts, CHINESE) == "1 修改，1 移动，2 新建，2 无害"
+    assert counts_line(counts, in_language("zh")) == "1 修改，1 移动，2 新建，2 无害"
     assert [each.count for each in counts] == [2, 6]
 
 

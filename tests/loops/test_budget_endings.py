@@ -8,7 +8,6 @@ import pytest
 from scenario import Script, World, judged, matches, plan, python, shell, subtask
 
 from artoo import Budgets, ConfigurationError, RunOptions
-from artoo.cli.display.messages import CHINESE, ENGLISH
 from artoo.cli.display.symbols import ASCII, cost_line
 from artoo.cli.results.result_json import as_json, exit_code
 from artoo.contracts.events import ModelCalled
@@ -19,6 +18,7 @@ from artoo.runtime.changes.find_pending import pendings
 from artoo.sandbox.backends.select import open_backend
 from artoo.testing import Asked, FakeClock, ScriptedServer, slow
 from artoo.testing.replies import Scripted
+from artoo.words.catalogue import ENGLISH, in_language
 
 COUNT = "How many lines has a.txt?"
 PRICES = {"currency": "EUR", "models": {"scripted": {"prompt": 100, "cached": 50, "completion": 400}}}
@@ -166,7 +166,7 @@ async def test_a_budget_of_the_command_line_replaces_that_of_the_file(world: Wor
 def test_amounts_are_never_rounded_away(money: Money, english: str, chinese: str) -> None:
     """Large amounts have two decimals, small ones three significant digits; calls without a price are named."""
     assert english in cost_line(Cost(money=money), ASCII, ENGLISH, rounds=1)
-    assert chinese in cost_line(Cost(money=money), ASCII, CHINESE, rounds=1)
+    assert chinese in cost_line(Cost(money=money), ASCII, in_language("zh"), rounds=1)
 
 
 async def test_what_was_done_before_the_calls_were_spent_waits(world: World) -> None:

@@ -45,7 +45,7 @@ from artoo.loops.medium.planner import Planner, parse_deadline
 from artoo.loops.medium.solver import Solver
 from artoo.testing import Asked, FakeClock, Reply, ScriptedServer, forbid_real_models, server_error, slow
 from artoo.testing.replies import Scripted
-from artoo.words.result import ENGLISH
+from artoo.words.result import result_words
 
 COUNT = "How many lines has a.txt?"
 ONE = plan(subtask("count", tool="shell"))
@@ -264,7 +264,7 @@ async def test_no_server_is_no_model(world: World) -> None:
     result = envelopes[-1].payload
     assert isinstance(result, FinalResult)
     assert result.stopped_by == "no_model"
-    assert "artoo doctor" in ENGLISH.plain(result)
+    assert "artoo doctor" in result_words("en").plain(result)
 
 
 async def test_a_wrong_key_is_no_model(world: World) -> None:

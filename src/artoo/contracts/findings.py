@@ -110,7 +110,12 @@ class Reason(Contract):
     @property
     def text(self) -> str:
         """In English, for models, logs and programs."""
-        return _ENGLISH[self.found].format(subject=self.subject, said=self.said).rstrip(": ")
+        return self.template.format(subject=self.subject, said=self.said).rstrip(": ")
+
+    @property
+    def template(self) -> str:
+        """The English sentence before its fields are filled in, by which a catalogue finds its translation."""
+        return _ENGLISH[self.found]
 
     @property
     def bare(self) -> str:

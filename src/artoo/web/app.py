@@ -117,7 +117,7 @@ ROUTES = (
 
 async def not_found(request: Request, error: Exception) -> Response:
     """An address that there is not."""
-    return page(request, "failed.html", 404, said=words_of(request).not_found)
+    return page(request, "failed.html", 404, said=words_of(request)("There is nothing at this address."))
 
 
 def application(site: Site, entry: Entry) -> Starlette:

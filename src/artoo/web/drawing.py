@@ -8,8 +8,10 @@ from itertools import pairwise
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive
 from artoo.tasklog.state import Stage, TaskState
+from artoo.web.names import named
 from artoo.web.reasons import law_of
-from artoo.web.words import Words
+from artoo.words.catalogue import Catalogue
+from artoo.words.names import role_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ _WIDE_X = (8, 138, 270, 398, 546, 676, 826, 962)
 _WIDTH = 100
 
 
-def wide(state: TaskState, words: Words) -> Drawing:
+def wide(state: TaskState, words: Catalogue) -> Drawing:
     """Left to right, for a broad window."""
     spots = dict(zip(_ORDER, ((x, _WIDE_ROW) for x in _WIDE_X), strict=True))
     middle, end = _WIDE_ROW + HIGH // 2, _WIDE_ROW + HIGH
@@ -108,8 +110,8 @@ def wide(state: TaskState, words: Words) -> Drawing:
         Arrow(f"M{(solver + planner) // 2 - 92} {end + 96} H{planner - 22} V{end + 7}", False, "slow"),
     )
     frames = (
-        Frame(530, 62, 262, 122, words.fast_loop, 542),
-        Frame(256, 20, 820, 210, words.medium_loop, 268),
+        Frame(530, 62, 262, 122, words("fast loop: do, check, correct"), 542),
+        Frame(256, 20, 820, 210, words("medium loop: plan, do, measure, decide"), 268),
     )
     return Drawing(
         1100, 300, _nodes(state, words, spots, _WIDTH), arrows, frames, _marks(state, 546, end + 5),
@@ -118,7 +120,7 @@ def wide(state: TaskState, words: Words) -> Drawing:
     )  # fmt: skip
 
 
-def narrow(state: TaskState, words: Words) -> Drawing:
+def narrow(state: TaskState, words: Catalogue) -> Drawing:
     """Top to bottom, for a telephone."""
     left, right, width = 20, 176, 128
     spots = {
@@ -149,8 +151,8 @@ def narrow(state: TaskState, words: Words) -> Drawing:
     ]
     arrows = (*across, *down, Arrow("M240 368 V384 H10 V135 H13", again, "back"))
     frames = (
-        Frame(16, 188, 304, 88, words.fast_loop, 52),
-        Frame(4, 82, 326, 330, words.medium_loop, 52),
+        Frame(16, 188, 304, 88, words("fast loop: do, check, correct"), 52),
+        Frame(4, 82, 326, 330, words("medium loop: plan, do, measure, decide"), 52),
     )
     nodes, marks = _nodes(state, words, spots, width), _marks(state, left, 267)
     return Drawing(334, 452, nodes, arrows, frames, marks, (170, 402), (167, 436), (186, 308))
@@ -167,15 +169,15 @@ def _marks(state: TaskState, x: int, y: int) -> tuple[Mark, ...]:
     return tuple(Mark(x + 10 * place, y, stage) for place, stage in enumerate(stages[:_MOST_MARKS]))
 
 
-def _nodes(state: TaskState, words: Words, spots: dict[Role, tuple[int, int]], width: int) -> tuple[Node, ...]:
+def _nodes(state: TaskState, words: Catalogue, spots: dict[Role, tuple[int, int]], width: int) -> tuple[Node, ...]:
     now = _ORDER.index(state.turn) if state.turn in _ORDER else None
     ended = state.result is not None
     return tuple(
         Node(
             *spots[role],
             width,
-            words.role(role.value),
-            words.deed(role.value),
+            role_name(role.value, words),
+            words(named("deed", role.value)),
             "now" if place == now else "done" if ended or (now is not None and place < now) else "later",
         )
         for place, role in enumerate(_ORDER)
@@ -226,14 +228,30 @@ _APART = 0.045
 """Rounds that fall on one point are moved aside by this, or nobody would see the earlier ones."""
 
 
-def plane(state: TaskState, words: Words) -> Plane:
+def plane(state: TaskState, words: Catalogue) -> Plane:
     """Where each round that was decided stands, and what the law says there."""
     law = law_of(state)
     rho, delta = LEFT + law.rho * ACROSS, TOP + (1 - law.delta) * UP
     regions = (
-        Region(LEFT, TOP, rho - LEFT, delta - TOP, words.region_world, "world", words.short_world),
-        Region(rho, TOP, LEFT + ACROSS - rho, delta - TOP, words.region_approach, "approach", words.short_approach),
-        Region(LEFT, delta, ACROSS, TOP + UP - delta, words.region_success, "success", words.short_success),
+        Region(
+            LEFT,
+            TOP,
+            rho - LEFT,
+            delta - TOP,
+            words("right way, world resists: mend, or take another path"),
+            "world",
+            words("mend, or go around"),
+        ),
+        Region(
+            rho,
+            TOP,
+            LEFT + ACROSS - rho,
+            delta - TOP,
+            words("wrong way: change the approach or the tools"),
+            "approach",
+            words("another approach"),
+        ),
+        Region(LEFT, delta, ACROSS, TOP + UP - delta, words("near enough: accept"), "success", words("accept")),
     )
     seen: dict[tuple[float, float], int] = {}
     points: list[Point] = []

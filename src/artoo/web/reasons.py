@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from artoo.contracts.solution import Decided
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.tasklog.state import Round, TaskState
-from artoo.web.words import Words
+from artoo.words.catalogue import Catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def law_of(state: TaskState) -> Hyperparameters:
     return Hyperparameters(**known)  # pyright: ignore[reportArgumentType]
 
 
-def reasons_of(state: TaskState, words: Words) -> tuple[Reasons, ...]:
+def reasons_of(state: TaskState, words: Catalogue) -> tuple[Reasons, ...]:
     """Every round, latest first: that is where something happens."""
     found: list[Reasons] = []
     before: Round | None = None
@@ -43,23 +43,39 @@ def reasons_of(state: TaskState, words: Words) -> tuple[Reasons, ...]:
 
 
 def _sentences(
-    decided: Decided, law: Hyperparameters, words: Words, *, first: bool
+    decided: Decided, law: Hyperparameters, words: Catalogue, *, first: bool
 ) -> tuple[tuple[str, float, str], ...]:
     loss = decided.loss
     total = decided.logical_failures + decided.environmental_failures
-    about_d = words.why_d if loss.D else words.why_d_none
-    about_p = words.why_p.format(logical=decided.logical_failures, total=total) if total else words.why_p_none
+    about_d = words(
+        "{share:.0%} of what must hold (criteria: {criteria}) does not hold yet."
+        if loss.D
+        else "All that must hold does (criteria: {criteria}).",
+        criteria=decided.criteria,
+        share=loss.D,
+    )
+    about_p = words(
+        "Failures that are the approach's own fault, and not the world's: {logical} of {total}."
+        if total
+        else "No failure has a cause that counts.",
+        logical=decided.logical_failures,
+        total=total,
+    )
+    about_omega = words(
+        "{share:.0%} of what it may spend is spent; at {theta:.0%} it stops.", share=loss.Omega, theta=law.theta
+    )
     return (
-        ("D", loss.D, about_d.format(criteria=decided.criteria, share=loss.D)),
+        ("D", loss.D, about_d),
         ("P", loss.P, about_p),
-        ("Ω", loss.Omega, words.why_omega.format(share=loss.Omega, theta=law.theta)),
+        ("Ω", loss.Omega, about_omega),
         ("∇L", decided.grad_l, _slope(decided.grad_l, law, words, first=first)),
     )
 
 
-def _slope(gradient: float, law: Hyperparameters, words: Words, *, first: bool) -> str:
+def _slope(gradient: float, law: Hyperparameters, words: Catalogue, *, first: bool) -> str:
     if first:
-        return words.why_first
+        return words("It is the first round, so there is no slope yet.")
     if abs(gradient) < law.epsilon:
-        return words.why_flat.format(size=gradient)
-    return (words.why_worse if gradient > 0 else words.why_better).format(size=abs(gradient))
+        return words("The loss hardly moved ({size:+.2f}): more of the same will not help.", size=gradient)
+    worse = "The loss rose by {size:.2f}: this makes it worse."
+    return words(worse if gradient > 0 else "The loss fell by {size:.2f}: this helps.", size=abs(gradient))

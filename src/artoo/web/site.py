@@ -18,9 +18,11 @@ from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.well_formed import well_formed
 from artoo.runtime.config.model import Config
 from artoo.web.index import Indexes
+from artoo.web.names import chosen_language, named
 from artoo.web.others import Others
 from artoo.web.starting import Starter
-from artoo.web.words import Words, words_for
+from artoo.words.catalogue import Catalogue
+from artoo.words.names import led_to
 from artoo.words.question import beside
 from artoo.words.shown import duration, printable
 
@@ -58,9 +60,9 @@ def site_of(request: Request) -> Site:
     return site
 
 
-def words_of(request: Request) -> Words:
+def words_of(request: Request) -> Catalogue:
     """The language in which to answer."""
-    return words_for(request.cookies.get(LANGUAGE, ""), request.headers.get("accept-language", ""))
+    return chosen_language(request.cookies.get(LANGUAGE, ""), request.headers.get("accept-language", ""))
 
 
 def page(request: Request, template: str, status: int = 200, **values: object) -> Response:
@@ -110,7 +112,9 @@ def number_in(text: str) -> int | None:
 async def failed(request: Request, error: Exception) -> Response:
     """An error of artoo's own, or what the system refuses, as a page: what is wrong and what to do."""
     status = 404 if isinstance(error, NothingHere) else 500 if isinstance(error, OSError) else 400
-    return page(request, "failed.html", status, said=str(error) or words_of(request).not_found)
+    return page(
+        request, "failed.html", status, said=str(error) or words_of(request)("There is nothing at this address.")
+    )
 
 
 class NothingHere(ArtooError):
@@ -127,7 +131,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    functions: dict[str, Any] = {"beside": beside}
+    functions: dict[str, Any] = {"beside": beside, "named": named, "led_to": led_to}
     environment.globals.update(functions)
     environment.filters["moment"] = _moment
     environment.filters["duration"] = duration

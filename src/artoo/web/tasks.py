@@ -136,7 +136,7 @@ def directory_of(request: Request) -> tuple[str, Path]:
         return task_id, directory
     copy = copied(home, task_id)
     if copy is None:
-        raise NothingHere(words_of(request).not_found)
+        raise NothingHere(words_of(request)("There is nothing at this address."))
     return task_id, copy
 
 

@@ -1,60 +1,29 @@
 """What changed files of a git repository mean, for people: branches, tags, commits, not names of files in `.git`.
 
 Only what the place of a file says is told here. Whether something is lost git itself was asked
-(`world.git_history`), and that is the change's class and reason.
+(`workspace.git`), and that is the change's class and reason.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
+from artoo.words.catalogue import in_language
 
 _MARK = "/.git/"
 _OBJECT = re.compile(r"objects/(?:[0-9a-f]{2}(?:/[0-9a-f]{38,62})?|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev))")
 _TOLD_TOGETHER = (ChangeClass.SILENT, ChangeClass.ELSEWHERE, ChangeClass.MODE)
-_NAMES = (("refs/heads/", "branch"), ("refs/tags/", "tag"), ("refs/remotes/", "remote"), ("refs/notes/", "notes"))
-
-
-_ENGLISH: Final[Mapping[str, str]] = {
-    "head": "what is checked out",
-    "branch": "branch {name}",
-    "tag": "tag {name}",
-    "remote": "remote branch {name}",
-    "notes": "notes {name}",
-    "stash": "the stash",
-    "index": "what is staged",
-    "log": "the record of {name}",
-    "new": "{name} (new)",
-    "objects": "{count} new objects (commits and files)",
-    "touched": "times of objects: {count}",
-    "joint": ", ",
-    "notes_only": "git's own notes",
-}
-
-_CHINESE: Final[Mapping[str, str]] = {
-    "head": "当前检出的内容",
-    "branch": "分支 {name}",
-    "tag": "标签 {name}",
-    "remote": "远程分支 {name}",
-    "notes": "注释 {name}",
-    "stash": "储藏",
-    "index": "暂存区",
-    "log": "{name} 的移动记录",
-    "new": "{name}（新建）",
-    "objects": "{count} 个新对象（提交和文件）",
-    "touched": "{count} 个对象的时间",
-    "joint": "，",
-    "notes_only": "git 自己的记录",
-}
-
-
-def _words(language: str) -> Mapping[str, str]:
-    return _CHINESE if language.lower().startswith("zh") else _ENGLISH
+_NAMES = (
+    ("refs/heads/", "branch {name}"),
+    ("refs/tags/", "tag {name}"),
+    ("refs/remotes/", "remote branch {name}"),
+    ("refs/notes/", "notes {name}"),
+)
+_FILES = {"HEAD": "what is checked out", "refs/stash": "the stash", "index": "what is staged"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +46,13 @@ def meaning(change: ClassifiedChange, language: str) -> str:
     is_directory = change.size_before is None and change.size_after is None
     if inside is None or is_directory:
         return ""
-    inner, words = inside.inner, _words(language)
-    for place, kind in _NAMES:
+    inner, text = inside.inner, in_language(language)
+    for place, named in _NAMES:
         if inner.startswith(place):
-            return words[kind].format(name=inner.removeprefix(place))
+            return text(named, name=inner.removeprefix(place))
     if inner.startswith("logs/"):
-        return words["log"].format(name=inner.removeprefix("logs/").removeprefix("refs/heads/"))
-    return {"HEAD": words["head"], "refs/stash": words["stash"], "index": words["index"]}.get(inner, "")
+        return text("the record of {name}", name=inner.removeprefix("logs/").removeprefix("refs/heads/"))
+    return text(_FILES[inner]) if inner in _FILES else ""
 
 
 def names_first(changes: Iterable[ClassifiedChange]) -> list[ClassifiedChange]:
@@ -139,7 +108,7 @@ def apart(
 
 def told(changes: Sequence[ClassifiedChange], language: str) -> str:
     """`branch work (new), what is checked out, 3 new objects`: what is told of one repository together."""
-    parts, words = list[str](), _words(language)
+    parts, text = list[str](), in_language(language)
     objects = touched = 0
     for change in changes:
         inner = change.path.partition(_MARK)[2]
@@ -148,8 +117,9 @@ def told(changes: Sequence[ClassifiedChange], language: str) -> str:
             touched += change.change_class is ChangeClass.MODE
         elif not inner.startswith("logs/") and (named := meaning(change, language)):
             new = change.kind is ChangeKind.CREATED and inner.startswith("refs/")
-            parts.append(words["new"].format(name=named) if new else named)
-    for kind, count in (("objects", objects), ("touched", touched)):
-        if count:
-            parts.append(words[kind].format(count=f"{count:,}"))
-    return words["joint"].join(parts) or words["notes_only"]
+            parts.append(text("{name} (new)", name=named) if new else named)
+    if objects:
+        parts.append(text("{count} new objects (commits and files)", count=f"{objects:,}"))
+    if touched:
+        parts.append(text("times of objects: {count}", count=f"{touched:,}"))
+    return text(", ").join(parts) or text("git's own notes")

@@ -1,4 +1,4 @@
-"""What is said about a settled difference, in English and in Chinese."""
+"""What is said about a settled difference, in the user's language."""
 
 from __future__ import annotations
 
@@ -6,61 +6,55 @@ from collections.abc import Sequence
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.settling import ChangeClass, ClassCount
+from artoo.words.catalogue import Catalogue, in_language
 
-_NAMES: dict[ChangeClass, tuple[str, str, str]] = {
-    ChangeClass.DELETION: ("deletion", "deletions", "处删除"),
+_NAMES = {
+    ChangeClass.DELETION: ("{count} deletion", "{count} deletions"),
     ChangeClass.PERSISTENCE: (
-        "start-up or configuration file",
-        "start-up or configuration files",
-        "个启动或配置文件",
+        "{count} start-up or configuration file",
+        "{count} start-up or configuration files",
     ),
-    ChangeClass.HISTORY: ("change of history", "changes of history", "处历史改写"),
-    ChangeClass.SPECIAL: ("special file", "special files", "个特殊文件"),
-    ChangeClass.ELSEWHERE: ("file elsewhere", "files elsewhere", "个项目之外的文件"),
-    ChangeClass.LINK: ("link", "links", "个链接"),
-    ChangeClass.MODE: ("change of mode", "changes of mode", "处权限更改"),
-    ChangeClass.EDIT: ("edit", "edits", "处修改"),
-    ChangeClass.SILENT: ("harmless change", "harmless changes", "处无害更改"),
+    ChangeClass.HISTORY: ("{count} change of history", "{count} changes of history"),
+    ChangeClass.SPECIAL: ("{count} special file", "{count} special files"),
+    ChangeClass.ELSEWHERE: ("{count} file elsewhere", "{count} files elsewhere"),
+    ChangeClass.LINK: ("{count} link", "{count} links"),
+    ChangeClass.MODE: ("{count} change of mode", "{count} changes of mode"),
+    ChangeClass.EDIT: ("{count} edit", "{count} edits"),
+    ChangeClass.SILENT: ("{count} harmless change", "{count} harmless changes"),
 }
-
-_MOVES = ("move", "moves", "处移动")
+_MOVES = ("{count} move", "{count} moves")
+_CONFLICTS_SHOWN = 5
 
 
 def counted(counts: Sequence[ClassCount], language: str) -> str:
     """`2 deletions, 1 edit`."""
-    chinese = language.startswith("zh")
-    parts = (part for each in counts for part in _parts(each, language, chinese=chinese))
-    return ("、" if chinese else ", ").join(parts)
+    text = in_language(language)
+    return text(", ").join(part for each in counts for part in _parts(each, text))
 
 
-def _parts(count: ClassCount, language: str, *, chinese: bool) -> tuple[str, ...]:
+def _parts(count: ClassCount, text: Catalogue) -> tuple[str, ...]:
     """What is moved is no edit; what is silent is counted as one, for it needs no yes."""
-    if told := rewritten(count, language):
+    if told := rewritten(count, text):
         return (told,)
-    named = ((count.count - count.moved, _NAMES[count.change_class]), (count.moved, _MOVES))
-    return tuple(f"{some} {names[2 if chinese else some != 1]}" for some, names in named if some)
+    named = ((_NAMES[count.change_class], count.count - count.moved), (_MOVES, count.moved))
+    return tuple(text.count(*names, some) for names, some in named if some)
 
 
-def rewritten(count: ClassCount, language: str) -> str:
+def rewritten(count: ClassCount, text: Catalogue) -> str:
     """`2 branches, 1 tag rewritten (11 commits)`; empty where git names neither: the files are counted then."""
-    chinese = language.lower().startswith("zh")
-    named = ((count.branches, "branch", "branches", "个分支"), (count.tags, "tag", "tags", "个标签"))
-    parts = [f"{some:,} {(one, many)[some != 1]}" for some, one, many, _ in named if some]
+    parts = [text.count("{count} branch", "{count} branches", count.branches)] if count.branches else []
+    parts += [text.count("{count} tag", "{count} tags", count.tags)] if count.tags else []
     if not parts:
         return ""
-    commits = count.commits
-    if chinese:
-        lost = f"（{commits:,} 个提交）" if commits else ""
-        return f"改写 {'、'.join(f'{some:,} {word}' for some, *_, word in named if some)}{lost}"
-    lost = f" ({commits:,} commit{'s' * (commits != 1)})" if commits else ""
-    return f"{', '.join(parts)} rewritten{lost}"
+    lost = text.count(" ({count} commit)", " ({count} commits)", count.commits) if count.commits else ""
+    return text("{what} rewritten", what=text(", ").join(parts)) + lost
 
 
 def title(what: str, language: str, *, unfinished: bool) -> str:
     """The question in one line."""
-    if language.startswith("zh"):
-        return f"{'任务未完成；' if unfinished else ''}是否应用任务的更改：{what}"
-    return f"{'the task was not finished; ' if unfinished else ''}apply what the task changed: {what}"
+    text = in_language(language)
+    before = text("the task was not finished; ") if unfinished else ""
+    return before + text("apply what the task changed: {what}", what=what)
 
 
 def why_it_waits(conflicts: Sequence[Conflict], language: str, *others: str) -> str:
@@ -75,50 +69,44 @@ def waiting(reason: str, counts: Sequence[ClassCount], conflicts: int, language:
     Where nothing but conflicts is left, what is there now stays, whatever is said.
     """
     loud = [each for each in counts if each.change_class is not ChangeClass.SILENT] or list(counts)
-    what, chinese = counted(loud, language), language.startswith("zh")
+    what, text = counted(loud, language), in_language(language)
     if what:
-        return joined(reason, f"等待你的同意：{what}" if chinese else f"waits for your consent: {what}")
-    return joined(reason, ("现有版本保留" if chinese else "what is there now stays") if conflicts else "")
+        return joined(reason, text("waits for your consent: {what}", what=what))
+    return joined(reason, text("what is there now stays") if conflicts else "")
 
 
 def dropped(language: str) -> str:
     """Say that the changes of which an answer speaks were discarded."""
-    if language.startswith("zh"):
-        return "更改已被放弃，没有任何更改生效"
-    return "the changes were discarded; none of them took effect"
+    return in_language(language)("the changes were discarded; none of them took effect")
 
 
 def not_yet(waits: str, language: str) -> str:
     """What is said below an answer whose changes are pending: it may speak of them as done. `waits`: `waiting`."""
-    return f"尚未生效：{waits}" if language.startswith("zh") else f"Not done yet: {waits}"
+    return in_language(language)("Not done yet: {waits}", waits=waits)
 
 
 def unfinished(language: str) -> str:
     """Why what could have been applied unasked was not."""
-    return "任务未完成，其更改未被应用" if language.startswith("zh") else "the task was not finished"
+    return in_language(language)("the task was not finished")
 
 
 def kept_in_memory(language: str) -> str:
     """What waits, and does not outlive the machine's next start."""
-    if language.startswith("zh"):
-        return "artoo 的主目录（ARTOO_HOME）在内存中：重启后等待同意的更改会丢失"
-    return "artoo's home (ARTOO_HOME) is in memory: what waits there is lost at a reboot"
+    return in_language(language)("artoo's home (ARTOO_HOME) is in memory: what waits there is lost at a reboot")
 
 
 def rest_by_hand(language: str) -> str:
     """Of what was applied only a part is told: what became of the rest after that."""
-    if language.startswith("zh"):
-        return "其余更改在任务中断期间已由你处理"
-    return "you settled the rest while the task was cut off"
+    return in_language(language)("you settled the rest while the task was cut off")
 
 
 def met(conflicts: Sequence[Conflict], language: str) -> str:
     """What stands in the way."""
-    shown = ", ".join(f"{one.path} ({one.reason})" for one in conflicts[:5])
-    more = len(conflicts) - 5
-    if language.startswith("zh"):
-        return f"冲突：{shown}{f'，另有 {more} 处' if more > 0 else ''}"
-    return f"in conflict with what is there now: {shown}{f' and {more} more' if more > 0 else ''}"
+    text = in_language(language)
+    shown = ", ".join(f"{one.path} ({one.reason})" for one in conflicts[:_CONFLICTS_SHOWN])
+    more = len(conflicts) - _CONFLICTS_SHOWN
+    rest = text(" and {count} more", count=more) if more > 0 else ""
+    return text("in conflict with what is there now: {paths}", paths=shown + rest)
 
 
 def joined(*parts: str) -> str:

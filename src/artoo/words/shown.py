@@ -58,6 +58,11 @@ def _is_plain(character: str) -> bool:
     return not hidden and not is_ignorable(character)
 
 
+def plural(number: int, noun: str) -> str:
+    """`1 path`, `2 paths`, for what is said in English alone."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def duration(milliseconds: float, *, whole: bool = False) -> str:
     """`0.4 s`, `12 s`, `3 min 05 s`, `2 h 05 min`; `whole` leaves out tenths."""
     seconds = milliseconds / 1000

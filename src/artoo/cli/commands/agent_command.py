@@ -10,7 +10,7 @@ import click
 
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.display.sanitize import print_json
-from artoo.cli.views.team_access import JsonObject, in_office, plain_object
+from artoo.cli.views.team_access import JsonObject, in_office
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import ConfigurationError
 
@@ -64,17 +64,16 @@ class Shown:
             **asdict(self.row),
             "role": self.identity.role,
             "persona": self.identity.persona,
-            "skills": list(self.identity.skills),
-            "must_not": list(self.identity.limits.must_not),
+            "skills": self.identity.skills,
+            "must_not": self.identity.limits.must_not,
             "tier": self.identity.tier,
-            "identity": str(self.folder.identity),
+            "identity": self.folder.identity,
             "accepted": self.accepted,
-            "heartbeat": str(self.folder.heartbeat),
+            "heartbeat": self.folder.heartbeat,
             "unread": self.unread,
-            "pulses": [plain_object(pulse) for pulse in self.pulses],
+            "pulses": self.pulses,
             "sessions": [
-                {"at": at.isoformat(), "kind": session.kind, "summary": session.summary}
-                for at, session in self.sessions
+                {"at": at.isoformat(), "kind": one.kind, "summary": one.summary} for at, one in self.sessions
             ],
         }
 
@@ -157,7 +156,7 @@ def new(
 
     record = in_office(work)
     if as_json:
-        print_json(asdict(_row(record)))
+        print_json(_row(record))
         return
     from artoo.cli.display.sanitize import show
 
@@ -170,7 +169,7 @@ def list_(as_json: bool) -> None:
     """Show all agents, and folders that are none."""
     rows, problems = in_office(listed)
     if as_json:
-        print_json({"agents": [asdict(row) for row in rows], "problems": problems})
+        print_json({"agents": rows, "problems": problems})
         return
     from artoo.cli.display.screen import show_lines
     from artoo.cli.views.team_view import show_table

@@ -48,8 +48,7 @@ def report(earlier: int, as_json: bool) -> None:
         now = report_now(home, SystemClock().now())
         found = [now] if now is not None else []
     if as_json:
-        objects = [each.model_dump(mode="json") for each in found]
-        print_json(objects if earlier else next(iter(objects), None))
+        print_json(found if earlier else next(iter(found), None))
     elif not found:
         click.echo(f"Nothing has been audited yet in {home}.")
     else:

@@ -23,7 +23,6 @@ from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.settlement_view import from_here
 from artoo.cli.results.task_names import local_time, name_at
 from artoo.cli.review.layout import Layout, conflict_hint, counts_line
-from artoo.cli.review.messages import review_words
 from artoo.cli.review.pager import page
 from artoo.cli.review.selection import of_path
 from artoo.contracts.errors import ConfigurationError
@@ -36,6 +35,7 @@ from artoo.contracts.settling import (
     with_arrivals,
 )
 from artoo.runtime.config.loader import load_config
+from artoo.words.catalogue import in_language
 
 if TYPE_CHECKING:
     from artoo.runtime.changes.pending_changes import Pending
@@ -61,7 +61,7 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
     config = load_config()
     found = all_waiting(config)
     if task is None and not found:
-        show("null" if as_json else review_words("en").nothing_waits)
+        show("null" if as_json else in_language("en")("Nothing waits for you."))
         return
 
     async def shown(pending: Pending, chosen: tuple[str, ...]) -> None:
@@ -149,10 +149,11 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
         from artoo.team.by_hand import check_droppable
 
         asyncio.run(check_droppable(config, pending.task_id))
-    words = review_words(pending.language)
+    words = in_language(pending.language)
+    sure = words("Discard all that this task changed? What it made is gone then. [y]es, [N]o: ")
     if is_asked() and not yes:
         _ask_about(pending, name_at(config.home, pending.task_id))
-        if not asyncio.run(agreed(words.sure_discard)):
+        if not asyncio.run(agreed(sure)):
             context.exit(REFUSED)
     settled = asyncio.run(_said(pending.discard()))
     if as_json:
@@ -160,7 +161,7 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
         return
     show(_discarded(config, pending))
     for sent in settled.went_out:
-        show(f"{words.went_out_head} {one_line(sent)}")
+        show(f"{words('Already sent, and not taken back by discarding:')} {one_line(sent)}")
 
 
 async def _itself(pending: Pending, _: tuple[str, ...]) -> Pending:
@@ -171,11 +172,11 @@ def _discarded(config: Config, pending: Pending) -> str:
     """What is said: a part of it may have been applied before, and stays."""
     from artoo.runtime.changes.undo import can_be_undone
 
-    words = review_words(pending.language)
+    words = in_language(pending.language)
     if all(one.task_id != pending.task_id for one in can_be_undone(config)):
-        return words.is_discarded
-    hint = words.undo_hint.format(command=f"artoo undo {name_at(config.home, pending.task_id)}")
-    return f"{words.rest_discarded} {hint}"
+        return words("Discarded. Your files are as they were.")
+    hint = words("put it back: {command}", command=f"artoo undo {name_at(config.home, pending.task_id)}")
+    return f"{words('Discarded what still waited. What was applied before stays;')} {hint}"
 
 
 def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
@@ -206,7 +207,7 @@ async def _apply(
     if ask and (dangerous or not named):
         layout = _layout(review, pending.language, here)
         _ask_about(pending, name, layout.overview())
-        if not await agreed(layout.words.sure_apply):
+        if not await agreed(layout.words("[y]es, [N]o: ")):
             return None, whole
     chosen = tuple(here.named(typed) for typed in paths) or None
     if chosen is not None and ask:  # what the question has listed is named, too
@@ -228,25 +229,29 @@ def _applied(pending: Pending, review: Review, settled: Settled, name: str) -> l
 
     `review`: all that waited before.
     """
-    here, words = Here(), review_words(pending.language)
+    here, words = Here(), in_language(pending.language)
     clashes = [f"    {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
     if settled.state not in ("applied", "partly"):
-        rest = words.rest_hint.format(command=f"artoo apply {name} --rest")
+        rest = words("apply all that is not in conflict: {command}", command=f"artoo apply {name} --rest")
         hint = rest if settled.changes else conflict_hint(name, words)
         reason = from_here(settled.reason, settled.conflicts, here, pending.language)
-        return [words.nothing_applied.format(reason=one_line(reason)), *clashes, hint]
+        return [words("Nothing was applied: {reason}", reason=one_line(reason)), *clashes, hint]
     if not (settled.changes or settled.applied):
-        return [words.is_empty]
-    lines = [words.is_applied]
+        return [words("It has changed nothing.")]
+    lines = [words("Applied:")]
     if settled.state == "applied":
         lines += _effects(settled.changes, settled.unlisted, pending, here)
     else:
         applied = frozenset(settled.applied)
         lines += _effects([one for one in review.changes if one.path in applied], 0, pending, here)
-        lines += [words.waits.format(what=counts_line(settled.counts, words))] if settled.counts else []
-        lines += [words.conflicts_head, *clashes] if clashes else []
+        lines += (
+            [words("Waits for your yes: {what}", what=counts_line(settled.counts, words))] if settled.counts else []
+        )
+        lines += (
+            [words("Changed meanwhile, so not applied (what is there now stays):"), *clashes] if clashes else []
+        )
         lines += [conflict_hint(name, words)] if clashes and not settled.counts else []
-    return [*lines, words.undo_hint.format(command=f"artoo undo {name}")]
+    return [*lines, words("put it back: {command}", command=f"artoo undo {name}")]
 
 
 def _effects(changes: Sequence[ClassifiedChange], unlisted: int, pending: Pending, here: Here) -> list[str]:
@@ -256,7 +261,7 @@ def _effects(changes: Sequence[ClassifiedChange], unlisted: int, pending: Pendin
     named = layout.lines([one for one in found if one.change_class in BY_NAME])
     others = layout.lines([one for one in found if one.change_class not in BY_NAME])
     more = max(0, len(others) - NAMED) + unlisted
-    rest = [f"    {layout.words.more.format(count=f'{more:,}')}"] if more else []
+    rest = [f"    {layout.words('and {count} more', count=f'{more:,}')}"] if more else []
     return [*named, *others[:NAMED], *repositories, *rest]
 
 
@@ -267,19 +272,19 @@ def _told(pending: Pending, review: Review, name: str, *, folded: bool, clashing
     opened_by = f"artoo diff {name}" if folded else ""
     layout = _layout(review, pending.language, Here(), opened_by, unfolded=not folded)
     words = layout.words
-    until = words.until.format(date=local_time(pending.expires_at))
+    until = words("kept until {date}", date=local_time(pending.expires_at))
     about = [f"{name}  {asked_line(pending.request)}" if pending.request else name]
-    how = [words.resume_hint.format(command=f"artoo resume {name}")] if pending.resumable else []
+    how = [words("go on with it: {command}", command=f"artoo resume {name}")] if pending.resumable else []
     teams = pending.on_board and not pending.forsaken
     if teams:
         how = [command for verb, command in settling_commands(pending, name).items() if verb != "diff"]
     elif review.changes and not pending.resumable:
-        how.append(words.apply_hint.format(command=f"artoo apply {name}{' --rest' if clashing else ''}"))
+        how.append(words("apply it: {command}", command=f"artoo apply {name}{' --rest' if clashing else ''}"))
     if review.conflicts and not review.changes and not (pending.resumable or teams):
         how.append(conflict_hint(name, words))
     elif not teams:
-        how.append(words.discard_hint.format(command=f"artoo discard {name}"))
-    shown = layout.whole()[1:] if review.changes or review.conflicts else [words.is_empty]
+        how.append(words("drop it: {command}", command=f"artoo discard {name}"))
+    shown = layout.whole()[1:] if review.changes or review.conflicts else [words("It has changed nothing.")]
     return [*about, *shown, "; ".join((*how, until))]
 
 
@@ -296,7 +301,7 @@ def _screen() -> Screen:
 async def _show(lines: list[str]) -> None:
     """In pages on a terminal, else as lines."""
     if sys.stdin.isatty() and sys.stdout.isatty():
-        await page(lines, _screen(), Keyboard(sys.stdin), review_words("en"))
+        await page(lines, _screen(), Keyboard(sys.stdin), in_language("en"))
     else:
         show_as_it_is("\n".join(lines))
 

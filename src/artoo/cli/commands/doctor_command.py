@@ -7,7 +7,6 @@ import os
 import shutil
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict
 
 import click
 
@@ -31,7 +30,7 @@ def doctor(context: click.Context, as_json: bool) -> None:
     """Check this machine and say what to mend. Ends with 1 when something must be mended."""
     findings = asyncio.run(examine(os.environ))
     if as_json:
-        print_json([asdict(finding) for finding in findings])
+        print_json(findings)
     else:
         for finding in findings:
             _show(finding)

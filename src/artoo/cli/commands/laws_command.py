@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 from artoo.cli.commands.options import HELP, as_json_option
@@ -16,7 +14,7 @@ from artoo.prompts.laws import LAWS
 def laws(as_json: bool) -> None:
     """Show the Four Laws and what enforces them. A lower number overrides a higher one."""
     if as_json:
-        print_json([asdict(law) for law in LAWS])
+        print_json(LAWS)
         return
     for law in LAWS:
         click.echo(f"Law {law.number}: {law.name}")

@@ -142,7 +142,7 @@ def _kept_object(kept: Kept) -> JsonObject:
 
 def _print_sent(sent: Mail, as_json: bool) -> None:
     if as_json:
-        print_json(plain_object(sent))
+        print_json(sent)
     else:
         click.echo(f"sent to {sent.recipient}: letter {sent.id}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -67,13 +68,11 @@ def memory(context: click.Context, as_json: bool) -> None:
 @as_json_option
 def kinds(as_json: bool) -> None:
     """The kinds of request that memory tells apart, by label, with the newest request of each."""
-    from dataclasses import asdict
-
     from artoo.cli.views import memory_view
 
     found = with_books(current_config(), lambda books: books.kinds())
     if as_json:
-        print_json([asdict(each) for each in found])
+        print_json(found)
     else:
         memory_view.show_kinds(found)
 
@@ -101,8 +100,7 @@ def query(pair: tuple[str, ...], as_json: bool) -> None:
 
     found = asyncio.run(advice_about(current_config(), pair_of(pair)))
     if as_json:
-        rules = [rule.model_dump(mode="json") for rule in found.rules]
-        print_json({"potentials": found.potentials.model_dump(mode="json"), "rules": rules})
+        print_json({"potentials": found.potentials, "rules": found.rules})
     else:
         memory_view.show_advice(found.potentials, found.rules)
 
@@ -133,7 +131,7 @@ def dream(context: click.Context, as_json: bool) -> None:
     config = current_config()
     report = with_books(config, lambda books: _dream_once(config, books))
     if as_json:
-        print_json(report.model_dump(mode="json"))
+        print_json(report)
     else:
         memory_view.show_report(report)
     if report.error is not None:
@@ -239,7 +237,7 @@ def verify(context: click.Context, check: bool, as_json: bool) -> None:
 
     found, after = with_books(current_config(), verified)
     if as_json:
-        print_json(memory_view.findings_object(found, after))
+        print_json({**asdict(found), "sound": after.sound})
     else:
         memory_view.show_findings(found, after, checked_only=check)
     if not after.sound:
@@ -252,7 +250,7 @@ def proposals(as_json: bool) -> None:
     """Show what the Dreamer would add to the T layer. Only you can accept it."""
     found = with_books(current_config(), lambda books: books.open_proposals())
     if as_json:
-        print_json([proposal.model_dump(mode="json") for proposal in found])
+        print_json(found)
         return
     from artoo.cli.display.sanitize import one_line
 

@@ -15,7 +15,7 @@ from artoo.cli.display.sanitize import print_json
 from artoo.cli.display.side_channel import MEGABYTE
 from artoo.cli.results.home import current_home
 from artoo.llm.model_fetch import Report, fetch_model
-from artoo.llm.model_store import KnownModel, ModelEntry, ModelStore
+from artoo.llm.model_store import KnownModel, ModelStore
 
 
 def model_store() -> ModelStore:
@@ -34,7 +34,7 @@ def list_models(as_json: bool) -> None:
     """Show the models that artoo knows, and which one is used."""
     entries = model_store().entries()
     if as_json:
-        print_json([_as_object(entry) for entry in entries])
+        print_json(entries)
         return
     for entry in entries:
         mark = "*" if entry.active else " "
@@ -128,14 +128,3 @@ def _phase_lines() -> Callable[[int, int, str], None]:
             click.echo(tenth, err=True)
 
     return show
-
-
-def _as_object(entry: ModelEntry) -> dict[str, str | int | bool | None]:
-    return {
-        "name": entry.name,
-        "path": str(entry.path),
-        "size": entry.size,
-        "present": entry.present,
-        "active": entry.active,
-        "licence": entry.licence,
-    }

@@ -18,7 +18,6 @@ from artoo.cli.conversation.confirm import dialogue
 from artoo.cli.display.colors import Paint
 from artoo.cli.display.display import is_plain
 from artoo.cli.display.interrupts import Interrupts
-from artoo.cli.display.messages import ENGLISH
 from artoo.cli.display.sanitize import printable, show
 from artoo.cli.display.symbols import marks_for
 from artoo.cli.results.redact_output import say
@@ -39,6 +38,7 @@ from artoo.runtime.config.model import Config
 from artoo.settings.expanded import expanded
 from artoo.tools.core.tool import Outcome
 from artoo.tools.shell.network_header import Wanted, wanted, wanted_by
+from artoo.words.catalogue import ENGLISH
 
 REFUSED, TIMED_OUT = 1, 124
 SECONDS = 24 * 3_600.0
@@ -140,7 +140,7 @@ async def _run(
             outcome = replace(outcome, reason=f"it was stopped, because it had not ended after {seconds:g} s")
         _say(outcome)
         for option in allowing(told.not_allowed):
-            click.echo(ENGLISH.allow.format(line=option), err=True)
+            click.echo(ENGLISH("To allow it: {line}", line=option), err=True)
         with nullcontext() if asking is None else interrupts.during(asking.refuse):  # which keeps what it made
             directive = "accept" if ended else "abandon"  # half of a command's work is not applied unasked
             settled = await settler.settle(Ending(task_id=task_id, directive=directive), told)

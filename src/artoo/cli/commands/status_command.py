@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import click
@@ -48,18 +48,6 @@ class Agent:
     working_on: str | None
     pulse: PulseRecorded | None
 
-    def plain(self) -> JsonObject:
-        """For programs."""
-        return {
-            "name": self.name,
-            "trust": self.trust,
-            "state": self.state,
-            "why": self.why,
-            "unread": self.unread,
-            "working_on": self.working_on,
-            "pulse": None if self.pulse is None else plain_object(self.pulse),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -87,17 +75,9 @@ class Team:
     machines: tuple[Machine, ...]
 
     def plain(self) -> JsonObject:
-        """For programs."""
-        return {
-            "memory_today": plain_object(self.memory_today),
-            "serving": self.serving,
-            "agents": [agent.plain() for agent in self.agents],
-            "tasks": self.tasks,
-            "waiting_for_you": [{**plain_object(one.task), "why": one.why} for one in self.waiting_for_you],
-            "problems": list(self.problems),
-            "unread": self.unread,
-            "machines": [asdict(machine) for machine in self.machines],
-        }
+        """Return what print_json prints."""
+        waiting = [{**plain_object(one.task), "why": one.why} for one in self.waiting_for_you]
+        return {**{each.name: getattr(self, each.name) for each in fields(self)}, "waiting_for_you": waiting}
 
 
 @click.command(context_settings=HELP)
@@ -287,8 +267,8 @@ def _last_pulse(pulse: PulseRecorded) -> str:
 
 def _memory_today(used: Cost) -> list[str]:
     """What memory's own calls have used today, where they have."""
-    from artoo.cli.display.messages import ENGLISH
     from artoo.cli.display.symbols import money_text
+    from artoo.words.catalogue import ENGLISH
 
     if not used.llm_calls:
         return []

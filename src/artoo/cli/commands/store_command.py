@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -116,7 +115,7 @@ def _explained(address: StoreAddress, doing: str, work: Callable[[], tuple[str, 
 
 def _show(found: Mapping[str, Sequence[Counted]], as_json: bool) -> None:
     if as_json:
-        print_json({part: [asdict(one) for one in counted] for part, counted in found.items()})
+        print_json(found)
         return
     for part, counted in found.items():
         if not counted:

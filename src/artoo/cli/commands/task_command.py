@@ -87,7 +87,7 @@ def add(
         ),
     )
     if as_json:
-        print_json(plain_object(made))
+        print_json(made)
     else:
         click.echo(f"task {made.id} is pending")
 
@@ -103,7 +103,7 @@ def list_(states: tuple[str, ...], agent: str | None, everything: bool, limit: i
     wanted = {BoardState(state) for state in states} or (set(BoardState) if everything else None)
     found = in_office(lambda office: office.board.list(wanted, assignee=agent, limit=limit))
     if as_json:
-        print_json([plain_object(one) for one in found])
+        print_json(found)
         return
     from artoo.cli.views.team_view import TASK_HEADS, show_table, task_row
 
@@ -136,8 +136,8 @@ def log(identifier: str, as_json: bool) -> None:
 
     records, put_back = in_office(work)
     if as_json:
-        objects: list[JsonObject] = [{"kind": record.kind(), **plain_object(record)} for record in records]
-        print_json([*objects, *({"kind": "PutBack", **one.model_dump(mode="json")} for one in put_back)])
+        named = (*((record.kind(), record) for record in records), *(("PutBack", one) for one in put_back))
+        print_json([{"kind": kind, **plain_object(record)} for kind, record in named])
         return
     from artoo.cli.display.screen import show_lines
     from artoo.cli.views.team_view import record_line
@@ -189,7 +189,7 @@ def move(
 
     moved = in_office(work)
     if as_json:
-        print_json(plain_object(moved))
+        print_json(moved)
     else:
         released = state == BoardState.IN_PROGRESS.value and moved.state is BoardState.BLOCKED
         stands = "released, and goes on when an agent takes it up" if released else moved.state.value
@@ -223,7 +223,7 @@ def review(
 
     found, decided, problems = in_office(work)
     if as_json:
-        print_json({**plain_object(found), "decided": decided, "problems": list(problems)})
+        print_json({**plain_object(found), "decided": decided, "problems": problems})
     else:
         for problem in problems:
             say(problem)
@@ -328,13 +328,13 @@ def _shown_object(shown: _Shown) -> JsonObject:
     proposal, review = shown.proposal, shown.review
     return {
         **plain_object(shown.task),
-        "work": None if shown.work is None else plain_object(shown.work),
-        "changes": [] if review is None else [one.model_dump(mode="json") for one in review.changes],
-        "asks": [] if proposal is None else list(proposal.asks),
-        "conflicts": [] if review is None else [plain_object(one) for one in review.conflicts],
+        "work": shown.work,
+        "changes": [] if review is None else review.changes,
+        "asks": [] if proposal is None else proposal.asks,
+        "conflicts": [] if review is None else review.conflicts,
         "digest": None if proposal is None else proposal.digest,
         "why": shown.why,
-        "put_back": [one.model_dump(mode="json") for one in shown.put_back],
+        "put_back": shown.put_back,
         "reason": "" if shown.moved is None else shown.moved.reason,
     }
 

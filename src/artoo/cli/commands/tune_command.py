@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from artoo.cli.commands.options import HELP, as_json_option
-from artoo.cli.display.messages import count
 from artoo.cli.display.sanitize import print_json, show
+from artoo.words.shown import plural
 
 if TYPE_CHECKING:
     from artoo.runtime.config.model import Config
@@ -53,10 +53,10 @@ def tune(context: click.Context, worth: float | None, tasks: int, as_json: bool)
     said = proposals(logs.records, lambda kind: tuned.get(kind, general), rate)
     kept = propose(config.home, [each.proposed for each in said if each.proposed], rate, datetime.now(UTC))
     if as_json:
-        print_json([each.model_dump(mode="json") for each in kept])
+        print_json(kept)
         return
     left = "".join(f", {many} left out ({why})" for why, many in logs.left_out)
-    read = count("{count} tasks", len(logs.records))
+    read = plural(len(logs.records), "task")
     show(f"{read} read{left}; all criteria of a task are worth {rate:g} calls (--worth)")
     _show_said(said, kept)
 
@@ -111,8 +111,7 @@ def _show_said(said: list[Said], kept: tuple[Proposal, ...]) -> None:
         show(f"{_named(each.type)} ({each.tasks} tasks): nothing is proposed; {each.why}")
         _show_silence(each)
     if few:
-        types = "1 type of task has" if few == 1 else f"{few} types of task have"
-        show(f"{types} too few tasks, and nothing can be said about them")
+        show(f"types of task of which nothing can be said, because they have too few tasks: {few}")
     for proposal in kept:
         show(_line(proposal))
         _show_silence(next(each for each in said if each.type == proposal.type))

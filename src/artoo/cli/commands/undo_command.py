@@ -14,20 +14,20 @@ import click
 
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.conversation.yes_no import agreed, is_asked
-from artoo.cli.display.messages import count
 from artoo.cli.display.sanitize import asked_line, one_line, print_json, show
 from artoo.cli.display.screen import show_lines
 from artoo.cli.results.redact_output import say
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.task_names import local_time, name_at
-from artoo.cli.review.messages import review_words
 from artoo.contracts.changes import UndoableTask, UndoReport, path_bytes
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import is_gits
 from artoo.contracts.shortened import shortened
 from artoo.runtime.changes.request_lookup import what_was_asked
 from artoo.runtime.config.loader import load_config
+from artoo.words.catalogue import in_language
 from artoo.words.language import language_of
+from artoo.words.shown import plural
 
 if TYPE_CHECKING:
     from artoo.runtime.config.model import Config
@@ -98,13 +98,13 @@ def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> st
     if not is_asked():
         what = ", ".join(part for part in (local_time(latest.last_at), shortened(one_line(asked), _ASKED)) if part)
         raise ConfigurationError(f"say which task; the latest here ({what}): artoo undo {name}")
-    words = review_words(language_of(asked))
+    words = in_language(language_of(asked))
     lines = [f"{name}  {local_time(latest.last_at)}  {asked_line(asked) or _NO_LOG}"]
     paths = sorted(paths_of(config, latest.task_id), key=is_gits)  # the person's own first
     lines += [f"    {here.short(path)}" for path in paths[:NAMED]]
-    lines += [f"    {words.more.format(count=f'{len(paths) - NAMED:,}')}"] if len(paths) > NAMED else []
+    lines += [f"    {words('and {count} more', count=f'{len(paths) - NAMED:,}')}"] if len(paths) > NAMED else []
     show_lines(lines, sys.stderr)
-    return latest.task_id if asyncio.run(agreed(words.sure_undo)) else None
+    return latest.task_id if asyncio.run(agreed(words("Put this back? [y]es, [N]o: "))) else None
 
 
 def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[str, str], as_json: bool) -> None:
@@ -118,7 +118,7 @@ def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[s
         last, until = local_time(one.last_at), local_time(one.until)
         name = name_at(home, one.task_id)
         _show(f"{name}  {last}  {asked_line(requests[one.task_id]) or _NO_LOG}")
-        what = count("{count} paths", one.paths)
+        what = plural(one.paths, "path")
         what += f" in {one.transactions:,} acts" if one.transactions > 1 else ""
         _show(f"{' ' * len(name)}  {what}, until {until}: artoo undo {name}")
 

@@ -16,14 +16,22 @@ from typing import Protocol, TextIO
 from artoo.cli.display.colors import Paint
 from artoo.cli.display.display import is_plain
 from artoo.cli.display.keyboard import Keyboard
-from artoo.cli.display.messages import in_language
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.screen import Screen
-from artoo.cli.review.messages import review_words
 from artoo.cli.review.pager import fits, page
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
 from artoo.ports.desk import Given
+from artoo.words.catalogue import in_language
 from artoo.words.question import parts
+
+SAID = {
+    Consent.ONCE: "allowed once",
+    Consent.TASK: "allowed for this task",
+    Consent.NO: "not allowed",
+    Consent.KEEP: "kept for later",
+    Consent.DISCARD: "discarded",
+}
+"""What is shown of an answer."""
 
 _ANSWERS: dict[str, Consent] = {
     **dict.fromkeys(("o", "once", "y", "yes", "一次", "一", "是"), Consent.ONCE),
@@ -90,8 +98,8 @@ class Dialogue:
         if isinstance(given.said, Words):
             said = given.said.text
         else:
-            said = text.answered[given.said.value if isinstance(given.said, Consent) else Consent.ONCE.value]
-        self._screen.say(f"\n{text.answered_elsewhere.format(said=said, where=given.via)}\n")
+            said = text(SAID[given.said if isinstance(given.said, Consent) else Consent.ONCE])
+        self._screen.say(f"\n{text('answered in the {where}: {said}', said=said, where=given.via)}\n")
 
     async def __call__(self, request: ConfirmationRequest) -> Consent | Choice | Words:
         """The person's answer; the end of input and an empty line are no, and keep what a review is about."""
@@ -107,10 +115,14 @@ class Dialogue:
         """Ask for a line of text. To a plan a clear yes or no is enough; the end of input is no."""
         text = in_language(request.language)
         await page(
-            question_lines(request, request.details), self._screen, self._keyboard, review_words(request.language)
+            question_lines(request, request.details), self._screen, self._keyboard, in_language(request.language)
         )
         self._keyboard.forget()
-        self._screen.say(text.plan_prompt if request.wants == "plan" else text.words_prompt)
+        self._screen.say(
+            text("Run it? [y]es, [n]o, or say what must be different: ")
+            if request.wants == "plan"
+            else text("Your answer: ")
+        )
         said = await self._keyboard.read()
         line = said.strip()
         if not said or (request.wants == "plan" and not line):
@@ -128,15 +140,16 @@ class Dialogue:
     async def _answered(self, request: ConfirmationRequest) -> Consent:
         text, lines = in_language(request.language), question_lines(request, request.details)
         in_sight = fits(lines, self._screen)
-        await page(lines, self._screen, self._keyboard, review_words(request.language))
+        await page(lines, self._screen, self._keyboard, in_language(request.language))
         self._keyboard.forget()  # what was typed while it was shown was no answer to what comes
         beside = "".join(f"{line}\n" for line in question_lines(request, parts(request)))
+        ask = text("Allow it? [o]nce, for this [t]ask, [N]o: ")
         while True:
-            self._screen.say(text.ask_prompt if in_sight else f"{beside}{text.ask_prompt}")
+            self._screen.say(ask if in_sight else f"{beside}{ask}")
             said = await self._keyboard.read()
             consent = _ANSWERS.get(said.strip().casefold()) if said else Consent.NO
             if consent is not None:
-                self._screen.say(("" if said.endswith("\n") else "\n") + text.answered[consent.value] + "\n")
+                self._screen.say(("" if said.endswith("\n") else "\n") + text(SAID[consent]) + "\n")
                 return consent
 
 
@@ -151,5 +164,7 @@ def question_lines(request: ConfirmationRequest, details: Iterable[str]) -> list
     """Title, source and these details: all of them, or what stands beside the answer to a long question."""
     lines = [f"? {one_line(request.title)}"]
     if request.source is not None:
-        lines.append("  " + in_language(request.language).ask_source.format(source=one_line(request.source)))
+        lines.append(
+            "  " + in_language(request.language)("first named by: {source}", source=one_line(request.source))
+        )
     return [*lines, *(f"  {printable(line)}" for line in details)]

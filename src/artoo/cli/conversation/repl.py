@@ -19,7 +19,6 @@ from artoo.cli.conversation.slash_commands import SLASH_COMMANDS, SlashCommand, 
 from artoo.cli.conversation.typed_lines import TypedLines
 from artoo.cli.display import run_task as running
 from artoo.cli.display.interrupts import Interrupts
-from artoo.cli.display.messages import Text, in_language
 from artoo.cli.display.sanitize import show
 from artoo.cli.display.screen import show_lines
 from artoo.cli.display.side_channel import Aside
@@ -30,6 +29,7 @@ from artoo.runtime.config.endpoints import takes_images
 from artoo.runtime.config.loader import load_config
 from artoo.runtime.task.conversations import Session, open_session
 from artoo.sandbox.reading.programs import own_environment, own_python
+from artoo.words.catalogue import Catalogue, in_language
 
 
 def converse(*, name: str | None = None, latest: bool = False) -> int:
@@ -69,7 +69,7 @@ class Conversation:
         self,
         runtime: running.Runtime,
         prompt: Prompt,
-        text: Text,
+        text: Catalogue,
         interrupts: Interrupts,
         aside: Aside,
         asking: Dialogue | None,
@@ -93,7 +93,11 @@ class Conversation:
         """Reads and answers until end of input or /quit."""
         from importlib.metadata import version
 
-        show_lines([self._text.banner.format(version=version("artoo"))], prose=True)
+        banner = self._text(
+            "artoo {version}. Say what you want done; /help lists commands, Ctrl-D leaves.",
+            version=version("artoo"),
+        )
+        show_lines([banner], prose=True)
         for turn in self._session.turns:
             show(f"artoo> {turn.input}\n{turn.summary}\n")
         while True:
@@ -133,7 +137,8 @@ class Conversation:
         """The images whose paths were pasted into the request, named on the screen; none where no model sees."""
         found = images_in(request)
         for path in found:
-            show((self._text.image_shown if self._sees else self._text.image_not_shown).format(name=path.name))
+            not_shown = "{name} is not shown to the model: none is said to take images (models.brain.images)"
+            show(self._text("image: {name}" if self._sees else not_shown, name=path.name))
         return found if self._sees else ()
 
     async def _audit(self) -> None:
@@ -152,13 +157,15 @@ class Conversation:
             return False
         if command is SlashCommand.HELP:
             lines = [f"  /{known:<8} {meaning.summary}" for known, meaning in SLASH_COMMANDS.items()]
-            show_lines([*lines, self._text.slash_help])
+            show_lines(
+                [*lines, self._text("Anything else is a request. Ctrl-C stops a running task, Ctrl-D leaves.")]
+            )
         elif command is SlashCommand.CLEAR:
             self._session.clear()
         elif command is SlashCommand.AUDIT:
             await self._audit()
         elif command is None:
-            show(self._text.unknown_slash.format(name=f"/{name}"))
+            show(self._text("There is no {name}; /help lists what there is.", name=f"/{name}"))
         else:
             await _run_artoo([name, *(arguments or command.defaults)])
         return True

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from artoo.cli.display.messages import Text, count
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import MessagesDropped, RouteViolation
 from artoo.contracts.execution import CorrectionSignal
 from artoo.contracts.solution import Decided, FinalResult
+from artoo.words.catalogue import Catalogue
 
 
 class SlashCommand(Enum):
@@ -37,6 +37,16 @@ class SlashCommand(Enum):
 SLASH_COMMANDS: dict[str, SlashCommand] = {command.name.lower(): command for command in SlashCommand}
 
 
+SUMS = (
+    ("{count} task", "{count} tasks"),
+    ("{count} round", "{count} rounds"),
+    ("{count} correction", "{count} corrections"),
+    ("{count} refused message", "{count} refused messages"),
+    ("{count} dropped message", "{count} dropped messages"),
+)
+"""What a session counts, for one and for several."""
+
+
 @dataclass(slots=True)
 class Tally:
     """What the messages of this session add up to."""
@@ -56,9 +66,9 @@ class Tally:
         self.violations += isinstance(payload, RouteViolation)
         self.dropped += payload.count if isinstance(payload, MessagesDropped) else 0
 
-    def line(self, text: Text) -> str:
+    def line(self, text: Catalogue) -> str:
         """The sums in a sentence."""
         if not self.tasks:
-            return text.nothing_yet
+            return text("Nothing has run in this session yet.")
         sums = (self.tasks, self.rounds, self.corrections, self.violations, self.dropped)
-        return ", ".join(count(part, number) for part, number in zip(text.audit_parts, sums, strict=True))
+        return ", ".join(text.count(*part, number) for part, number in zip(SUMS, sums, strict=True))

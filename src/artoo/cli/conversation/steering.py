@@ -99,7 +99,9 @@ class Steering:
     async def _ask(self, dialogue: Dialogue) -> None:
         while True:
             await self._held.wait()
-            said = await dialogue.message(self._view.text.held_prompt)
+            said = await dialogue.message(
+                self._view.text("Interrupted. What should be different? (Enter: go on, Ctrl-C: end the task) ")
+            )
             if said is None:
                 self.stop()
                 return

@@ -79,6 +79,6 @@ class TypedLines:
 
     def _status(self) -> str:
         view = self._view
-        doing = view.question or view.phase or view.text.thinking
+        doing = view.question or view.phase or view.text("choosing a step")
         cost = cost_line(view.cost, self._marks, view.text, rounds=0)
-        return f" {doing}{self._marks.dot}{view.text.typing_hint}{self._marks.dot}{cost}"
+        return f" {doing}{self._marks.dot}{view.text('type to steer; Ctrl-C interrupts')}{self._marks.dot}{cost}"

@@ -12,7 +12,6 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text as Line
 
-from artoo.cli.display.messages import count
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.side_channel import MEGABYTE
 from artoo.cli.display.symbols import Marks, cost_line, round_line
@@ -117,7 +116,7 @@ class LiveDisplay:
             rows.append(self._phase())
         rows.append(_row("  " + cost_line(view.cost, self._marks, view.text, rounds=0), "dim"))
         if view.stopping:
-            rows.append(_row("  " + view.text.stop_hint, "dim"))
+            rows.append(_row("  " + view.text("Ctrl-C again exits at once"), "dim"))
         last = rows[-1]
         if isinstance(last, Line):
             # A terminal writes ^C behind it: were that to begin a new row, one would stay when this is erased.
@@ -125,7 +124,7 @@ class LiveDisplay:
         return Group(*rows)
 
     def _past(self, past: Round) -> RenderableType:
-        head = f"  {self._view.text.round.format(number=past.number)}  {past.matched}/{len(past.subtasks)}"
+        head = f"  {self._view.text('round {number}', number=past.number)}  {past.matched}/{len(past.subtasks)}"
         return _row(f"{head}  {self._decided(past.decided)}" if past.decided is not None else head, "dim")
 
     def _decided(self, decided: Decided) -> str:
@@ -163,13 +162,15 @@ class LiveDisplay:
         for subtask in shown:
             table.add_row(*self._cells(subtask))
         printed = [line for subtask in shown for line in self._view.printed(subtask)[-LINES_PRINTED:]]
-        head = f"  {text.round.format(number=present.number)}{self._marks.dot}"
-        head += count(text.subtasks, len(present.subtasks))
+        head = f"  {text('round {number}', number=present.number)}{self._marks.dot}"
+        head += text.count("{count} subtask", "{count} subtasks", len(present.subtasks))
         if present.carried:
-            head += self._marks.dot + count(text.carried, len(present.carried))
+            head += self._marks.dot + text.count(
+                "{count} carried over", "{count} carried over", len(present.carried)
+            )
         rows: list[RenderableType] = [_row(head), table]
         if len(ordered) > room:
-            rows.append(_row("    " + text.more.format(count=len(ordered) - room), "dim"))
+            rows.append(_row("    " + text("and {count} more", count=len(ordered) - room), "dim"))
         rows += [_row(f"    {self._marks.bar} {line}", "dim") for line in printed[-LINES_PRINTED:]]
         return Group(*rows)
 
@@ -189,7 +190,7 @@ class LiveDisplay:
         """What the subtask is doing, what it did last, or why it failed."""
         text = self._view.text
         if subtask.stage is Stage.WAITING:
-            return text.waiting
+            return text("waiting")
         if subtask.stage is Stage.FAILED:
             return one_line(subtask.reason) or activity_of(subtask)
         if subtask.stage is Stage.MATCHED:
@@ -197,11 +198,11 @@ class LiveDisplay:
         if subtask.running is not None:
             doing = f"{self._marks.arrow} {command_of(subtask)}"
         elif subtask.stage is Stage.CHECKING:
-            doing = text.checking
+            doing = text("checking")
         else:
             activity = activity_of(subtask)
-            doing = f"{text.thinking}{self._marks.dot}{activity}" if activity else text.thinking
-        return f"{text.attempt.format(number=subtask.attempt)}: {doing}" if subtask.attempt > 1 else doing
+            doing = f"{text('choosing a step')}{self._marks.dot}{activity}" if activity else text("choosing a step")
+        return f"{text('attempt {number}', number=subtask.attempt)}: {doing}" if subtask.attempt > 1 else doing
 
     def _sign(self, subtask: Subtask) -> str:
         known = {

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import TextIO
 
 from artoo.cli.display.line_wrap import fold_text
-from artoo.cli.display.messages import count
 from artoo.cli.display.sanitize import one_line
 from artoo.cli.display.symbols import Marks, round_line
 from artoo.cli.display.task_state import TaskView, command_of
@@ -76,9 +75,12 @@ class PlainDisplay:
         if view.fetch.running:
             yield view.fetch.line, view.fetch.line
         for present in view.rounds:
-            where = text.round.format(number=present.number)
+            where = text("round {number}", number=present.number)
             if present.subtasks:
-                yield f"{where} begin", f"{where}: {count(text.subtasks, len(present.subtasks))}"
+                yield (
+                    f"{where} begin",
+                    f"{where}: {text.count('{count} subtask', '{count} subtasks', len(present.subtasks))}",
+                )
             yield from self._subtask_facts(where, present.subtasks.values())
             if present.decided is not None:
                 said = round_line(present.decided, self._marks, text, numbers=view.numbers)
@@ -88,7 +90,7 @@ class PlainDisplay:
         if view.question:
             yield view.question, view.question
         if view.stopping:
-            yield "stopping", text.stopping
+            yield "stopping", text("stopping; what was reached is being put together")
 
     def _subtask_facts(self, where: str, subtasks: Iterable[Subtask]) -> Iterator[tuple[str, str]]:
         text = self._view.text
@@ -97,24 +99,24 @@ class PlainDisplay:
             if subtask.running is not None:
                 yield (
                     f"{where} {subtask.number} call {subtask.started}",
-                    f"{head}: {text.runs.format(command=command_of(subtask))}",
+                    f"{head}: {text('runs {command}', command=command_of(subtask))}",
                 )
             if subtask.attempt > 1 and subtask.at_work:
                 yield (
                     f"{where} {subtask.number} {subtask.attempt}",
-                    f"{head}: {text.correction.format(reason=one_line(subtask.reason))}",
+                    f"{head}: {text('corrected: {reason}', reason=one_line(subtask.reason))}",
                 )
             elif subtask.stage is Stage.MATCHED:
                 yield f"{where} {subtask.number} end", f"{head}: {self._answered(subtask)}"
             elif subtask.stage is Stage.FAILED:
-                failed = text.failed.format(reason=one_line(subtask.reason))
+                failed = text("failed: {reason}", reason=one_line(subtask.reason))
                 yield f"{where} {subtask.number} end", f"{head}: {self._marks.failed} {failed}"
 
     def _answered(self, subtask: Subtask) -> str:
         """What is known of a part that ended well: one without criteria of its own is judged with the whole."""
         text = self._view.text
         if not subtask.judged:
-            return f"{self._marks.waiting} {text.unjudged}"
+            return f"{self._marks.waiting} {text('an answer')}"
         if subtask.open or not subtask.passed:
-            return f"{self._marks.waiting} {text.unconfirmed}"
-        return f"{self._marks.matched} {text.matched}"
+            return f"{self._marks.waiting} {text('an answer, not confirmed')}"
+        return f"{self._marks.matched} {text('its criteria hold')}"

@@ -90,7 +90,9 @@ def _said_how_to_go_on(view: TaskView) -> Generator[None]:
         yield
     except asyncio.CancelledError:
         if view.state.task_id and view.state.result is None:
-            sys.stderr.write(f"artoo: {view.text.go_on.format(task=view.state.task_id)}\n")
+            sys.stderr.write(
+                f"artoo: {view.text('To go on with it: artoo resume {task}', task=view.state.task_id)}\n"
+            )
         raise
 
 

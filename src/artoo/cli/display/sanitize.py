@@ -42,5 +42,8 @@ def show_as_it_is(text: str) -> None:
 
 
 def print_json(found: object) -> None:
-    """One JSON value on standard output."""
-    show(json.dumps(found, ensure_ascii=False, indent=2))
+    """Print one JSON value: plain values, contracts, dataclasses, moments and paths, nested in any way."""
+    import pydantic_core
+
+    plain = pydantic_core.to_jsonable_python(found, by_alias=False)
+    show(json.dumps(plain, ensure_ascii=False, indent=2))

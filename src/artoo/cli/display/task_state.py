@@ -6,10 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from artoo.cli.display.messages import ENGLISH, Text, directive_name, in_language, role_name
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.side_channel import Fetch
-from artoo.cli.review.messages import review_words
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, CriterionVerdict
@@ -19,7 +17,21 @@ from artoo.contracts.solution import Cost, RoleFailure
 from artoo.contracts.steering import QuestionAsked
 from artoo.ports.printing import Printed
 from artoo.tasklog.state import Phase, Round, Subtask, TaskState
+from artoo.words.catalogue import ENGLISH, Catalogue, in_language
 from artoo.words.language import language_of
+from artoo.words.names import directive_name, role_name
+
+PHASES = {
+    Phase.BEGINNING: "reading the request",
+    Phase.READING: "reading the request",
+    Phase.PLANNING: "planning",
+    Phase.DISPATCHING: "starting",
+    Phase.MERGING: "putting the results together",
+    Phase.DECIDING: "deciding",
+    Phase.SETTLING: "reading what it changed",
+    Phase.ENDED: "reading what it changed",
+}
+"""What is shown of a phase; while subtasks work, they show it themselves."""
 
 _Progress = tuple[object, ...]
 
@@ -35,7 +47,7 @@ class TaskView:
     clock: Callable[[], float] = time.monotonic
     numbers: bool = False
     answered: bool = True
-    text: Text = ENGLISH
+    text: Catalogue = ENGLISH
     fetch: Fetch = field(default_factory=Fetch)
     state: TaskState = field(default_factory=TaskState)
     started: float = 0.0
@@ -105,20 +117,13 @@ class TaskView:
         """What the task is doing, where the subtasks do not show it."""
         text = self.text
         if self.stopping:
-            return text.stopping
+            return text("stopping; what was reached is being put together")
         directive = self.state.directive
         if self.state.phase is Phase.REPLANNING and directive is not None:
-            return text.replanning.format(directive=directive_name(directive.directive.value, text))
-        return {
-            Phase.BEGINNING: text.reading if self._title else "",
-            Phase.READING: text.reading,
-            Phase.PLANNING: text.planning,
-            Phase.DISPATCHING: text.dispatching,
-            Phase.MERGING: text.merging,
-            Phase.DECIDING: text.deciding,
-            Phase.SETTLING: text.settling,
-            Phase.ENDED: text.settling,
-        }.get(self.state.phase, "")
+            return text("planning again ({directive})", directive=directive_name(directive.directive.value, text))
+        if self.state.phase is Phase.BEGINNING and not self._title:
+            return ""
+        return text(PHASES[self.state.phase]) if self.state.phase in PHASES else ""
 
     @property
     def question(self) -> str:
@@ -129,19 +134,21 @@ class TaskView:
         if isinstance(asked, ConfirmationRequest):
             if not self.answered:
                 return ""
-            title = asked.title if asked.review is None else review_words(asked.language).head
+            title = asked.title if asked.review is None else self.text("Apply what this task changed?")
         else:
-            title = asked.question if isinstance(asked, QuestionAsked) else self.text.plan_head
-        return self.text.asking.format(title=one_line(title))
+            title = asked.question if isinstance(asked, QuestionAsked) else self.text("approve the plan")
+        return self.text("waiting for your answer: {title}", title=one_line(title))
 
     @property
     def trouble(self) -> str:
         """The latest thing that went wrong in the present round."""
         trouble, text = self.state.trouble, self.text
         if isinstance(trouble, PlanRefused):
-            return text.refused_plan.format(reason=one_line("; ".join(trouble.reasons)))
+            return text("plan refused: {reason}", reason=one_line("; ".join(trouble.reasons)))
         if isinstance(trouble, RoleFailure):
-            return text.trouble.format(role=role_name(trouble.role.value, text), reason=one_line(trouble.reason))
+            return text(
+                "{role}: {reason}", role=role_name(trouble.role.value, text), reason=one_line(trouble.reason)
+            )
         directive = None if trouble is None else trouble.directive
         return "" if directive is None else directive_name(directive.value, text)
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.task_names import local_time
 from artoo.cli.review.layout import counts_line, waiting_line
-from artoo.cli.review.messages import ReviewWords, review_words
 from artoo.contracts.settling import is_gits
 from artoo.runtime.changes.settlement_history import Afterwards, Became, Waiting
-from artoo.words.settled import SettledWords, settled_words
+from artoo.words.catalogue import Catalogue, in_language
 
 PATHS_SHOWN = 6
 
@@ -28,13 +27,9 @@ class SettledSince:
     here: Here = field(default_factory=Here)
 
     @property
-    def words(self) -> SettledWords:
+    def words(self) -> Catalogue:
         """The sentences."""
-        return settled_words(self.language)
-
-    @property
-    def _review(self) -> ReviewWords:
-        return review_words(self.language)
+        return in_language(self.language)
 
     def lines(self) -> Iterable[str]:
         """Oldest first; what waits stands last, with the commands that settle it."""
@@ -42,16 +37,18 @@ class SettledSince:
             yield self._became(one)
         waited = self.afterwards.waited
         if waited is not None:
-            yield self.words.waited.format(what=counts_line(waited.counts, self._review))
+            yield self.words("Waited for a yes when it ended: {what}", what=counts_line(waited.counts, self.words))
         waits = self.afterwards.waits
         if waits is not None:
             when, until = (
-                self.words.at_its_end if moment is None else local_time(moment)
+                self.words("when it ended") if moment is None else local_time(moment)
                 for moment in (waits.since, waits.until)
             )
-            what = waiting_line(waits.counts, waits.conflicts, self._review)
-            yield self.words.waits.format(when=when, until=until, what=what)
-            yield "  " + self._review.joint.join(f"artoo {verb} {self.name}" for verb in self._verbs(waits))
+            what = waiting_line(waits.counts, waits.conflicts, self.words)
+            yield self.words(
+                "Waits for your yes since {when}, until {until}: {what}", when=when, until=until, what=what
+            )
+            yield "  " + self.words(", ").join(f"artoo {verb} {self.name}" for verb in self._verbs(waits))
 
     def _verbs(self, waits: Waiting) -> tuple[str, ...]:
         if self.on_board:
@@ -60,13 +57,13 @@ class SettledSince:
 
     def _became(self, one: Became) -> str:
         sentence = {
-            "applied": self.words.applied,
-            "discarded": self.words.discarded,
-            "expired": self.words.expired,
-            "undone": self.words.undone,
+            "applied": self.words("Applied {when}: {what}"),
+            "discarded": self.words("Discarded {when}"),
+            "expired": self.words("Dropped {when}: it had waited too long"),
+            "undone": self.words("Put back {when}: {what}"),
         }[one.act]
-        when = self.words.at_its_end if one.at is None else local_time(one.at)
-        left = f"; {self.words.left.format(count=f'{one.left:,}')}" if one.left else ""
+        when = self.words("when it ended") if one.at is None else local_time(one.at)
+        left = f"; {self.words('{count} left, changed since', count=f'{one.left:,}')}" if one.left else ""
         return sentence.format(when=when, what=self._paths(one.paths, one.count)) + left
 
     def _paths(self, paths: Sequence[str], count: int) -> str:
@@ -75,6 +72,6 @@ class SettledSince:
         own = sorted((path for path in paths if not is_gits(path)), key=lambda path: (path.count("/"), path))
         shown = [self.here.short(path) for path in own[:PATHS_SHOWN]]
         more = count - gits - len(shown)
-        shown += [self._review.more.format(count=f"{more:,}")] if more > 0 else []
-        shown += [self.words.gits.format(count=f"{gits:,}")] if gits else []
+        shown += [self.words("and {count} more", count=f"{more:,}")] if more > 0 else []
+        shown += [self.words("git's own files ({count})", count=f"{gits:,}")] if gits else []
         return ", ".join(shown)

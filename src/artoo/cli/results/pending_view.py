@@ -13,11 +13,11 @@ from artoo.cli.display.sanitize import asked_line
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.task_names import local_time, name_at
 from artoo.cli.review.layout import waiting_line
-from artoo.cli.review.messages import ENGLISH
 from artoo.contracts.agents import BoardState
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.app.task_ids import SHORTEST, named, short_name
 from artoo.team.stands import UNKNOWN
+from artoo.words.catalogue import ENGLISH
 
 if TYPE_CHECKING:
     from artoo.runtime.changes.pending_changes import Pending
@@ -82,7 +82,7 @@ def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False
     """
     if task is None:
         if not found:
-            raise ConfigurationError(f"{ENGLISH.nothing_waits} {_WHERE}")
+            raise ConfigurationError(f"{ENGLISH('Nothing waits for you.')} {_WHERE}")
         found = tuple(one for one in found if not one.on_board) or found
         ended = tuple(one for one in found if not one.cut_off) or found
         if only and len(ended) > 1:

@@ -9,19 +9,26 @@ from dataclasses import dataclass, field
 from artoo.cli.conversation.conversation_hints import typed
 from artoo.cli.display.colors import Paint, Tone
 from artoo.cli.display.line_wrap import fold_prose, fold_text
-from artoo.cli.display.messages import Text, role_name
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.symbols import Marks, cost_line
 from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.settlement_view import SettledLines
-from artoo.cli.review.messages import review_words
 from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.shortened import listed
 from artoo.contracts.solution import Directive, FinalResult
+from artoo.words.catalogue import Catalogue
+from artoo.words.names import role_name
 from artoo.words.result import ResultWords, result_words
+
+ASSURANCE = {
+    Assurance.CHECKED: "Checked.",
+    Assurance.AGREED: "Two ways agree.",
+    Assurance.JUDGED: "Judged, not checked.",
+    Assurance.UNVERIFIED: "Not confirmed by anything.",
+}
 
 LISTED = 20
 """Entries of a list that are shown; the rest are counted. Unmet criteria are always all shown."""
@@ -46,7 +53,7 @@ class Ending:
     talk: str = "-c"
 
     @property
-    def text(self) -> Text:
+    def text(self) -> Catalogue:
         """The sentences of the display."""
         return self.view.text
 
@@ -54,7 +61,7 @@ class Ending:
         """All of it: why it stopped, if it did, and the answer; what is missing; what code knows."""
         stopped, answer = one_line(self.words.why_stopped(self.result)), self.result.output.strip()
         if not answer and not stopped:
-            answer = self.text.no_output
+            answer = self.text("(no output)")
         if not self.columns:
             safe = printable(answer) if self.terminal else answer
             return "\n\n".join(block for block in (stopped, safe, *self._gaps(), self._facts()) if block)
@@ -71,22 +78,22 @@ class Ending:
         """What is missing, and of an abandoned task what was reached and tried."""
         yield self._unmet()
         if self.result.directive is Directive.ABANDON:
-            yield self._listed(self.text.done_head, self.result.done, self.marks.bullet)
-            yield self._listed(self.text.tried_head, self.result.tried, self.marks.bullet)
-        yield self._listed(self.text.withheld_head, self.result.withheld, self.marks.bullet)
-        yield self._listed(self.text.next_head, self.words.could(self.result, typed(self.talk)), self.marks.arrow)
+            yield self._listed(self.text("Reached"), self.result.done, self.marks.bullet)
+            yield self._listed(self.text("Tried"), self.result.tried, self.marks.bullet)
+        yield self._listed(self.text("Kept back (Law 1)"), self.result.withheld, self.marks.bullet)
+        yield self._listed(self.text("Next"), self.words.could(self.result, typed(self.talk)), self.marks.arrow)
 
     def _unmet(self) -> str:
         """Every criterion that failed, with its reason and the role that answers for it: never shortened."""
         failed = self.words.failed(self.result)
         if not failed:
             return ""
-        lines = [self.text.unmet_head]
+        lines = [self.text("Not met")]
         for entry in failed:
             criterion = self.words.criterion(entry.criterion)
             reason = self.words.why_unmet(entry, self.result.output)
             told = f"{one_line(criterion)}: {one_line(reason)}" if reason else one_line(criterion)
-            role = self.text.answers_for.format(role=role_name(entry.accountable.value, self.text))
+            role = self.text("answers for it: {role}", role=role_name(entry.accountable.value, self.text))
             lines.append(f"  {self.marks.failed} {told} ({role})")
         return "\n".join(lines)
 
@@ -95,7 +102,7 @@ class Ending:
             return ""
         lines = [head, *(f"  {mark} {one_line(entry)}" for entry in entries[:LISTED])]
         if len(entries) > LISTED:
-            lines.append("  " + self.text.more.format(count=len(entries) - LISTED))
+            lines.append("  " + self.text("and {count} more", count=len(entries) - LISTED))
         return "\n".join(lines)
 
     def _facts(self) -> str:
@@ -103,20 +110,21 @@ class Ending:
         settled = SettledLines(self.result.changes, self.text, self.marks, self.name, self.here, self.paint)
         known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
         lines = [self._assurance(), *known, *settled.lines()]
-        lines += [self.text.allow.format(line=line) for line in allowing(self.view.state.not_allowed)]
+        lines += [self.text("To allow it: {line}", line=line) for line in allowing(self.view.state.not_allowed)]
         lines += self._earlier()
         if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
-            lines.append(self.text.go_on.format(task=self.name))
+            lines.append(self.text("To go on with it: artoo resume {task}", task=self.name))
         cost = cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds)))
-        lines.append(f"{self.text.task.format(task=self.name)}{self.marks.dot}{cost}")
+        lines.append(f"{self.text('task {task}', task=self.name)}{self.marks.dot}{cost}")
         return "\n".join(line for line in lines if line)
 
     def _earlier(self) -> Iterable[str]:
         """What waits of earlier requests of the conversation: the answer may speak of it, and knows no command."""
-        words = review_words(self.text.language)
+        words = self.text
         for turn in self.view.state.earlier:
-            command = words.apply_hint.format(command=self.paint(f"artoo apply {turn.task_id}", Tone.HEAD))
-            yield f"{words.waits.format(what=one_line(listed(turn.waits)))}{self.marks.dot}{command}"
+            command = words("apply it: {command}", command=self.paint(f"artoo apply {turn.task_id}", Tone.HEAD))
+            waits = words("Waits for your yes: {what}", what=one_line(listed(turn.waits)))
+            yield f"{waits}{self.marks.dot}{command}"
 
     def _assurance(self) -> str:
         """How far the answer can be relied on, unless the facts below say that nothing confirms it."""
@@ -125,8 +133,8 @@ class Ending:
         if result.directive is Directive.ABANDON or not unsaid:
             return ""
         tone = Tone.WAITS if result.assurance is Assurance.UNVERIFIED else Tone.MADE
-        line = self.paint(self.text.assurance[result.assurance.value], tone)
-        return f"{line} {self.text.success_with_gaps}" if result.unmet else line
+        line = self.paint(self.text(ASSURANCE[result.assurance]), tone)
+        return f"{line} {self.text('There are gaps.')}" if result.unmet else line
 
 
 def allowing(acts: Iterable[AskedAct]) -> list[str]:

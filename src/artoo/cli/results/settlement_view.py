@@ -8,15 +8,14 @@ from datetime import datetime
 from itertools import islice
 
 from artoo.cli.display.colors import Paint, Tone
-from artoo.cli.display.messages import Text
 from artoo.cli.display.sanitize import one_line
 from artoo.cli.display.symbols import Marks
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.review.layout import conflict_hint, waiting_line
-from artoo.cli.review.messages import ReviewWords, review_words
 from artoo.contracts.changes import ChangeKind, Conflict
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, implied
 from artoo.tools.files.unified_diff import plain
+from artoo.words.catalogue import Catalogue
 from artoo.words.repositories import apart, told
 
 PATHS_SHOWN = 6
@@ -47,23 +46,18 @@ class SettledLines:
     """`name` is the beginning of the task's id that is enough to name it."""
 
     settled: Settled
-    text: Text
+    text: Catalogue
     marks: Marks
     name: str
     here: Here
     paint: Paint
-
-    @property
-    def words(self) -> ReviewWords:
-        """The sentences about changes."""
-        return review_words(self.text.language)
 
     def lines(self) -> Iterable[str]:
         """Files, what waits, and what left the machine."""
         yield from self._files()
         yield from self._waits()
         if self.settled.went_out:
-            yield self.paint(self.words.went_out_head, Tone.WAITS)
+            yield self.paint(self.text("Already sent, and not taken back by discarding:"), Tone.WAITS)
         yield from (f"  {one_line(sent)}" for sent in self.settled.went_out)
 
     def _files(self) -> Iterable[str]:
@@ -72,11 +66,13 @@ class SettledLines:
         listed = {one.path for one in settled.changes} if settled.state == "applied" else set[str]()
         before = [path for path in settled.applied if path not in listed]
         if before:
-            yield f"{self.text.files_applied} {self._paths(before, 0)}"
+            yield f"{self.text('Applied:')} {self._paths(before, 0)}"
         if settled.state == "applied":
             yield from self._changes()
         if before or (settled.state == "applied" and not all(map(_only_times, settled.changes))):
-            yield "  " + self.text.undo.format(command=self.paint(f"artoo undo {self.name}", Tone.HEAD))
+            yield "  " + self.text(
+                "put it back: {command}", command=self.paint(f"artoo undo {self.name}", Tone.HEAD)
+            )
 
     def _changes(self) -> Iterable[str]:
         settled = self.settled
@@ -89,14 +85,14 @@ class SettledLines:
         taken = {*made, *removed}
         changed = [one.path for one in files if one.path not in taken]
         for head, paths, rest in (
-            (self.text.files_made, made, settled.unlisted),
-            (self.text.files_changed, changed, 0),
-            (self.text.files_removed, removed, 0),
+            (self.text("Made:"), made, settled.unlisted),
+            (self.text("Changed:"), changed, 0),
+            (self.text("Removed:"), removed, 0),
         ):
             if paths or rest:
                 yield f"{head} {self._paths(paths, rest)}"
         if moved:
-            yield f"{self.text.files_moved} {self._moves(moved)}"
+            yield f"{self.text('Moved:')} {self._moves(moved)}"
         for (where, _), changes in repositories.items():
             yield f"git {self.here.short(where)}: {plain(told(changes, self.text.language))}"
 
@@ -113,7 +109,9 @@ class SettledLines:
     def _listed(self, names: Iterable[str], count: int, rest: int) -> str:
         shown = ", ".join(islice(names, PATHS_SHOWN))
         left = max(0, count - PATHS_SHOWN) + rest
-        return f"{shown}{', ' if shown else ''}{self.text.more.format(count=f'{left:,}')}" if left else shown
+        return (
+            f"{shown}{', ' if shown else ''}{self.text('and {count} more', count=f'{left:,}')}" if left else shown
+        )
 
     def _waits(self) -> Iterable[str]:
         """What waits for a yes, and the one command to type."""
@@ -122,20 +120,20 @@ class SettledLines:
             yield one_line(from_here(changes.reason, changes.conflicts, self.here, self.text.language))
         if not changes.waits:
             return
-        what = waiting_line(changes.counts, len(changes.conflicts), self.words)
+        what = waiting_line(changes.counts, len(changes.conflicts), self.text)
         if changes.only_conflicts:
             yield self.paint(what, Tone.WAITS)
-            others = [conflict_hint(self.name, self.words)]
+            others = [conflict_hint(self.name, self.text)]
         else:
-            yield self.paint(self.words.waits.format(what=what), Tone.WAITS)
+            yield self.paint(self.text("Waits for your yes: {what}", what=what), Tone.WAITS)
             rest = " --rest" if changes.conflicts else ""  # without it nothing at all would be applied
             command = self.paint(f"artoo apply {self.name}{rest}", Tone.HEAD)
-            yield "  " + self.words.apply_hint.format(command=command)
+            yield "  " + self.text("apply it: {command}", command=command)
             others = [
-                self.words.diff_hint.format(command=f"artoo diff {self.name}"),
-                self.words.discard_hint.format(command=f"artoo discard {self.name}"),
+                self.text("look at it: {command}", command=f"artoo diff {self.name}"),
+                self.text("drop it: {command}", command=f"artoo discard {self.name}"),
             ]
         if changes.expires_at is not None:
             date = datetime.fromtimestamp(changes.expires_at).astimezone().strftime("%Y-%m-%d")
-            others.append(self.words.until.format(date=date))
+            others.append(self.text("kept until {date}", date=date))
         yield f"  {self.marks.dot.join(others)}"

@@ -10,7 +10,6 @@ from artoo.cli.display.colors import Paint, Tone
 from artoo.cli.display.line_wrap import rows_of
 from artoo.cli.display.sanitize import one_line
 from artoo.cli.results.relative_paths import Here
-from artoo.cli.review.messages import ReviewWords, review_words
 from artoo.contracts.changes import ChangeKind, outermost
 from artoo.contracts.settling import (
     BY_NAME,
@@ -27,6 +26,7 @@ from artoo.contracts.settling import (
 )
 from artoo.tools.approval.messages import why, word
 from artoo.tools.files.unified_diff import plain
+from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.repositories import Group, apart, group_of, is_object, meaning, names_first, objects_of, told
 from artoo.words.settling import rewritten
 
@@ -38,6 +38,19 @@ MOST_BESIDE = 5
 
 ROWS_BESIDE = 3
 """Rows that a class may take there: all classes and the question fit on the smallest usual screen."""
+
+CLASSES = {
+    ChangeClass.DELETION: "deleted",
+    ChangeClass.PERSISTENCE: "runs later by itself",
+    ChangeClass.HISTORY: "history rewritten",
+    ChangeClass.SPECIAL: "special file",
+    ChangeClass.ELSEWHERE: "outside project and workspace",
+    ChangeClass.LINK: "link",
+    ChangeClass.MODE: "mode or owner",
+    ChangeClass.EDIT: "edited",
+    ChangeClass.SILENT: "new",
+}
+"""What a change of each class is called."""
 
 LONGEST_BESIDE = 60
 """Characters of a path there, and of what it means."""
@@ -79,9 +92,9 @@ class Layout:
         object.__setattr__(self, "_implied", implied(self.review.changes))
 
     @property
-    def words(self) -> ReviewWords:
+    def words(self) -> Catalogue:
         """The sentences."""
-        return review_words(self.language)
+        return in_language(self.language)
 
     @property
     def blocked(self) -> frozenset[str]:
@@ -95,7 +108,11 @@ class Layout:
 
     def head(self) -> list[str]:
         """What is asked, and how many changes of each class it is about."""
-        head = self.words.head_unfinished if self.review.unfinished else self.words.head
+        head = (
+            self.words("This task did not reach its end. Apply what it changed all the same?")
+            if self.review.unfinished
+            else self.words("Apply what this task changed?")
+        )
         counts = counts_line(self.review.counts, self.words)
         return [self.paint(f"? {head}", Tone.HEAD), *([f"  {counts}"] if counts else [])]
 
@@ -112,7 +129,10 @@ class Layout:
             shown = found if change_class in BY_NAME else found[:MOST_NAMED]
             lines += self.lines(shown)
             if len(found) > len(shown):
-                lines.append("    " + self.words.more_in_diff.format(count=f"{len(found) - len(shown):,}"))
+                lines.append(
+                    "    "
+                    + self.words("and {count} more; all are in the diff", count=f"{len(found) - len(shown):,}")
+                )
             lines += repositories
         return [*lines, *self.conflicts(), *self.went_out()]
 
@@ -131,7 +151,7 @@ class Layout:
             found = [one for one in self.applicable if one.change_class is change_class]
             if found and change_class in BY_NAME:
                 lines.append(self._counted(change_class, found))
-        return [self.paint(self.words.named_head, Tone.DANGER), *lines] if lines else []
+        return [self.paint(self.words("Look at these one by one:"), Tone.DANGER), *lines] if lines else []
 
     def _counted(self, change_class: ChangeClass, found: Sequence[ClassifiedChange]) -> str:
         sign, tone = SIGNS[change_class]
@@ -140,8 +160,8 @@ class Layout:
         for count in range(min(len(found), MOST_BESIDE), 0, -1):
             names = [self._name(one) for one in names_first(found)[:count]]
             if len(found) > count:
-                names.append(self.words.more.format(count=f"{len(found) - count:,}"))
-            line = f"  {head}  {self.words.joint.join(names)}"
+                names.append(self.words("and {count} more", count=f"{len(found) - count:,}"))
+            line = f"  {head}  {self.words(', ').join(names)}"
             if rows_of([line], self.width) <= ROWS_BESIDE:
                 break
         return line
@@ -166,25 +186,25 @@ class Layout:
         `last` line has told.
         """
         sign, tone = SIGNS[change.change_class]
-        named_class = self.words.classes[change.change_class]
+        named_class = self.words(CLASSES[change.change_class])
         made = change.kind in (ChangeKind.CREATED, ChangeKind.LINK) and not is_gits(change.path)
         came_from = self._arrived.get(change.path)
         if change.change_class is ChangeClass.SILENT and not made:
-            named_class = self.words.rewritten
+            named_class = self.words("harmless")
         if change.moved_to is not None:
-            named_class = self.words.moved
+            named_class = self.words("moved")
         if came_from is not None:
-            named_class = self.words.arrived
+            named_class = self.words("moved here")
         head = f"{sign} {named_class}"
         where = self.here.short(change.path)
         named = plain(meaning(change, self.language))
         about = [part for part in (named, self._sizes(change), plain(change.detail)) if part]
-        about += [self.words.came_from.format(path=self.here.short(came_from))] if came_from is not None else []
+        about += [self.words("from {path}", path=self.here.short(came_from))] if came_from is not None else []
         plainly_gone = change.change_class is ChangeClass.DELETION and change.kind is ChangeKind.DELETED
         if change.reason and not plainly_gone:  # of what is deleted the class says it all
             known = change.rewrites is not None and last is not None and last.rewrites == change.rewrites
             same = known and last is not None and last.reason == change.reason
-            about.append(self.words.as_above if same else plain(why(change, self.language, self.here.short)))
+            about.append(self.words("as above") if same else plain(why(change, self.language, self.here.short)))
         rest = f" ({'; '.join(about)})" if about else ""
         count = f"{number:>4} " if number is not None else ""
         return f"  {count}{self.paint(head, tone)}  {where}{rest}"
@@ -193,7 +213,7 @@ class Layout:
         """What is harmless in one repository, or its objects, as what it means."""
         where, change_class = group
         sign, tone = SIGNS[change_class]
-        named_class = "git" if change_class is ChangeClass.SILENT else self.words.classes[change_class]
+        named_class = "git" if change_class is ChangeClass.SILENT else self.words(CLASSES[change_class])
         head = self.paint(f"{sign} {named_class}", tone)
         return f"  {head}  {self.here.short(where)}: {plain(told(changes, self.language))}"
 
@@ -214,15 +234,19 @@ class Layout:
             last = change
             lines += [self._diff_line(line) for line in change.diff]
             if not change.diff and change.change_class is ChangeClass.EDIT and change.moved_to is None:
-                lines.append(f"      {self.words.no_diff}")
+                lines.append(f"      {self.words('(no text, or too long to be shown)')}")
         return [*lines, *(self._crowd(place, files) for place, files in crowded.items())]
 
     def _crowd(self, place: str, files: int) -> str:
         """A new directory with so much in it that nobody reads it unless they mean to."""
         sign, tone = SIGNS[ChangeClass.SILENT]
         where = self.here.short(place)
-        about = self.words.crowd.format(count=f"{files:,}", command=f"{self.opened_by} {shlex.quote(where)}")
-        return f"  {self.paint(f'{sign} {self.words.classes[ChangeClass.SILENT]}', tone)}  {where}/ ({about})"
+        about = self.words(
+            "{count} new files; see them: {command}",
+            count=f"{files:,}",
+            command=f"{self.opened_by} {shlex.quote(where)}",
+        )
+        return f"  {self.paint(f'{sign} {self.words(CLASSES[ChangeClass.SILENT])}', tone)}  {where}/ ({about})"
 
     def has_diffs(self) -> bool:
         """Whether there is more to see than the overview shows."""
@@ -236,11 +260,19 @@ class Layout:
         """What the person changed meanwhile, in both versions."""
         if not self.review.conflicts:
             return []
-        lines = [self.paint(f"  {self.words.conflicts_head}", Tone.WAITS)]
+        lines = [
+            self.paint(
+                f"  {self.words('Changed meanwhile, so not applied (what is there now stays):')}", Tone.WAITS
+            )
+        ]
         for one in self.review.conflicts:
             reason = plain(word(one.reason, self.language))
             lines.append(f"    {self.here.short(one.path)}: {reason}")
-            versions = self.words.conflict_deleted if one.deleted else self.words.conflict_versions
+            versions = (
+                self.words("- what is there now; the task deleted it")
+                if one.deleted
+                else self.words("- what is there now, + the task's")
+            )
             lines += [f"      {versions}"] if one.diff or one.deleted else []
             lines += [self._diff_line(line) for line in one.diff]
         return lines
@@ -250,7 +282,10 @@ class Layout:
         if not self.review.went_out:
             return []
         shown = [f"    {one_line(line)}" for line in self.review.went_out]
-        return [self.paint(f"  {self.words.went_out_head}", Tone.WAITS), *shown]
+        return [
+            self.paint(f"  {self.words('Already sent, and not taken back by discarding:')}", Tone.WAITS),
+            *shown,
+        ]
 
     def _sizes(self, change: ClassifiedChange) -> str:
         sizes = [size for size in (change.size_before, change.size_after) if size is not None]
@@ -262,25 +297,31 @@ class Layout:
         return text if tone is None else self.paint(text, tone)
 
 
-def counts_line(counts: Sequence[ClassCount], words: ReviewWords) -> str:
+def counts_line(counts: Sequence[ClassCount], words: Catalogue) -> str:
     """`2 deleted, 1 link, 3 edited`: how many of each class, most dangerous first."""
-    return words.joint.join(part for one in counts for part in _how_many(one, words))
+    return words(", ").join(part for one in counts for part in _how_many(one, words))
 
 
-def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: ReviewWords) -> str:
+def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: Catalogue) -> str:
     """The same of what waits, with what is in conflict beside it."""
-    clashing = words.in_conflict.format(count=f"{conflicts:,}") if conflicts else ""
-    return words.joint.join(filter(None, (counts_line(counts, words), clashing)))
+    clashing = (
+        words("{count} in conflict with what was changed meanwhile", count=f"{conflicts:,}") if conflicts else ""
+    )
+    return words(", ").join(filter(None, (counts_line(counts, words), clashing)))
 
 
-def conflict_hint(name: str, words: ReviewWords) -> str:
+def conflict_hint(name: str, words: Catalogue) -> str:
     """What can be done where nothing but conflicts is left of the task of that name."""
-    return words.conflict_hint.format(look=f"artoo diff {name}", drop=f"artoo discard {name}")
+    return words(
+        "what is there now stays; take what you want of the task's by hand: {look}; then drop it: {drop}",
+        look=f"artoo diff {name}",
+        drop=f"artoo discard {name}",
+    )
 
 
-def _how_many(count: ClassCount, words: ReviewWords) -> tuple[str, ...]:
-    if told := rewritten(count, words.language):
+def _how_many(count: ClassCount, words: Catalogue) -> tuple[str, ...]:
+    if told := rewritten(count, words):
         return (told,)
-    other = {"moved": words.moved, "harmless": words.rewritten}
-    own = words.classes[count.change_class]
+    other = {"moved": words("moved"), "harmless": words("harmless")}
+    own = words(CLASSES[count.change_class])
     return tuple(f"{number:,} {other.get(name, own)}" for name, number in count.parts)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from artoo.cli.display.keyboard import Keyboard
 from artoo.cli.display.line_wrap import rows_of
 from artoo.cli.display.screen import ERASE_LINE, Screen
-from artoo.cli.review.messages import ReviewWords
+from artoo.words.catalogue import Catalogue
 
 _BACK = frozenset(("p", "b", "\x1b[5~", "\x1b[A", "\x1b[D"))
 _LEAVE = frozenset(("q", "", "\x04"))
@@ -17,7 +17,7 @@ FEWEST_ROWS = 5
 """Rows of a page on the smallest terminal."""
 
 
-async def page(lines: Sequence[str], screen: Screen, keyboard: Keyboard, words: ReviewWords) -> bool:
+async def page(lines: Sequence[str], screen: Screen, keyboard: Keyboard, words: Catalogue) -> bool:
     """Shows `lines`; in pages when they are longer than the screen. False when the person left before the end.
 
     A page is written below what is there, so all that was looked at can be scrolled back to.
@@ -46,9 +46,13 @@ def fits(lines: Sequence[str], screen: Screen) -> bool:
     return rows_of(lines, screen.size().columns) < screen.size().lines - 1
 
 
-async def _key(lines: Sequence[str], end: int, screen: Screen, keyboard: Keyboard, words: ReviewWords) -> str:
+async def _key(lines: Sequence[str], end: int, screen: Screen, keyboard: Keyboard, words: Catalogue) -> str:
     """The next key, asked for on a line that is gone afterwards."""
-    prompt = words.pager_end if end >= len(lines) else words.pager
+    prompt = (
+        words("-- end  p: back, any other key: go on --")
+        if end >= len(lines)
+        else words("-- {number}/{total}  space or n: on, p: back, q: to the end --")
+    )
     screen.say(prompt.format(number=f"{end:,}", total=f"{len(lines):,}"))
     key = await keyboard.read()
     screen.say(ERASE_LINE)

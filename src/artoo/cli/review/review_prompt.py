@@ -34,7 +34,11 @@ class Asking:
         while True:
             if not in_sight:
                 self._say_dangers()
-            self._screen.say(self._words.ask if self._layout.applicable else self._words.ask_part)
+            self._screen.say(
+                self._words("[a]pply all, [c]hoose, [k]eep for later, [d]iscard, [s]how again: ")
+                if self._layout.applicable
+                else self._words("[c]hoose, [k]eep for later, [d]iscard, [s]how again: ")
+            )
             said = await self._keyboard.read()
             decision = await self._decided(said) if said else Consent.KEEP
             if decision is not None:
@@ -69,13 +73,21 @@ class Asking:
         if word in _ALL and self._layout.applicable:
             return Consent.ONCE
         if word in _DISCARD:
-            return Consent.DISCARD if await self._sure(self._words.sure_discard) else None
+            return (
+                Consent.DISCARD
+                if await self._sure(
+                    self._words("Discard all that this task changed? What it made is gone then. [y]es, [N]o: ")
+                )
+                else None
+            )
         if word in _CHOOSE:
             return await self._choice()
         if word in _AGAIN:
             await self._show()
         else:
-            self._screen.say(f"{self._words.ask_again}\n")
+            self._screen.say(
+                f"{self._words('Answer with one of the letters in brackets; an empty line keeps it for later.')}\n"
+            )
         return None
 
     async def _choice(self) -> Choice | None:
@@ -83,21 +95,21 @@ class Asking:
         listed = self._layout.applicable
         await self._page([self._layout.line(one, number) for number, one in enumerate(listed, start=1)])
         while True:
-            self._screen.say(self._words.which)
+            self._screen.say(self._words("Which? Numbers (1 3-5), paths or directories; an empty line goes back: "))
             typed = (await self._keyboard.read()).strip()
             if not typed:
                 return None
             paths, unknown = chosen(typed, listed, self._layout.here)
             for part in unknown:
-                self._screen.say(f"{self._words.not_among.format(part=part)}\n")
+                self._screen.say(f"{self._words('not among them: {part}', part=part)}\n")
             if paths and not unknown:
                 break
         taken = [one for one in listed if one.path in paths]
-        lines = [self._words.chosen_head.format(count=len(taken)), *(self._layout.line(one) for one in taken)]
+        lines = [self._words("Apply these {count}?", count=len(taken)), *(self._layout.line(one) for one in taken)]
         if len(listed) > len(taken):
-            lines.append(self._words.rest_waits.format(count=len(listed) - len(taken)))
+            lines.append(self._words("The rest ({count}) waits for you.", count=len(listed) - len(taken)))
         await self._page(lines)
-        return Choice(paths=paths) if await self._sure(self._words.sure_apply) else None
+        return Choice(paths=paths) if await self._sure(self._words("[y]es, [N]o: ")) else None
 
     async def _sure(self, question: str) -> bool:
         self._screen.say(question)
@@ -109,10 +121,10 @@ class Asking:
     def _tell(self, decision: Consent | Choice, said: str) -> None:
         """The decision on a line of its own: it stays on the screen, below what was decided about."""
         if isinstance(decision, Choice):
-            line = self._words.part_applied.format(count=len(decision.paths))
+            line = self._words("yes: these {count}; the rest waits", count=len(decision.paths))
         else:
             line = {
-                Consent.ONCE: self._words.applied,
-                Consent.DISCARD: self._words.discarded,
-            }.get(decision, self._words.kept)
+                Consent.ONCE: self._words("yes: all of it"),
+                Consent.DISCARD: self._words("discard it"),
+            }.get(decision, self._words("keep it for later"))
         self._screen.say(("" if said.endswith("\n") else "\n") + line + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -96,29 +97,15 @@ def verification_lines(found: Verification) -> list[str]:
 
 
 def verification_object(found: Verification) -> JsonObject:
-    """The same as JSON."""
+    """The same for print_json."""
+    moments = ("begun", "last")
+    chains = [{name: said for name, said in asdict(chain).items() if name not in moments} for chain in found.chains]
     return {
         "sound": found.sound,
         "head": f"{found.head.count}:{found.head.hash}",
-        "chains": [
-            {
-                "chain": chain.chain,
-                "ended": chain.ended,
-                "records": chain.records,
-                "messages": chain.messages,
-                "findings": chain.findings,
-                "torn": chain.torn,
-                "lost": chain.lost,
-                "missed": chain.missed,
-                "reason": chain.reason,
-            }
-            for chain in found.chains
-        ],
+        "chains": chains,
         "task_log_files": found.task_logs,
-        "problems": [
-            {"file": str(each.file), "line": each.line, "what": each.what, "detail": each.detail}
-            for each in found.problems
-        ],
+        "problems": found.problems,
     }
 
 

@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
-import pydantic_core
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from artoo.cli.conversation.conversation_hints import typed
-from artoo.cli.display.messages import Text as Sentences
-from artoo.cli.display.messages import count, decider_name, in_language
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.symbols import Marks, cost_line, loss_line, marks_for
 from artoo.cli.results.later_settlement import SettledSince
@@ -31,8 +28,11 @@ from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Decided, FinalResult, RoleFailure, StoppedBy
 from artoo.runtime.changes.settlement_history import Afterwards
 from artoo.tasklog.reader import TaskSummary
+from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.language import language_of
+from artoo.words.names import decider_name
 from artoo.words.result import result_words
+from artoo.words.shown import plural
 
 """Characters of a task's id that are shown: for a UUIDv7 its whole time stamp."""
 LINE = 100
@@ -94,7 +94,7 @@ def tasks_object(
             "changes": changes.get(task.task_id),
             "bytes": task.bytes,
             "machine": machines.get(task.task_id),
-            "directory": None if task.task_id in machines else str(task.directory),
+            "directory": None if task.task_id in machines else task.directory,
         }
         for task in tasks
     ]
@@ -133,7 +133,7 @@ def story_object(story: TaskStory, afterwards: Afterwards) -> object:
         }
         for part in story.rounds
     ]
-    whole = {
+    return {
         "task_id": story.state.task_id,
         "started": story.state.started,
         "request": story.state.request,
@@ -143,7 +143,6 @@ def story_object(story: TaskStory, afterwards: Afterwards) -> object:
         "missing": story.state.missing,
         "unreadable": story.unreadable,
     }
-    return pydantic_core.to_jsonable_python(whole)
 
 
 def show_story(story: TaskStory, since: SettledSince, *, full: bool = False) -> None:
@@ -203,7 +202,7 @@ def trajectory(decided: Sequence[Decided], marks: Marks) -> Table:
 class _View:
     """Builds the tree of one story."""
 
-    def __init__(self, marks: Marks, sentences: Sentences, *, full: bool) -> None:
+    def __init__(self, marks: Marks, sentences: Catalogue, *, full: bool) -> None:
         self._marks = marks
         self._sentences = sentences
         self._full = full
@@ -322,8 +321,8 @@ def _notes_line(notes: Sequence[MemoryWritten]) -> str:
     """`memory written: 17 notes on 5 tools, 1 kind of request`."""
     about = Counter(space.partition(":")[0] for space in {note.space for note in notes})
     tools, kinds = about.pop("tool", 0), about.pop("intent", 0)
-    named = [count("{count} tools", tools)] if tools else []
-    named += [f"{kinds:,} kind{'s' * (kinds != 1)} of request"] if kinds else []
+    named = [plural(tools, "tool")] if tools else []
+    named += [f"{plural(kinds, 'kind')} of request"] if kinds else []
     named += [f"{number:,} {space}" for space, number in about.items()]
     return f"memory written: {len(notes):,} notes on {', '.join(named)}"
 

@@ -8,12 +8,12 @@ from datetime import datetime
 from rich.console import Console
 from rich.text import Text
 
-from artoo.cli.display.messages import count
 from artoo.cli.display.sanitize import one_line
 from artoo.cli.views.team_view import show_table
 from artoo.contracts.memory import DreamReport, MemoryAction, MemoryChange, Potentials, SOPRecord
 from artoo.contracts.shortened import shortened
 from artoo.ports.memory_books import Explanation, Findings, Kind, Overview
+from artoo.words.shown import plural
 
 LEVEL_NAMES = {"C": "common sense", "K": "knowledge", "M": "megrams"}
 COLOURS = {
@@ -154,49 +154,29 @@ def show_findings(found: Findings, after: Findings, *, checked_only: bool) -> No
 
 
 def overview_object(found: Overview) -> JsonObject:
-    """The overview as JSON."""
+    """The overview for print_json."""
+    strongest = {action: each for action, each in found.strongest.items() if action is not MemoryAction.IGNORE}
     return {
         "levels": found.levels,
         "pairs": found.pairs,
         "bytes": found.bytes_used,
-        "strongest": {
-            action.value: [entry.model_dump(mode="json") for entry in entries]
-            for action, entries in found.strongest.items()
-            if action is not MemoryAction.IGNORE
-        },
-        "proposals": [proposal.model_dump(mode="json") for proposal in found.proposals],
-        "reports": [report.model_dump(mode="json") for report in found.reports],
+        "strongest": strongest,
+        "proposals": found.proposals,
+        "reports": found.reports,
     }
 
 
 def explanation_object(found: Explanation) -> JsonObject:
-    """The explanation as JSON."""
-    return {
-        "potentials": found.potentials.model_dump(mode="json"),
-        "shares": [
-            {"attention": share.attention, "decision": share.decision, **share.megram.model_dump(mode="json")}
-            for share in found.shares
-        ],
-        "curve": [
-            {"at": at.isoformat(), "attention": attention, "decision": decision}
-            for at, attention, decision in found.curve
-        ],
-        "left_out": found.left_out,
-    }
-
-
-def findings_object(found: Findings, after: Findings) -> JsonObject:
-    """The findings as JSON."""
-    return {
-        "records": found.records,
-        "pairs": found.pairs,
-        "unreadable": found.unreadable,
-        "missing_index": found.missing_index,
-        "stray_index": found.stray_index,
-        "wrong_sums": found.wrong_sums,
-        "examples": found.examples,
-        "sound": after.sound,
-    }
+    """The explanation for print_json."""
+    shares = [
+        {"attention": share.attention, "decision": share.decision, **share.megram.model_dump(mode="json")}
+        for share in found.shares
+    ]
+    curve = [
+        {"at": at.isoformat(), "attention": attention, "decision": decision}
+        for at, attention, decision in found.curve
+    ]
+    return {"potentials": found.potentials, "shares": shares, "curve": curve, "left_out": found.left_out}
 
 
 def _show_strongest(console: Console, action: MemoryAction, entries: Sequence[Potentials]) -> None:
@@ -232,7 +212,7 @@ def _print_report(console: Console, report: DreamReport) -> None:
     if report.error is not None:
         console.print(Text(f"  failed: {one_line(report.error)}", style="red"))
     if report.drafts_skipped:
-        console.print(Text(count("  not worded: {count} strong clusters", report.drafts_skipped), style="dim"))
+        console.print(Text(f"  not worded: {plural(report.drafts_skipped, 'strong cluster')}", style="dim"))
     if report.scale > 1:
         needed = f"  rules have proved false: a new one needs {report.scale:.1f} times the evidence"
         console.print(Text(needed, style="dim"))

@@ -11,6 +11,7 @@ from rich.text import Text
 from artoo.contracts.solution import Decided
 from artoo.runtime.replay.replay import Replayed
 from artoo.runtime.replay.what_if import Recomputed
+from artoo.words.shown import plural
 
 JsonObject = dict[str, object]
 
@@ -43,7 +44,7 @@ def show_replay(replayed: Replayed) -> None:
     if replayed.difference is not None:
         console.print(Text(f"different: {replayed.difference}"), soft_wrap=True)
         return
-    console.print(f"the same: {count} messages, {_counted(decisions, 'decision')}")
+    console.print(f"the same: {count} messages, {plural(decisions, 'decision')}")
     for each in replayed.decisions:
         console.print(Text(f"  round {each.round}: {each.directive} ({_figures(each)})"), soft_wrap=True)
     if replayed.result is None:
@@ -99,11 +100,7 @@ def _decided(decided: Decided) -> JsonObject:
     return {
         "round": decided.round,
         "directive": decided.directive.value,
-        "loss": decided.loss.model_dump(mode="json"),
+        "loss": decided.loss,
         "grad_L": decided.grad_l,
         "reason": decided.reason,
     }
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

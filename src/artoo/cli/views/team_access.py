@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from artoo.cli.results.home import current_config
-from artoo.contracts.base import Contract
 from artoo.contracts.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from artoo.team.office import Office
 
 T = TypeVar("T")
@@ -61,6 +62,6 @@ def text_of(words: tuple[str, ...]) -> str:
         raise click.UsageError("the text on standard input is not UTF-8 text") from error
 
 
-def plain_object(value: Contract) -> JsonObject:
-    """A contract as JSON."""
+def plain_object(value: BaseModel) -> JsonObject:
+    """A contract or another model as JSON."""
     return value.model_dump(mode="json")

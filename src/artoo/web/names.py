@@ -1,0 +1,82 @@
+"""What people call the things that code has names for, in English, and in which language a page is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from artoo.words.catalogue import ENGLISH, Catalogue, in_language
+from artoo.words.names import DECIDERS, DIRECTIVES, ROLES
+
+NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "role": ROLES,
+    "directive": DIRECTIVES,
+    "decider": DECIDERS,
+    "deed": {
+        "user": "asks",
+        "perceiver": "understands",
+        "planner": "plans",
+        "dispatcher": "hands out",
+        "executor": "does it",
+        "agent_validator": "checks it",
+        "meta_validator": "measures",
+        "solver": "decides",
+    },
+    "task": {
+        "running": "running",
+        "not_ended": "stopped early",
+        "accept": "done",
+        "success": "done, with gaps",
+        "abandon": "gave up",
+        "interrupted": "interrupted",
+    },
+    "consent": {
+        "once": "yes",
+        "task": "yes, for this task",
+        "no": "no",
+        "keep": "kept for later",
+        "discard": "discarded",
+    },
+    "change": {
+        "persistence": "start-up, hook or editor file",
+        "history": "git history",
+        "special": "special file",
+        "elsewhere": "outside the project",
+        "silent": "new",
+    },
+    "board": {"in_progress": "in progress"},
+    "step": {"done": "done", "in_progress": "in progress", "pending": "to do"},
+    "finding": {
+        "violation": "Violations: what must never happen",
+        "anomaly": "Anomalies: what is unusual",
+        "drift": "Drift: figures that left their own band",
+        "loss": "Losses: messages that somebody missed",
+    },
+    "chain": {"closed": "in order", "running": "is being written", "died": "its process died"},
+    "anchor": {
+        "opened": "has begun",
+        "head": "stood so",
+        "closed": "closed in order",
+        "died": "its process died",
+        "retired": "removed: old",
+    },
+    "advice": {"exploit": "prefer", "caution": "be careful", "ignore": "no advice"},
+    "pulse": {"run": "worked", "idle": "nothing to do"},
+}
+"""By kind; a name that is not here is English as it stands."""
+
+
+def named(kind: str, name: str) -> str:
+    """Return the English name for people, which a catalogue translates."""
+    return NAMES[kind].get(name, name)
+
+
+def chosen_language(cookie: str, accepted: str) -> Catalogue:
+    """Return the language that was chosen, else the first that the browser accepts and that there is."""
+    if cookie in ("en", "zh"):
+        return in_language(cookie)
+    for part in accepted.split(","):
+        tag = part.partition(";")[0].strip().lower()
+        if tag.startswith(("zh", "en")):
+            return in_language(tag)
+    return ENGLISH
