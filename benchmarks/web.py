@@ -118,7 +118,7 @@ async def chain(home: Path, project: Path) -> float:
     step = slow({"tool": "double", "input": "21", "is_final": True}, LATENCY)
     plan = slow({"subtasks": subtasks, "task_criteria": [ANSWERED]}, LATENCY)
     script = {"Plan": plan, "ExecutorStep": [step] * len(INTENTS)}
-    model = ScriptedModel(script)
+    model = ScriptedModel(script, leftover=True)
     async with Artoo(Config(workspace=project).at_home(home), environ={}, model=model, tools=[double]) as artoo:
         began = time.perf_counter()
         result = await artoo.run("How much is 21 doubled?", options=RunOptions(project=project, memory=False))

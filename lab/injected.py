@@ -335,7 +335,7 @@ async def _task(
         config = Config(workspace=home / "artoo_workspace").at_home(home / ".artoo")
         options = RunOptions(project=home / "project", memory=False)
         with at_home(home):
-            scripted = ScriptedModel(model.script(prompt))
+            scripted = ScriptedModel(model.script(prompt), leftover=True)
             async with Artoo(config, tools=tools, environ={}, model=scripted, confirm=confirm) as artoo:
                 return await artoo.run(prompt, options=options)
 

@@ -35,7 +35,7 @@ def endless(asked: Asked) -> dict[str, str]:
 async def test_calls_and_tokens_are_counted():
     """The budget's cost is what the answers cost, in the contract's own form."""
     budget = Budget(max_calls=5)
-    answer = await BudgetedModel(ScriptedModel(endless), budget).ask(question())
+    answer = await BudgetedModel(ScriptedModel(endless, leftover=True), budget).ask(question())
     cost = budget.cost()
     assert cost.llm_calls == 1
     assert cost.prompt_tokens == answer.usage.prompt_tokens > 0
@@ -68,7 +68,7 @@ async def test_refused_requests_are_free_and_lost_ones_count():
     """A 4xx or 5xx cost nothing; each request that never came back may have cost its prompt, and counts."""
     budget = Budget(max_calls=10)
     script = {"Step": [server_error(403, "no"), *[server_error(503)] * 4, stall(), stall(), stall(), STEP]}
-    model = BudgetedModel(ScriptedModel(script), budget)
+    model = BudgetedModel(ScriptedModel(script, leftover=True), budget)
     with pytest.raises(ModelRefused):
         await model.ask(question())
     with pytest.raises(ModelUnreachable):
@@ -185,6 +185,6 @@ def test_tokens_overshoot_by_one_call_at_most(limit: int, calls: list[tuple[int,
 async def test_unlimited_budgets_only_count():
     """Without limits nothing waits and nothing is refused."""
     budget = Budget()
-    model = BudgetedModel(ScriptedModel(lambda asked: Reply(text='{"tool": "a"}')), budget)
+    model = BudgetedModel(ScriptedModel(lambda asked: Reply(text='{"tool": "a"}'), leftover=True), budget)
     await asyncio.gather(*(model.ask(question(max_tokens=10**9)) for _ in range(20)))
     assert budget.cost().llm_calls == 20

@@ -139,7 +139,7 @@ async def test_two_user_messages_in_a_row_are_one() -> None:
 async def test_a_turn_is_paid_from_the_tasks_budget() -> None:
     """Each request of it counts, and what it cost comes back with it."""
     budget = Budget(max_calls=2, prices=PriceList("EUR", {"scripted": Price(2.0, 0.5, 10.0)}))
-    model = BudgetedModel(ScriptedModel({"ExecutorStep": ["", "Done."]}), budget)
+    model = BudgetedModel(ScriptedModel({"ExecutorStep": ["", "Done."]}, leftover=True), budget)
     spoken = await model.converse(conversation())
     assert (spoken.billed, budget.cost().llm_calls) == (2, 2) and (spoken.money or 0) > 0
     with pytest.raises(BudgetExhausted):

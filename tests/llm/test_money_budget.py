@@ -67,7 +67,7 @@ async def test_money_is_counted_and_labelled() -> None:
 async def test_no_prices_no_money() -> None:
     """Without prices there is no amount, not one of zero."""
     budget = Budget()
-    answer = await BudgetedModel(ScriptedModel(lambda asked: STEP), budget).ask(question())
+    answer = await BudgetedModel(ScriptedModel(lambda asked: STEP, leftover=True), budget).ask(question())
     assert budget.cost().money is None
     assert answer.money is None
 
@@ -75,7 +75,7 @@ async def test_no_prices_no_money() -> None:
 async def test_a_model_without_price_is_counted_as_such() -> None:
     """Without a limit an unknown price does not become zero in silence: the calls are named beside the amount."""
     budget = Budget(prices=PriceList("EUR", {}))
-    await BudgetedModel(ScriptedModel(lambda asked: STEP), budget).ask(question())
+    await BudgetedModel(ScriptedModel(lambda asked: STEP, leftover=True), budget).ask(question())
     assert money_of(budget) == Money(currency="EUR", unpriced_calls=1)
 
 
@@ -83,7 +83,7 @@ async def test_a_limit_needs_the_price() -> None:
     """With a limit, a model that nobody priced is an error that says what to write."""
     budget = Budget(max_money=1.0, prices=PriceList("EUR", {}))
     with pytest.raises(ConfigurationError, match=r"scripted has none.*prices\.models"):
-        await BudgetedModel(ScriptedModel(lambda asked: STEP), budget).ask(question())
+        await BudgetedModel(ScriptedModel(lambda asked: STEP, leftover=True), budget).ask(question())
     with pytest.raises(ValueError, match="prices"):
         Budget(max_money=1.0)
 

@@ -8,13 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from a2a.types import ListTasksRequest, Task
-from a2a.utils.errors import InvalidParamsError
-from foreign import PEER, books, client_of, hosted, message, started
+from foreign import books, client_of, hosted, message, started
 from malformed import malformed
-
-from artoo.protocols.a2a.listing import page_of
 
 VERSION = {"a2a-version": "1.0", "content-type": "application/json"}
 TEXT = [{"text": "make bad.txt"}]
@@ -150,25 +145,3 @@ async def test_two_hundred_out_of_order(tmp_path: Path) -> None:
         assert min(kinds.values()) > 10
         assert len(await office.board.list()) == 3
         assert not (place.root / "workspace" / "three.txt").exists()
-
-
-async def test_one_message_two_hundred_times(tmp_path: Path) -> None:
-    """A message that comes again is the task that it has begun, and begins no second one."""
-    async with hosted(tmp_path, {"partner": PEER}) as place, started(place) as served, books(place) as office:
-        async with served.http() as http:
-            body = {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "wait dup.txt"}]}}
-            params = {**body, "configuration": {"returnImmediately": True}}
-            found = set[str]()
-            for _ in range(200):
-                answer = await http.post(f"{served.url}/v1/message:send", json=params, headers=VERSION)
-                found.add(answer.json()["task"]["id"])
-        assert len(found) == 1
-        assert len(await office.board.list()) == 1
-
-
-@pytest.mark.parametrize("many", [0, 3])
-def test_a_page_token_that_was_never_given(many: int) -> None:
-    """It is an error whether there is anything to list or not."""
-    tasks = [Task(id=f"{number}") for number in range(many)]
-    with pytest.raises(InvalidParamsError, match="pageToken"):
-        page_of(tasks, ListTasksRequest(page_token="made up"))

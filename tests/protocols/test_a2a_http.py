@@ -108,48 +108,6 @@ async def test_the_extended_card(tmp_path: Path) -> None:
             assert (await http.get(served.url + "/v1/extendedAgentCard", headers=VERSION)).status_code == 401
 
 
-async def test_an_address_with_a_slash_at_its_end(tmp_path: Path) -> None:
-    """Clients that join addresses in their own way reach the same place, also with a body that is no JSON."""
-    async with hosted(tmp_path) as place, started(place) as served, served.http() as http:
-        answer = await http.post(served.url + "/rpc/", json=GET, headers=VERSION)
-        assert answer.json()["result"]["totalSize"] == 0
-        answer = await http.post(served.url + "/rpc/", content=b"[", headers=VERSION)
-        assert answer.json()["error"]["code"] == -32700
-
-
-async def test_cards_may_be_kept(tmp_path: Path) -> None:
-    """A card says how long it holds and has a tag; who asks with that tag gets no second copy."""
-    async with hosted(tmp_path) as place, started(place) as served, httpx.AsyncClient() as http:
-        for agent in ("", "/agents/ada"):
-            card = served.url + agent + "/.well-known/agent-card.json"
-            first = await http.get(card)
-            assert "max-age=300" in first.headers["cache-control"]
-            assert first.headers["last-modified"].endswith("GMT")
-            again = await http.get(card, headers={"if-none-match": f"W/{first.headers['etag']}"})
-            assert (again.status_code, again.content) == (304, b"")
-            other = await http.get(card, headers={"if-none-match": '"another"'})
-            assert other.json() == first.json()
-        keys = await http.get(served.url + "/.well-known/jwks.json")
-        assert "etag" not in keys.headers
-
-
-async def test_rest_asks_with_the_address_alone(tmp_path: Path) -> None:
-    """Subscribing and cancelling by REST need no body; a body that is no JSON is refused there too."""
-    async with hosted(tmp_path) as place, started(place) as served, served.http() as http:
-        async with client_of(served) as client:
-            request = message("wait six.txt", "m1", return_immediately=True)
-            task = (await anext(client.send_message(request))).task
-        address = f"{served.url}/v1/tasks/{task.id}"
-        refused = await http.post(f"{address}:cancel", content=b"[", headers=VERSION)
-        assert refused.status_code == 400
-        async with http.stream("POST", f"{address}:subscribe", headers=VERSION) as stream:
-            assert stream.status_code == 200
-            first = await anext(stream.aiter_lines())
-            assert task.id in first
-        cancelled = await http.post(f"{address}:cancel", headers=VERSION)
-        assert cancelled.json()["status"]["state"] == "TASK_STATE_CANCELED"
-
-
 async def test_a_body_that_says_it_is_no_json(tmp_path: Path) -> None:
     """Another Content-Type is refused by both bindings, and nothing is begun; one that is not said is JSON."""
     asked = {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "make seven.txt"}]}}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import httpx
 import pytest
 from foreign import PATIENCE, PEER, Served, books, hosted, started
 
@@ -50,42 +49,6 @@ async def test_gone_at_work(tmp_path: Path, method: str) -> None:
         async with served.http() as http:
             found = await http.get(f"{served.url}/v1/tasks/{task_id}", headers=HEADERS)
         assert found.json()["status"]["state"] == "TASK_STATE_COMPLETED"
-
-
-async def test_gone_before_it_is_taken_up(tmp_path: Path) -> None:
-    """Who is gone while the task is pending finds it pending: nobody takes it while the team is paused."""
-    async with hosted(tmp_path) as place, started(place) as served, books(place) as office:
-        await office.registry.pause("ada", "operator")
-        await _vanish(served, "make l2.txt", "message:stream", office, BoardState.PENDING)
-        assert [task.state for task in await office.board.list()] == [BoardState.PENDING]
-
-
-async def test_gone_in_review(tmp_path: Path) -> None:
-    """Who is gone while the review waits finds the task waiting for the operator, and nothing in effect."""
-    peers = {"partner": {**PEER, "trust": "probation"}}
-    async with hosted(tmp_path, peers) as place, started(place) as served, books(place) as office:
-        await _vanish(served, "make l3.txt", "message:send", office, BoardState.REVIEW)
-        task_id = await _until(office, BoardState.REVIEW)
-        async with served.http() as http:
-            found = await http.get(f"{served.url}/v1/tasks/{task_id}", headers=HEADERS)
-        assert found.json()["status"]["state"] == "TASK_STATE_AUTH_REQUIRED"
-        assert not (place.root / "workspace" / "l3.txt").exists()
-
-
-async def test_gone_before_the_body_is_whole(tmp_path: Path) -> None:
-    """Half a request begins nothing."""
-    async with hosted(tmp_path) as place, started(place) as served, books(place) as office:
-        address = httpx.URL(served.url)
-        _, writer = await asyncio.open_connection(address.host, address.port)
-        head = f"POST /v1/message:send HTTP/1.1\r\nHost: {address.netloc.decode()}\r\nA2A-Version: 1.0\r\n"
-        head += f"Authorization: Bearer {served.token()}\r\nContent-Length: 500\r\n\r\n"
-        writer.write(head.encode() + b'{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"l4"}]}}')
-        await writer.drain()
-        writer.close()
-        await writer.wait_closed()
-        async with served.http() as http:
-            assert (await http.get(f"{served.url}/v1/tasks", headers=HEADERS)).json()["totalSize"] == 0
-        assert await office.board.list() == ()
 
 
 @pytest.mark.parametrize("method", ["message:send", "message:stream"])

@@ -13,22 +13,17 @@ from typing import Any
 
 import httpx
 import pytest
-from a2a.server.context import ServerCallContext
-from a2a.types import AgentCard, GetTaskRequest
-from a2a.utils.errors import InternalError
 from foreign import PATIENCE, PEER, prepare
 from hosting import Place
 from starlette.responses import Response
 
 from artoo.contracts.agents import OPERATOR
-from artoo.contracts.errors import ConfigurationError, StoreAway
-from artoo.protocols.a2a.app import Holder
-from artoo.protocols.a2a.colleagues import NO_TEXT, TRIES, Colleague
+from artoo.contracts.errors import StoreAway
+from artoo.protocols.a2a.colleagues import TRIES, Colleague
 from artoo.protocols.a2a.following import Following
-from artoo.protocols.a2a.handler import BoardAgent
 from artoo.protocols.a2a.outward import permits_of
 from artoo.protocols.a2a.push import Pushes
-from artoo.protocols.a2a.serving import Door, serve
+from artoo.protocols.a2a.serving import Door
 from artoo.redaction import Redactor
 from artoo.team.office import Office, open_office
 from artoo.testing import FakeClock
@@ -115,22 +110,6 @@ async def _reply(office: Office, mail_id: str, carrying: asyncio.Task[None]) -> 
     raise AssertionError(f"nobody carries any more: {carrying.exception()!r}")
 
 
-async def test_hiccups_of_a_long_task_do_not_add_up(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often a look fails, as long as the next one is good: the answer comes."""
-    looks = 0
-
-    def answer(method: str) -> object:
-        nonlocal looks
-        if method != "GetTask":
-            return {"task": _task("SUBMITTED")}
-        looks += 1
-        if looks > 300:
-            return _rain()
-        return httpx.ReadTimeout("a hiccup") if looks % 2 else _task("WORKING")
-
-    assert await _answered(office, answer, monkeypatch) == "rain"
-
-
 async def test_away_after_it_has_the_letter(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """A foreign agent that is away for half an hour while it works is waited for."""
     begun: list[float] = []
@@ -156,27 +135,6 @@ async def test_one_that_was_never_there(office: Office, monkeypatch: pytest.Monk
 
     assert "no answer came from weather" in await _answered(office, answer, monkeypatch)
     assert tried == ["card"] * TRIES
-
-
-async def test_one_that_knows_nothing_of_it(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A foreign agent that says that there is no such task is not asked for an hour."""
-    looks: list[str] = []
-
-    def answer(method: str) -> object:
-        if method != "GetTask":
-            return {"task": _task("SUBMITTED")}
-        looks.append(method)
-        return GONE
-
-    assert "TaskNotFoundError" in await _answered(office, answer, monkeypatch)
-    assert len(looks) == TRIES
-
-
-async def test_an_answer_without_text(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer of data alone, of nothing or of blanks is answered by a letter that says so."""
-    for parts in ([{"data": {"rain": True}}], [{"text": " \n "}]):
-        message = {"messageId": "a", "role": "ROLE_AGENT", "parts": parts}
-        assert await _answered(office, lambda _, said=message: {"message": said}, monkeypatch) == NO_TEXT
 
 
 @pytest.mark.parametrize(
@@ -222,37 +180,3 @@ async def test_books_that_are_away_for_a_moment(office: Office, monkeypatch: pyt
 
 def _at_once(method: str) -> object:
     return _rain() if method == "GetTask" else {"task": _rain()}
-
-
-async def test_a_store_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The books are opened as whoever stays opens them, and the operator is told when they are away."""
-    config = await prepare(Place(tmp_path, ""), {"a2a": {"peers": {"weather": PEER}}}, {})
-    given: list[object] = []
-
-    def opened(config: object, *, lasting: object = None) -> None:
-        given.append(lasting)
-        raise ConfigurationError("enough")
-
-    monkeypatch.setattr("artoo.protocols.a2a.serving.open_office", opened)
-
-    def say(text: str) -> None:
-        raise AssertionError(text)
-
-    with pytest.raises(ConfigurationError, match="enough"):
-        await serve(config, 0, say)
-    assert given == [say]
-
-
-async def test_a_request_does_not_wait_for_ever(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the team waits for books that are away, a foreign agent is told to come back."""
-    following = Following(office, Redactor(()))
-    peers = dict(office.config.a2a.peers)
-    agent = BoardAgent("", peers, following, Pushes(following, permits_of(()), office.clock), lambda _: AgentCard())
-    monkeypatch.setattr("artoo.protocols.a2a.handler.BOOKS_SECONDS", 0.01)
-
-    async def away(*_: object) -> None:
-        await asyncio.Event().wait()
-
-    monkeypatch.setattr(office.foreign, "get", away)
-    with pytest.raises(InternalError, match="try again later"):
-        await agent.on_get_task(GetTaskRequest(id="t"), ServerCallContext(user=Holder("weather")))

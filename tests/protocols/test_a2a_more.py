@@ -53,20 +53,6 @@ async def test_while_it_is_worked_on(tmp_path: Path) -> None:
     assert not (workspace / "late.txt").exists()
 
 
-async def test_while_a_person_is_waited_for(tmp_path: Path) -> None:
-    """What waits for its review is done again before anybody looks, and waits again."""
-    peers = {"partner": {**PEER, "trust": "probation"}}
-    async with hosted(tmp_path, peers) as place, started(place) as served, client_of(served) as client:
-        first, *_ = [one.task async for one in client.send_message(message("make one.txt", "m1"))]
-        async with books(place) as office:
-            await _is(office, first.id, BoardState.REVIEW)
-            again = [one async for one in client.send_message(more("make two.txt", "m2", first.id))]
-            texts = [one.status_update.status.message.parts[0].text for one in again[1:]]
-            assert texts[-1].startswith("Only a person")
-            kept = await office.board.get(first.id)
-            assert (kept.state, kept.submission) == (BoardState.REVIEW, 2)
-
-
 async def test_another_context_or_another_peers(tmp_path: Path) -> None:
     """A message with the wrong context, or to another agent's task, is refused, and the task is as it was."""
     peers = {"partner": PEER, "rival": PEER}

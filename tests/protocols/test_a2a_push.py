@@ -86,24 +86,6 @@ async def test_told_to_the_end(tmp_path: Path) -> None:
     assert told["task"]["artifacts"][0]["parts"][0]["text"]
 
 
-async def test_told_after_a_crash(tmp_path: Path) -> None:
-    """What happened while nobody could tell it is told by the next process."""
-    async with (
-        hooked() as (hook, port),
-        hosted(tmp_path, {"partner": PEER}, allow=[f"network 127.0.0.1:{port}"]) as place,
-    ):
-        async with started(place) as served, client_of(served) as client:
-            request = message(
-                "make slow_p2.txt", "m1", return_immediately=True, task_push_notification_config=_target(port)
-            )
-            await anext(client.send_message(request))
-            await hook.until("working")
-            await served.killed()
-        assert "completed" not in hook.states
-        async with started(place):
-            await hook.until("completed")
-
-
 async def test_nothing_private_unless_named(tmp_path: Path) -> None:
     """A target on this machine that no permission names is refused, and the task is not begun."""
     async with (

@@ -18,7 +18,6 @@ from hosting import Place
 from artoo.agents.foreign.foreign_tasks import Asked, Bounds, ForeignTask
 from artoo.agents.foreign.push_targets import Target
 from artoo.contracts.agents import OPERATOR
-from artoo.contracts.errors import ForeignRefused
 from artoo.protocols.a2a.following import Following
 from artoo.protocols.a2a.outward import permits_of
 from artoo.protocols.a2a.push import Pushes
@@ -84,32 +83,6 @@ async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
         task, _ = await office.foreign.accept("bob", Asked("m1", "c", "count the files"), Bounds())
         following = Following(office, Redactor(()))
         yield Desk(office, Pushes(following, permits_of(()), office.clock), Web(), task)
-
-
-async def test_one_that_can_never_be_told_is_forgotten(desk: Desk) -> None:
-    """A target that was kept with credentials that no header can hold costs itself alone."""
-    await desk.keep("bad", "café")
-    await desk.keep("good")
-    async with desk.telling() as running, asyncio.timeout(PATIENCE):
-        await desk.web.until(lambda: "good" in desk.web.told)
-        while "bad" in await desk.names():
-            await asyncio.wait({asyncio.ensure_future(asyncio.sleep(0.01))})
-        assert not running.done()
-    assert desk.web.told == ["good"]
-
-
-async def test_such_credentials_are_refused(desk: Desk) -> None:
-    """What no header can hold is refused when it comes, in every part of a target."""
-    url = "https://127.0.0.1/x"
-    wanted = TaskPushNotificationConfig(url=url)
-    wanted.authentication.scheme, wanted.authentication.credentials = "Basic", "café"
-    for one in (
-        wanted,
-        TaskPushNotificationConfig(url=url, token="café"),
-        TaskPushNotificationConfig(url=url, id="café"),
-    ):
-        with pytest.raises(ForeignRefused, match="printable ASCII"):
-            await desk.pushes.check(one)
 
 
 async def test_one_that_hangs_holds_up_no_other(desk: Desk) -> None:

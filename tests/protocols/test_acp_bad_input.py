@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import threading
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from acp.exceptions import RequestError
-from acp.helpers import text_block
-from editor import Editor
 from hosting import Place
 from malformed import malformed
 from raw_client import Raw, raw_client, where
 
-from artoo.protocols.acp.agent import EditorAgent
 from artoo.protocols.acp.open_sessions import directory
-from artoo.protocols.intake import Runner, open_intake
-from artoo.protocols.looking import looking_at
-from artoo.protocols.standard_streams import LONGEST_LINE
-from artoo.runtime.task.conversations import Session
 
 HELLO = {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {"protocolVersion": 1}}
 
@@ -95,21 +84,6 @@ async def test_two_hundred_requests_with_wrong_parameters(place: Place) -> None:
     assert not list(place.home.glob("tasks/*"))
 
 
-def test_one_place_is_one_however_an_editor_writes_it(tmp_path: Path) -> None:
-    """A link, a slash too many, dots: where a session works is the place itself."""
-    real = tmp_path / "real"
-    (real / "below").mkdir(parents=True)
-    (tmp_path / "link").symlink_to(real)
-    written = (
-        f"{real}/",
-        f"{tmp_path}/link",
-        f"{tmp_path}//link/.",
-        f"{real}/below/..",
-        f"{tmp_path}/link/below/..",
-    )
-    assert {directory(one) for one in written} == {real.resolve()}
-
-
 @pytest.mark.parametrize(
     ("cwd", "said"),
     [
@@ -146,13 +120,6 @@ async def test_prompts_that_cannot_be_read(place: Place) -> None:
     assert not list(place.home.glob("tasks/*"))
 
 
-async def test_lines_that_are_too_long_are_refused_and_thrown_away(place: Place) -> None:
-    """Three times more than the limit, then a good line: one error, one answer."""
-    async with raw_client(place, "acp") as client:
-        assert await client.error_to(b" " + b"x" * (3 * LONGEST_LINE)) == (None, -32_600)
-        await greeted(client)
-
-
 async def test_what_comes_before_the_handshake_starts_nothing(place: Place) -> None:
     """A session, a prompt, a cancellation, and an answer to nothing: what asks for an answer is refused."""
     async with raw_client(place, "acp") as client:
@@ -163,22 +130,6 @@ async def test_what_comes_before_the_handshake_starts_nothing(place: Place) -> N
         assert "initialize" in await refused(client, 2, "session/load", {**new, "sessionId": "x"})
         assert "initialize" in await refused(client, 3, "session/prompt", {"sessionId": "x", "prompt": []})
     assert not list(place.home.glob("tasks/*"))
-
-
-async def test_a_prompt_that_comes_two_hundred_times_is_done_once(place: Place) -> None:
-    """The same id again is an error: one task, one answer."""
-    async with raw_client(place, "acp") as client:
-        await greeted(client)
-        session = await opened(client, place)
-        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "run: true"}]}
-        line = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": prompt}).encode()
-        for _ in range(200):
-            await client.write(line)
-        answers = [one for one in [await client.hear() for _ in range(199)] if one.get("id") == 2]
-        while sum("result" in one for one in answers) == 0 or len(answers) < 200:
-            answers += [one for one in [await client.hear()] if one.get("id") == 2]
-    assert sum("result" in one for one in answers) == 1
-    assert len(list(place.home.glob("tasks/*"))) == 1
 
 
 async def test_answers_that_are_none_decide_nothing(place: Place) -> None:
@@ -199,37 +150,3 @@ async def test_answers_that_are_none_decide_nothing(place: Place) -> None:
                 if message.get("method") == "session/request_permission":
                     await client.say({"jsonrpc": "2.0", "id": message["id"], **bad})
             assert (place.project / "gone.txt").exists()
-
-
-async def test_nothing_happens_in_a_session_while_it_is_loaded(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither a prompt nor another load begins between the look at the disk and its answer."""
-    reading, go_on = threading.Event(), threading.Event()
-    session = Session(place.root / "kept.jsonl")
-
-    def found(home: Path, name: str) -> Session:
-        reading.set()
-        assert go_on.wait(60)
-        return session
-
-    monkeypatch.setattr("artoo.protocols.acp.agent.find_session", found)
-    go_on.set()
-    async with open_intake(cast(Runner, None), place.config) as intake:
-        agent = EditorAgent(intake, looking_at(place.config))
-        agent.on_connect(cast(Any, Editor()))
-        await agent.initialize(protocol_version=1)
-        await agent.load_session(str(place.project), session.name)
-        reading.clear()
-        go_on.clear()
-        loading = asyncio.create_task(agent.load_session(str(place.project), session.name))
-        assert await asyncio.to_thread(reading.wait, 60)
-        for asking in (
-            agent.prompt([text_block("/help")], session.name),
-            agent.load_session(str(place.project), session.name),
-        ):
-            with pytest.raises(RequestError, match="being loaded"):
-                await asking
-        go_on.set()
-        assert (await loading).modes is not None
-        assert (await agent.prompt([text_block("/help")], session.name)).stop_reason == "end_turn"

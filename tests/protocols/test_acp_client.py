@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from acp.exceptions import RequestError
-from acp.helpers import resource_link_block, text_block
+from acp.helpers import text_block
 from acp.schema import (
     AgentPlanUpdate,
     FileEditToolCallContent,
@@ -149,11 +149,14 @@ async def test_cancelled_while_it_asks(place: Place) -> None:
 
 
 async def test_a_session_is_loaded_by_another_process(place: Place) -> None:
-    """All that was said is told again, and the next prompt knows of it."""
+    """It is listed, all that was said is told again, and the next prompt knows of it."""
     async with connected(place, Editor()) as here:
         session = (await asked_for(here, place, "run: echo first"))[0]
     editor = Editor()
     async with connected(place, editor) as here:
+        [listed] = (await here.agent.list_sessions(cwd=str(place.project))).sessions
+        assert (listed.session_id, listed.cwd, listed.title) == (session, str(place.project), "run: echo first")
+        assert (await here.agent.list_sessions(cwd=str(place.home))).sessions == []
         await here.agent.load_session(cwd=str(place.project), session_id=session)
         assert editor.said(UserMessageChunk) == "run: echo first"
         assert "first" in editor.said()
@@ -177,28 +180,3 @@ async def test_a_prompt_during_a_turn_reaches_the_running_task(place: Place) -> 
         assert steered.stop_reason == "end_turn" and not prompt.done()
         assert (await prompt).stop_reason == "end_turn"
     assert "heard it" in editor.said()
-
-
-async def test_two_sessions_work_side_by_side(place: Place) -> None:
-    """A session that is answering cannot be loaded again; another session is not kept waiting."""
-    editor = Editor()
-    async with connected(place, editor) as here:
-        first = (await here.agent.new_session(cwd=str(place.project))).session_id
-        prompt = asyncio.ensure_future(here.agent.prompt(prompt=[text_block("run: wait")], session_id=first))
-        await editor.until(lambda: bool(editor.of(AgentPlanUpdate)))
-        with pytest.raises(RequestError, match="answers a prompt now"):
-            await here.agent.load_session(cwd=str(place.project), session_id=first)
-        assert (await asked_for(here, place, "run: true"))[1] == "end_turn"
-        await here.agent.cancel(session_id=first)
-        assert (await prompt).stop_reason == "cancelled"
-
-
-async def test_a_mentioned_file_is_its_path(place: Place) -> None:
-    """What an editor links to stands in the request as a path."""
-    editor = Editor("apply")
-    async with connected(place, editor) as here:
-        opened = await here.agent.new_session(cwd=str(place.project))
-        link = resource_link_block("a.txt", f"file://{place.project}/a.txt")
-        said = text_block("run: sed -i s/old/new/ ")
-        await here.agent.prompt(prompt=[said, link], session_id=opened.session_id)
-    assert place.text("a.txt") == "new\n"

@@ -9,7 +9,6 @@ from acp.helpers import text_block
 from acp.schema import AgentPlanUpdate, PromptResponse, UserMessageChunk
 from editor import Connected, Editor, connected
 from hosting import DELETE, Place
-from raw_client import raw_client, where
 
 from artoo.contracts.solution import StoppedBy
 from artoo.tasklog.reader import list_tasks
@@ -66,30 +65,3 @@ async def test_an_editor_that_leaves_a_command(place: Place) -> None:
         await here.agent.load_session(cwd=str(place.project), session_id=session)
         await here.agent.prompt(prompt=[text_block(f"/apply {task.task_id}")], session_id=session)
     assert not (place.project / "gone.txt").exists()
-
-
-async def test_an_editor_that_is_killed_while_it_is_told(place: Place) -> None:
-    """Its end of both pipes is gone at once: the task is interrupted all the same."""
-    editor = Editor()
-    async with connected(place, editor) as here:
-        _, prompt = await begun(here, place, "run: wait")
-        await editor.until(lambda: bool(editor.of(AgentPlanUpdate)))
-        here.hang_up()
-    prompt.cancel()
-    [task] = list_tasks(place.home)
-    assert task.result is not None
-    assert task.result.stopped_by is StoppedBy.INTERRUPTED
-
-
-@pytest.mark.parametrize("said", [0, 1, 2], ids=["nothing said", "after the handshake", "with a session"])
-async def test_an_editor_that_leaves_before_it_asks(place: Place, said: int) -> None:
-    """No prompt: no task, and the process ends well."""
-    messages: list[dict[str, object]] = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}},
-        {"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": where(place)},
-    ]
-    async with raw_client(place, "acp") as client:
-        for message in messages[:said]:
-            await client.say(message)
-            assert "result" in await client.hear()
-    assert not list(place.home.glob("tasks/*"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from acp.exceptions import RequestError
 from acp.helpers import text_block
-from acp.schema import EnvVariable, HttpMcpServer, McpServerStdio, SseMcpServer, ToolCallStart
+from acp.schema import EnvVariable, HttpMcpServer, McpServerStdio, SseMcpServer
 from editor import Connected, Editor, connected
 from hosting import Place
 
@@ -50,34 +50,6 @@ async def test_a_tool_that_says_it_only_reads_is_asked_about(place: Place) -> No
         said = text_block("use: my_notes_secrets now")
         await here.agent.prompt(prompt=[said], session_id=opened.session_id)
     assert editor.asked
-
-
-async def test_another_session_has_not_its_tools(place: Place) -> None:
-    """A session without servers, beside one with them, is offered none; a session that is loaded has what comes."""
-    editor = Editor("once")
-    async with connected(place, editor) as here:
-        first = (await here.agent.new_session(cwd=str(place.project), mcp_servers=[notes(place)])).session_id
-        other = (await here.agent.new_session(cwd=str(place.project))).session_id
-        await noted(here, place, other, "beer")
-        assert not (place.root / "notes.txt").exists()
-        await noted(here, place, first, "milk")
-        await here.agent.load_session(cwd=str(place.project), session_id=other, mcp_servers=[notes(place)])
-        await noted(here, place, other, "bread")
-    assert (place.root / "notes.txt").read_text().split() == ["milk", "bread"]
-
-
-async def test_a_server_that_cannot_be_started(place: Place) -> None:
-    """Its tools are not there, and the session works on."""
-    editor = Editor("apply")
-    broken = McpServerStdio(name="broken", command="/nowhere/at/all", args=[], env=[])
-    gone = HttpMcpServer(type="http", name="gone", url="http://127.0.0.1:9/mcp", headers=[])
-    async with connected(place, editor) as here:
-        opened = await here.agent.new_session(cwd=str(place.project), mcp_servers=[broken, gone, broken])
-        said = text_block("run: echo made > made.txt")
-        answer = await here.agent.prompt(prompt=[said], session_id=opened.session_id)
-    assert answer.stop_reason == "end_turn"
-    assert place.text("made.txt") == "made\n"
-    assert editor.of(ToolCallStart)
 
 
 async def test_what_cannot_be_a_server(place: Place) -> None:

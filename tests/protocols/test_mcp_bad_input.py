@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from typing import cast
 
-import pytest
 from hosting import Place
 from malformed import malformed
 from raw_client import INITIALIZE, raw_client
 
-from artoo.protocols.standard_streams import LONGEST_LINE, Wire
+from artoo.protocols.standard_streams import LONGEST_LINE
 
 
 async def test_two_hundred_lines_that_are_no_messages(place: Place) -> None:
@@ -68,6 +65,7 @@ async def test_arguments_that_do_not_fit_start_nothing(place: Place) -> None:
         ("run", {"request": 7}),
         ("run", {"request": "x", "wait_seconds": -1}),
         ("run", {"request": "x", "project": "/nowhere/at/all"}),
+        ("run", {"request": "x", "project": "relative"}),
         ("run", {"request": "x" * 300_000}),
         ("result", {"task_id": "../../etc"}),
         ("apply", {"task_id": "0", "digest": "0"}),
@@ -100,24 +98,3 @@ async def test_an_argument_that_a_tool_does_not_have_is_no_call(place: Place) ->
         await client.say({"jsonrpc": "2.0", "id": 6, "method": "tools/list"})
         assert json.dumps(await client.hear()).count('"additionalProperties": false') >= 11
     assert not list(place.home.glob("tasks/*"))
-
-
-async def test_half_an_emoji_is_read_and_answered_under_its_id(place: Place) -> None:
-    """What most languages write for a text that was cut in its middle; no UTF-8 can carry it."""
-    async with raw_client(place) as client:
-        await client.say(INITIALIZE)
-        assert "result" in await client.hear()
-        await client.write(rb'{"jsonrpc":"2.0","id":"cut","method":"ping","params":{"_meta":{"said":"\ud83d"}}}')
-        answer = await client.hear()
-        assert answer["id"] == "cut" and "result" in answer
-
-
-@pytest.mark.parametrize("end", [b"", b" ", b"\t \n", b'  {"last": 1} '])
-async def test_blanks_at_the_end_are_no_message(end: bytes) -> None:
-    """A client that leaves with blanks has said nothing more; a last line without its end counts."""
-    reader = asyncio.StreamReader()
-    reader.feed_data(b'{"first": 1}\n' + end)
-    reader.feed_eof()
-    wire = Wire(reader, cast(asyncio.StreamWriter, None))
-    assert await wire.line() == b'{"first": 1}'
-    assert await wire.line() == (end.strip() or None)

@@ -57,15 +57,3 @@ async def test_a_call_that_is_cancelled_ends_its_task(place: Place) -> None:
     [task] = list_tasks(place.home)
     assert task.result is not None
     assert task.result.stopped_by is StoppedBy.INTERRUPTED
-
-
-@pytest.mark.parametrize("said", [0, 1, 2], ids=["nothing said", "after the handshake", "ready"])
-async def test_a_client_that_leaves_before_it_asks(place: Place, said: int) -> None:
-    """No call: no task, and the process ends well."""
-    async with raw_client(place) as client:
-        if said:
-            await client.say(INITIALIZE)
-            assert "result" in await client.hear()
-        if said > 1:
-            await client.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
-    assert not list_tasks(place.home)

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from artoo.contracts.base import Contract
-from artoo.contracts.confirmation import PERSON, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.roles import Role
 from artoo.runtime.task.resume_state import past_of
-from artoo.tools.resume.earlier_runs import AskFirst, Interrupted, Past
+from artoo.tools.resume.earlier_runs import Past
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -41,29 +40,8 @@ def test_calls_without_a_record_were_under_way() -> None:
     found = past([started("s/1"), called("s/1"), started("s/2"), outside, started("s/2"), started("s/3")])
     assert found.started == {"s/2": outside, "s/3": started("s/3")}
     assert found.ended == {"s/1"}
-    assert (found.verdict("s/2"), found.verdict("s/3")) == (AskFirst(outside), Interrupted(started("s/3")))
+    assert (found.cut_off("s/2"), found.cut_off("s/3")) == (outside, started("s/3"))
     assert [call.tool for call in found.calls] == ["shell"]
-
-
-def test_answers_go_with_their_questions() -> None:
-    """Pairs by cause and digest, in order; questions without an answer and answers to nothing are left out."""
-
-    def question(digest: str) -> ConfirmationRequest:
-        return ConfirmationRequest(digest=digest, title=digest)
-
-    def answer(digest: str) -> ConfirmationAnswer:
-        return ConfirmationAnswer(digest=digest, consent=Consent.TASK, by=PERSON)
-
-    found = past(
-        [question("a"), question("b"), (answer("b"), "1"), question("c"), (answer("x"), "3"), (answer("a"), "9")],
-    )
-    assert found.consented == ((question("b"), answer("b")),)
-
-
-def test_a_log_of_an_older_artoo_names_no_acts() -> None:
-    """Records without an act are the task's history all the same."""
-    found = past([called("")])
-    assert (len(found.calls), found.started, found.verdict("s/1")) == (1, {}, None)
 
 
 def background(act: str, process: str, tool: str = "shell", target: str = "python -m http.server") -> ToolCalled:
@@ -78,10 +56,3 @@ def test_processes_that_ran_when_the_log_ends_died_with_artoo() -> None:
     ended = background("s/3", "", "process", "wait p1")
     assert past([*first, ended]).died == {"s": ("p2 (sleep 9)",)}
     assert past([*first, TaskResumed(after="1")]).died == {}
-
-
-def test_the_paths_that_each_subtask_changed_are_known() -> None:
-    """A resumed task still tells whose changes are whose."""
-    call = ToolCall(tool="shell", identity=("shell:ls",), changes=("/p/a", "/p/b"))
-    found = past([ToolCalled(subtask_id="s", attempt=1, act="s/1", call=call)])
-    assert found.changed == (("s", "/p/a"), ("s", "/p/b"))

@@ -46,14 +46,6 @@ async def test_what_all_approves(change_class: ChangeClass, path: str, approved:
     assert answer.by.endswith("--apply all") is approved
 
 
-async def test_start_up_files_of_a_home_that_is_the_project_are_approved_by_name() -> None:
-    """A task in the home itself could otherwise change what every shell starts."""
-    home = Roots(Path("/home/u"), Path("/home/u/out"), Path("/home/u"))
-    answers = Answers(mode=ApplyMode.ALL, roots=home)
-    assert not (await answers.answer(asked(ChangeClass.PERSISTENCE, "/home/u/.bashrc"))).consent.is_yes
-    assert (await answers.answer(asked(ChangeClass.DELETION, "/home/u/old.txt"))).consent.is_yes
-
-
 def test_all_is_no_setting_of_a_file(tmp_path: Path) -> None:
     """A file would approve everything unseen; a container's environment may say so."""
     file = tmp_path / "config.yaml"

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
-import artoo
 from artoo.contracts.errors import ConfigurationError
-from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.app.home import default_home
-from artoo.runtime.config.env_overrides import READ_ELSEWHERE, variables
+from artoo.runtime.config.env_overrides import variables
 from artoo.runtime.config.loader import load_config, read_config
-from artoo.runtime.config.model import Config, McpEntry
+from artoo.runtime.config.model import Config
 from artoo.settings.text_file import LARGEST_FILE
 
 SEED = """\
@@ -79,14 +73,6 @@ def complaint(tmp_path: Path, text: str, environ: dict[str, str] | None = None) 
 def test_the_seeds_template_works_as_it_is(tmp_path: Path) -> None:
     """The seed's tree loads unchanged, and is the default."""
     assert same(read(tmp_path, SEED), Config())
-
-
-def test_no_file_means_defaults(tmp_path: Path) -> None:
-    """Without a file, with an empty one, and with comments only, everything has its default."""
-    assert same(load_config({"ARTOO_HOME": str(tmp_path)}), Config())
-    assert same(read(tmp_path, ""), Config())
-    assert same(read(tmp_path, "# nothing\n"), Config())
-    assert same(read(tmp_path, "memory:\n  # enabled: true\nlimits:\n"), Config())
 
 
 @pytest.mark.parametrize(
@@ -260,20 +246,6 @@ def test_a_variable_that_nothing_reads_is_told_once(tmp_path: Path, caplog: pyte
     ]
 
 
-def test_the_variables_of_the_tests_are_known() -> None:
-    """Whoever works on artoo is not warned of what its tests read."""
-    tests = Path(__file__).parents[1]
-    texts = [file.read_text("utf-8") for file in tests.rglob("*.py")]
-    read_there = {name for text in texts for name in re.findall(r'os\.environ(?:\.get\(|\[)"(ARTOO_\w+)"', text)}
-    assert len(read_there) > 3
-    assert not read_there - READ_ELSEWHERE - variables().keys()
-
-
-def test_the_environment_does_not_hide_a_mistake_of_the_file(tmp_path: Path) -> None:
-    """A section that is none stays a mistake, whatever the environment sets in it."""
-    assert complaint(tmp_path, "limits: 5\n", {"ARTOO_LIMITS__CALLS": "3"}).startswith("FILE:1:9: limits is 5")
-
-
 def test_the_home_follows_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`ARTOO_HOME` moves everything that is artoo's own; relative places start there."""
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -282,28 +254,6 @@ def test_the_home_follows_its_variable(tmp_path: Path, monkeypatch: pytest.Monke
     config = read(tmp_path, "memory: {path: /var/m}\n")
     assert (config.home, config.memory_path) == (tmp_path, Path("/var/m"))
     assert config.workspace_path == tmp_path / "artoo_workspace"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "workspace: ~nobody-here/out",
-        "memory: {path: ~nobody-here/m}",
-        "projects: [~nobody-here/p]",
-        "embedded: {model: ~nobody-here/m.gguf}",
-    ],
-)
-def test_the_home_of_an_unknown_person_is_a_mistake(text: str, tmp_path: Path) -> None:
-    """Told where it stands, and of artoo's own home too."""
-    assert "a home that nobody here has" in complaint(tmp_path, text)
-    with pytest.raises(ConfigurationError, match="a home that nobody here has"):
-        default_home({"ARTOO_HOME": "~nobody-here/x"})
-
-
-def test_hyperparameters_are_those_of_the_control_law() -> None:
-    """The defaults of both are the same; `strict` is δ = 0."""
-    assert Config().control.hyperparameters() == Hyperparameters()
-    assert Config().control.hyperparameters(strict=True) == Hyperparameters(delta=0.0)
 
 
 @given(st.text(max_size=200))
@@ -320,38 +270,3 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert isinstance(places, Places)
     for problem in problems_of(tree, places, Config):
         assert str(problem).startswith("config.yaml:")
-
-
-FIXED = {
-    "immutable",
-    "default_mode",
-    "mailbox_partitions",
-    "priority_levels",
-    "states",
-    "fsm",
-    "attention_controller",
-}
-"""Keys of the seed's configuration that have one legal value, which reading the file demands."""
-SERVER = set(McpEntry.model_fields)
-"""Handed on whole, under the names of the usual `mcpServers` JSON."""
-
-
-def test_every_key_is_read_by_somebody() -> None:
-    """A key that nothing reads is a defect: each is an attribute that code outside the settings asks for."""
-    source = Path(str(artoo.__file__)).parent
-    outside = [path for path in source.rglob("*.py") if path.name != "config_seed.py"]
-    asked = {
-        node.attr
-        for path in outside
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-    }
-    assert set(_keys(Config)) - FIXED - SERVER <= asked
-
-
-def _keys(section: type[BaseModel]) -> Iterator[str]:
-    for name, field in section.model_fields.items():
-        yield name
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _keys(kind)

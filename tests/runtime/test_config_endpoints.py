@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.config.endpoints import TIERS, EndpointSettings, endpoint
+from artoo.runtime.config.endpoints import EndpointSettings, endpoint
 from artoo.runtime.config.model import Config
 
 OPENAI = {"OPENAI_BASE_URL": "http://shared/v1/", "OPENAI_MODEL": "shared", "OPENAI_API_KEY": "shared-key"}
@@ -19,35 +19,6 @@ def config(**models: object) -> Config:
 def parts(settings: EndpointSettings | None) -> tuple[str, str, str] | None:
     """Address, model and key."""
     return (settings.base_url, settings.model, settings.api_key) if settings is not None else None
-
-
-def test_with_nothing_set_the_embedded_model_serves_both() -> None:
-    """A key alone, kept for other programs, names no endpoint."""
-    for tier in TIERS:
-        assert endpoint(Config(), tier, {}) is None
-        assert endpoint(Config(), tier, {"OPENAI_API_KEY": "key"}) is None
-
-
-@pytest.mark.parametrize(
-    ("filed", "environ"),
-    [
-        ({"brain": {"base_url": "http://own/v1", "model": "own"}}, {}),
-        ({}, {"BRAIN_BASE_URL": "http://own/v1", "BRAIN_MODEL": "own"}),
-    ],
-)
-def test_a_key_alone_names_nothing_for_the_other_tier_either(
-    filed: dict[str, object], environ: dict[str, str]
-) -> None:
-    """A server is set for one tier, and a key for other programs: the other tier has the embedded model."""
-    with_key = {**environ, "OPENAI_API_KEY": "key"}
-    assert parts(endpoint(config(**filed), "brain", with_key)) == ("http://own/v1", "own", "")
-    assert endpoint(config(**filed), "tool", with_key) is None
-
-
-def test_openai_variables_serve_both_tiers() -> None:
-    """`OPENAI_*` is the fallback for both."""
-    for tier in TIERS:
-        assert parts(endpoint(Config(), tier, OPENAI)) == ("http://shared/v1", "shared", "shared-key")
 
 
 def test_a_tiers_own_variables_stand_over_everything() -> None:
@@ -86,11 +57,6 @@ def test_an_address_that_is_none_is_a_mistake_with_its_place(given: str, said: s
     """Before anything is started, with who named it and how it should be."""
     with pytest.raises(ConfigurationError, match=rf"^BRAIN_\*: the base URL '{given}' is no .*{said}"):
         endpoint(Config(), "brain", {"BRAIN_BASE_URL": given, "BRAIN_MODEL": "m"})
-
-
-def test_keys_are_not_shown() -> None:
-    """The representation of an endpoint does not hold its key."""
-    assert "shared-key" not in repr(endpoint(Config(), "brain", OPENAI))
 
 
 @pytest.mark.parametrize(

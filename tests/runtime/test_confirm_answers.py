@@ -36,27 +36,6 @@ def test_a_review_is_answered_by_a_bool_a_consent_or_paths(
     assert (answer.digest, answer.consent, answer.paths) == ("r", consent, paths)
 
 
-@pytest.mark.parametrize(
-    ("said", "consent"),
-    [(True, Consent.ONCE), (False, Consent.NO), (Consent.TASK, Consent.TASK), (["/a"], Consent.NO)],
-)
-def test_any_other_question_takes_no_choice(said: Said, consent: Consent) -> None:
-    """A bool is once or no; a choice of paths, where none was offered, has agreed to nothing."""
-    answer = answer_of(ACT, said, "person")
-    assert (answer.consent, answer.paths) == (consent, ())
-
-
-@pytest.mark.anyio
-async def test_a_bool_reaches_the_gate() -> None:
-    """`confirm` may be as short as `async def confirm(request): return True`."""
-
-    async def confirm(request: ConfirmationRequest) -> bool:
-        return request.digest == "d"
-
-    assert (await Answers(confirm=confirm).answer(ACT)).consent is Consent.ONCE
-    assert (await Answers(confirm=confirm).answer(REVIEW)).consent is Consent.NO
-
-
 @pytest.mark.anyio
 async def test_a_dialogue_that_others_cancel_is_no_and_ends_nothing() -> None:
     """A page that is closed may cancel what its `confirm` waits for: nobody has answered, and the task goes on."""
@@ -84,9 +63,3 @@ async def test_a_task_that_is_cancelled_while_it_asks_ends() -> None:
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-
-
-def test_a_text_is_no_answer_and_it_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    """A path without a list around it is taken for no: whoever wrote that learns why nothing was applied."""
-    answer_of(REVIEW, "notes.txt", "person")
-    assert "'notes.txt', which is no answer" in caplog.text

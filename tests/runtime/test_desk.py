@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.settling import Review
 from artoo.contracts.steering import UserMessage
 from artoo.ports.desk import Given
 from artoo.runtime.approvals.multi_prompt import AskedEverywhere, stoppable
@@ -66,30 +64,6 @@ async def test_a_page_answers_and_the_terminal_is_told(tmp_path: Path) -> None:
     assert terminal.typed.cancelled() and open_questions(tmp_path) == ()
 
 
-async def test_a_terminal_answers_and_the_page_is_told(tmp_path: Path) -> None:
-    """Who comes too late learns whose answer counted, and theirs is not used."""
-    terminal = Terminal()
-    asking = await waiting(tmp_path, terminal)
-    (one,) = open_questions(tmp_path)
-    terminal.typed.set_result(Consent.NO)
-    assert await asking is Consent.NO and terminal.heard == []
-    late = answer_question(tmp_path, TASK, one.key, "d1", Consent.ONCE, "page")
-    assert (late.said, late.via, late.first) == (Consent.NO, "terminal", False)
-
-
-def test_a_question_that_has_no_room_is_not_half_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """On a disk that fills it can be answered in the terminal, and that is said."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
-    try:
-        with TaskDesk(tmp_path, TASK).laid(QUESTION) as slip:
-            assert slip.answer(Consent.TASK, "terminal").first
-            assert not list((tmp_path / "desk").iterdir())
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "can be answered here only" in caplog.text
-
-
 async def test_of_many_answers_one_counts(tmp_path: Path) -> None:
     """Twenty threads answer at once: all are told the same, and one that it was first."""
     asking = await waiting(tmp_path, Terminal())
@@ -118,16 +92,6 @@ async def test_an_answer_is_bound_to_what_was_shown(tmp_path: Path) -> None:
     asking.cancel()
     await asyncio.wait((asking,))
     assert open_questions(tmp_path) == ()
-
-
-async def test_a_part_of_a_review_may_be_chosen(tmp_path: Path) -> None:
-    """The paths reach whoever asked."""
-    desk = TaskDesk(tmp_path, TASK)
-    with desk.laid(QUESTION.model_copy(update={"review": Review(task_id=TASK)})) as slip:
-        (one,) = open_questions(tmp_path)
-        answer_question(tmp_path, TASK, one.key, "d1", Choice(paths=("/a", "/b")), "page")
-        given = slip.given()
-    assert given is not None and given.said == Choice(paths=("/a", "/b"))
 
 
 def test_a_question_of_a_dead_process_waits_for_nobody(tmp_path: Path) -> None:

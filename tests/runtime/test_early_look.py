@@ -36,21 +36,6 @@ async def test_the_first_look_is_there_before_it_is_asked_for() -> None:
     assert (await early.look(REQUEST)).listing == f"2: {REQUEST}"
 
 
-async def test_a_look_under_way_is_waited_for() -> None:
-    """R2 that comes while the early look is under way gets that one."""
-    source = Looked()
-    source.open.clear()
-    early = EarlyLook(source, REQUEST)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(early.run())
-        await source.begun.wait()
-        looking = group.create_task(early.look(REQUEST))
-        await asyncio.sleep(0)
-        source.open.set()
-    assert looking.result().listing == f"1: {REQUEST}"
-    assert source.asked == [REQUEST]
-
-
 async def test_other_words_are_looked_up_afresh() -> None:
     """What R1 made of the request may name other files: the early look does not answer for them."""
     source = Looked()
@@ -58,12 +43,3 @@ async def test_other_words_are_looked_up_afresh() -> None:
     await early.run()
     assert (await early.look("count the CSV files")).listing == "2: count the CSV files"
     assert (await early.look(REQUEST)).listing == f"3: {REQUEST}"
-
-
-async def test_nobody_looks_early_when_the_planner_was_quicker() -> None:
-    """Without a question to a model before the plan there is one look, not two."""
-    source = Looked()
-    early = EarlyLook(source, REQUEST)
-    assert (await early.look(REQUEST)).listing == f"1: {REQUEST}"
-    await early.run()
-    assert source.asked == [REQUEST]

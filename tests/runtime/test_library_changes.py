@@ -92,20 +92,6 @@ async def test_an_empty_path_chooses_nothing(project: Path, named: str) -> None:
     assert is_whole(project)
 
 
-async def test_a_later_process_finds_what_waits(project: Path) -> None:
-    """`Artoo.pending` has the request and discards; every byte stays."""
-    with ScriptedModel(script()) as model:
-        async with opened(project, model) as artoo:
-            await artoo.run("tidy up", options=RunOptions(project=project))
-    with ScriptedModel({}) as model:
-        async with opened(project, model) as later:
-            [waiting] = await later.pending()
-            assert waiting.request == "tidy up"
-            assert (await waiting.discard()).state == "discarded"
-            assert await later.pending() == ()
-    assert is_whole(project)
-
-
 @pytest.mark.parametrize(
     ("said", "state", "gone"),
     [
@@ -131,23 +117,3 @@ async def test_confirm_is_asked_once_about_the_whole(project: Path, said: Said, 
     assert [request.review is not None for request in asked] == [True]
     assert result.changes.state == state
     assert (project / "gone.txt").exists() is not gone
-
-
-async def test_edits_may_be_trusted_and_a_check_holds(project: Path) -> None:
-    """`apply="edits"` covers edits and new files, not the deletion; a check of the person's decides in the view."""
-    change = "sed -i s/old/new/ a.txt; echo made > made.txt"
-    options = RunOptions(project=project, apply="edits", checks=("grep -q new a.txt",))  # pyright: ignore[reportArgumentType]
-    with ScriptedModel(script(change)) as model:
-        async with opened(project, model) as artoo:
-            result = await artoo.run("tidy up", options=options)
-    assert result.changes.state == "applied"
-    assert (project / "a.txt").read_text() == "new\n"
-    assert result.directive.value == "accept"
-
-
-def test_a_mode_that_there_is_not_is_refused() -> None:
-    """Also for callers without a type checker."""
-    with pytest.raises(ConfigurationError, match="not one of: new, edits, ask, live, all"):
-        RunOptions(apply="everything")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ConfigurationError, match="a check is empty"):
-        RunOptions(checks=(" ",))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from artoo import ApplyMode, Artoo, Config, ConfigurationError, RunOptions, load_config, run_sync
+from artoo import Artoo, Config, RunOptions
 from artoo.testing import ScriptedModel, with_body
 
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
@@ -39,14 +38,6 @@ async def test_without_a_configuration_the_homes_holds(home: Path, tmp_path: Pat
     assert not (home / "memory").exists()
 
 
-async def test_run_sync_uses_it_too(home: Path, tmp_path: Path) -> None:
-    """The way without an event loop is the same one."""
-    options = RunOptions(project=tmp_path / "project")
-    with ScriptedModel(SCRIPT) as model:
-        result = await asyncio.to_thread(run_sync, "make it", options=options, model=model)
-    assert result.changes.waits
-
-
 async def test_the_variables_hold_over_the_file(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,13 +49,6 @@ async def test_the_variables_hold_over_the_file(
     assert result.changes.state == "applied"
 
 
-def test_a_given_environment_without_a_home_has_the_process_s(home: Path) -> None:
-    """Variables for the models alone do not lead to another home."""
-    (home / "config.yaml").write_text("aply: ask\n")
-    with pytest.raises(ConfigurationError, match=str(home)):
-        Artoo(environ={})
-
-
 async def test_a_configuration_that_is_given_is_taken_as_it_is(home: Path, tmp_path: Path) -> None:
     """The caller's own is not mixed with the home's."""
     config = Config(workspace=tmp_path / "workspace").at_home(home)
@@ -72,15 +56,3 @@ async def test_a_configuration_that_is_given_is_taken_as_it_is(home: Path, tmp_p
         async with Artoo(config, model=model) as artoo:
             result = await artoo.run("make it", options=RunOptions(project=tmp_path / "project"))
     assert result.changes.state == "applied"
-
-
-def test_a_broken_file_is_refused(home: Path) -> None:
-    """What the command line refuses the library refuses, with the place."""
-    (home / "config.yaml").write_text("aply: ask\n")
-    with pytest.raises(ConfigurationError, match=r"config\.yaml:1:1"):
-        Artoo(environ={"ARTOO_HOME": str(home)})
-
-
-def test_the_homes_can_be_begun_from(home: Path) -> None:
-    """`load_config` is public: settings of the home, with one of one's own."""
-    assert load_config().model_copy(update={"apply": ApplyMode.EDITS}).memory.enabled is False

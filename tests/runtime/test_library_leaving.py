@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from artoo import Artoo, Config, ConfigurationError, RunOptions
-from artoo.runtime.app.exception_groups import plain
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.lock import is_running
 from artoo.testing import ScriptedModel, with_body
@@ -46,16 +45,9 @@ async def test_an_error_leaves_as_it_is(config: Config, error: Exception) -> Non
     assert raised.value is error
 
 
-async def test_artoos_own_refusal_can_be_caught_outside(config: Config) -> None:
-    """`except ConfigurationError` around the whole block catches what a run in it refuses."""
-    with ScriptedModel({}) as model, pytest.raises(ConfigurationError, match="empty"):
-        async with Artoo(config, environ={}, model=model) as artoo:
-            await artoo.run("")
-
-
 async def test_a_time_limit_ends_a_run_and_nothing_of_it_goes_on(config: Config, tmp_path: Path) -> None:
     """`asyncio.timeout` within the block is a TimeoutError outside of it; the task can be resumed."""
-    model = ScriptedModel(script("sleep 30"))
+    model = ScriptedModel(script("sleep 30"), leftover=True)
     with pytest.raises(TimeoutError):
         async with Artoo(config, environ={}, model=model) as artoo, asyncio.timeout(None) as limit:
             over = asyncio.get_running_loop().time()
@@ -63,23 +55,6 @@ async def test_a_time_limit_ends_a_run_and_nothing_of_it_goes_on(config: Config,
             await artoo.run("How many lines has a.txt?", options=options(tmp_path))
     [directory] = tasks_directory(config.home).iterdir()
     assert not is_running(directory)
-
-
-async def test_a_cancelled_run_leaves_artoo_as_it_was(config: Config, tmp_path: Path) -> None:
-    """After one task was cancelled the next one runs on the same Artoo."""
-    steps = with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt")
-    plan = {"subtasks": [{"intent": "count", "tool": "shell", "success_criteria": [ANSWERED]}]}
-    both: dict[str, Entry] = {"Plan": [plan, plan], "ExecutorStep": [steps, steps]}
-    async with Artoo(config, environ={}, model=ScriptedModel(both)) as artoo:
-        begun = artoo.bus.subscribe("test", kinds=frozenset({"SubTask"}))
-        running = asyncio.create_task(artoo.run("How many lines has a.txt?", options=options(tmp_path)))
-        await begun.receive()
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        assert artoo.bus.open_tasks == 0
-        result = await artoo.run("How many lines has a.txt?", options=options(tmp_path))
-    assert result.output == "2"
 
 
 async def test_cancelled_runs_leave_no_file_open(config: Config, tmp_path: Path) -> None:
@@ -108,7 +83,7 @@ async def test_a_stream_may_be_left_at_any_message(
     """After `break` the task is ended and its lock is free; nothing is logged, nothing is left unretrieved."""
     unhandled: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
-    model = ScriptedModel(script("sleep 30"))
+    model = ScriptedModel(script("sleep 30"), leftover=True)
     with caplog.at_level(logging.WARNING):
         async with Artoo(config, environ={}, model=model) as artoo:
             async for event in artoo.stream("How many lines has a.txt?", options=options(tmp_path)):
@@ -130,12 +105,3 @@ async def test_what_cannot_be_opened_leaves_nothing_open(tmp_path: Path) -> None
         async with Artoo(config, environ=environ):
             pass
     assert asyncio.all_tasks() == before
-
-
-def test_of_several_errors_none_is_lost() -> None:
-    """The meant one is raised, and the others are in its notes."""
-    mine, other = ValueError("mine"), OSError("disk full")
-    group = BaseExceptionGroup("", [BaseExceptionGroup("", [other]), mine])
-    assert plain(group, mine) is mine
-    assert mine.__notes__ == ["at the same time: OSError: disk full"]
-    assert plain(group) is other

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
-
-import pytest
 
 from artoo import Artoo, Config, RunOptions
 from artoo.contracts.execution import ToolCalled, ToolStarted
 from artoo.ports.printing import Printed
-from artoo.ports.workspace import Command, Process
 from artoo.testing import ScriptedModel, with_body
-from artoo.workspace.workspace import LiveWorkspace
 
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 COMMAND = "echo MY_TOKEN is $((6 * 7))-of-the-wait; printf 'half a line' >&2; sleep 2; uname"
@@ -40,27 +35,3 @@ async def test_the_last_lines_of_a_running_command_are_told(tmp_path: Path) -> N
     assert {(one.task_id, one.act) for one in told} == {(started.task_id, started.payload.act)}
     assert kinds[kinds.index(ToolStarted) + 1] is ToolCalled
     assert sorted(told[0].lines) == ["MY_TOKEN is [redacted]", "half a line"]  # two pipes have no common order
-
-
-async def test_what_a_command_prints_at_once_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Although its start is answered only afterwards, as on a busy machine."""
-    started = LiveWorkspace.start
-
-    async def late(self: LiveWorkspace, command: Command) -> Process:
-        process = await started(self, command)
-        await asyncio.sleep(0.5)
-        return process
-
-    monkeypatch.setattr(LiveWorkspace, "start", late)
-    project = tmp_path / "project"
-    project.mkdir()
-    script = {
-        "Plan": {"subtasks": [{"intent": "wait", "tool": "shell", "success_criteria": [ANSWERED]}]},
-        "ExecutorStep": with_body({"tool": "shell", "is_final": True}, "echo at once; sleep 2"),
-    }
-    config = Config(workspace=tmp_path / "workspace").at_home(tmp_path / "home")
-    told: list[Printed] = []
-    with ScriptedModel(script) as model:
-        async with Artoo(config, environ={}, model=model, on_output=told.append) as artoo:
-            await artoo.run("Wait a little", options=RunOptions(project=project))
-    assert [one.lines for one in told] == [("at once",)]

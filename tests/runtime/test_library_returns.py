@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
-from artoo import Artoo, Budgets, Config, ConfigurationError, RunOptions, run_sync
+from artoo import Artoo, Config, ConfigurationError, RunOptions
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.findings import OwnValues, Unformed
-from artoo.contracts.solution import StoppedBy
 from artoo.loops.medium.shaping import _contract  # pyright: ignore[reportPrivateUsage]
-from artoo.runtime.replay.replay import replay
-from artoo.tasklog.reader import find_log
 from artoo.testing import ScriptedModel, with_body
 from artoo.testing.script import Entry
 
@@ -42,14 +37,6 @@ class Picky(BaseModel):
         if age % 2 == 0:
             raise ValueError("must be odd")
         return age
-
-
-@dataclass
-class Point:
-    """A plain dataclass."""
-
-    x: int
-    y: int
 
 
 @pytest.fixture
@@ -83,15 +70,6 @@ async def test_an_answer_becomes_a_value_of_the_callers_type(config: Config, tmp
     assert returned.result.assurance is Assurance.JUDGED
     assert returned.result.cost.llm_calls == 3
     assert '"minimum": 0' in asked.user
-
-
-async def test_what_is_in_the_form_already_costs_no_call(config: Config, tmp_path: Path) -> None:
-    """Output that fits the schema is the value, with the assurance of the output."""
-    with ScriptedModel(script("echo '[1, 2]' > a; cat a")) as model:
-        async with Artoo(config, environ={}, model=model) as artoo:
-            returned = await artoo.run("Which numbers?", returns=list[int], options=options(tmp_path))
-    assert returned.value == [1, 2]
-    assert returned.result.assurance is Assurance.CHECKED
 
 
 async def test_what_the_model_puts_in_is_named(config: Config, tmp_path: Path) -> None:
@@ -138,55 +116,12 @@ async def test_a_validator_of_the_types_own_decides_too(config: Config, tmp_path
     assert returned.result.facts[-1] == Unformed(problem="age: Value error, must be odd")
 
 
-async def test_an_abandoned_task_has_no_value(config: Config, tmp_path: Path) -> None:
-    """Nothing is made up from what was not reached, and no call is spent on it."""
-    short = RunOptions(project=tmp_path / "project", budgets=Budgets(calls=1))
-    with ScriptedModel({"Plan": script("")["Plan"]}) as model:
-        async with Artoo(config, environ={}, model=model) as artoo:
-            returned = await artoo.run("Who is last?", returns=Person, options=short)
-    assert (returned.value, returned.result.stopped_by) == (None, StoppedBy.CALLS)
-
-
 async def test_a_type_without_a_schema_is_refused(config: Config) -> None:
     """Before anything is started, with what would do."""
     with ScriptedModel({}) as model:
         async with Artoo(config, environ={}, model=model) as artoo:
             with pytest.raises(ConfigurationError, match="Use a Pydantic model"):
                 await artoo.run("Who is last?", returns=Path.__class__)
-
-
-async def test_a_replay_reaches_the_same_value(config: Config, tmp_path: Path) -> None:
-    """The form is part of the request on the stream, and its call is in the log."""
-    spoken = script("echo 3 4 > a; cat a", {"x": 3, "y": 4})
-    with ScriptedModel(spoken) as model:
-        async with Artoo(config, environ={}, model=model) as artoo:
-            returned = await artoo.run("Where?", returns=Point, options=options(tmp_path))
-    assert returned.value == Point(3, 4)
-    again = await replay(list(find_log(config.home, returned.result.task_id)))
-    assert again.difference is None
-
-
-async def test_checks_may_be_given_to_a_run(config: Config, tmp_path: Path) -> None:
-    """They stand beside those of the options, and decide."""
-    spoken = script("echo made > made.txt; cat made.txt")
-    with ScriptedModel(spoken) as model:
-        async with Artoo(config, environ={}, model=model) as artoo:
-            result = await artoo.run("make it", checks=["grep -q made made.txt"], options=options(tmp_path))
-    assert result.assurance is Assurance.CHECKED
-    assert (tmp_path / "project" / "made.txt").exists()
-
-
-def test_without_an_event_loop(config: Config, tmp_path: Path) -> None:
-    """`run_sync` opens, runs and closes."""
-    with ScriptedModel(script("tail -1 people.csv")) as model:
-        result = run_sync("Who is last?", options=options(tmp_path), config=config, model=model)
-    assert result.output == "Alan Turing,41"
-
-
-async def test_within_an_event_loop_it_says_what_to_use() -> None:
-    """A wait that would never end is refused."""
-    with pytest.raises(ConfigurationError, match=r"await artoo\.run"):
-        run_sync("hello")
 
 
 def test_references_of_a_schema_lead_into_it() -> None:
@@ -205,26 +140,3 @@ def test_references_of_a_schema_lead_into_it() -> None:
         "below": "#/properties/value",
     }
     assert (made["$defs"], value["definitions"]) == (tree["$defs"], tree["definitions"])
-
-
-def test_only_what_is_a_reference_of_a_schema_is_led_elsewhere() -> None:
-    """A name leads to its anchor wherever that stands; values and properties only look like references."""
-    looks = {"$ref": "#/x"}
-    tree: dict[str, object] = {
-        "type": "object",
-        "properties": {
-            "a": {"$ref": "#Address"},
-            "b": {"const": looks},
-            "c": {"enum": [looks, '{"$ref": "#/x"}'], "default": looks},
-            "$ref": {"type": "string"},
-            "default": {"anyOf": [{"$ref": "#/properties/a"}, {"type": "null"}]},
-        },
-        "$defs": {"A": {"$anchor": "Address", "type": "string", "not": {"$ref": "#"}}},
-    }
-    before = copy.deepcopy(tree)
-    made = _contract(tree).model_json_schema()
-    inner = cast("dict[str, object]", tree["properties"])
-    led = {"anyOf": [{"$ref": "#/properties/value/properties/a"}, {"type": "null"}]}
-    assert made["properties"]["value"]["properties"] == {**inner, "default": led}
-    assert made["$defs"]["A"]["not"] == {"$ref": "#/properties/value"}
-    assert tree == before

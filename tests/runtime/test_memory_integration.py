@@ -7,11 +7,9 @@ from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from artoo import Artoo, Config, RunOptions
 from artoo.bus.inprocess import InProcessBus
-from artoo.cli.commands.memory_command import memory as command
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError
 from artoo.contracts.events import ModelCalled
@@ -19,13 +17,11 @@ from artoo.contracts.memory import DreamReport, Megram, MegramState, MemoryWritt
 from artoo.contracts.roles import Role
 from artoo.contracts.tags import kind_pair
 from artoo.memory.maintenance import Maintenance
-from artoo.memory.service import SharedMemory
 from artoo.ports.model import Model
-from artoo.runtime.app.system import SystemClock
 from artoo.runtime.memory.shared_memory import Memories, words_rules
 from artoo.runtime.task.persona import MANIFEST, MOST_CHARACTERS, accept_text, accepted_texts
 from artoo.runtime.task.role_context import TaskMemory
-from artoo.testing import FakeClock, ScriptedModel, ScriptedServer, SequentialIds, with_body
+from artoo.testing import FakeClock, ScriptedModel, SequentialIds, with_body
 
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 
@@ -84,25 +80,6 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     await made.memories.close()
 
 
-async def test_all_tasks_share_one_store(place: Place) -> None:
-    """However many tasks open memory at once, there is one store."""
-    one, other = await asyncio.gather(place.memories.open(), place.memories.open())
-    assert one.recall is other.recall
-    assert isinstance(one.recall, SharedMemory)
-
-
-async def test_closing_stores_what_was_taught(tmp_path: Path) -> None:
-    """What was queued is on disk when the runtime is closed."""
-    place = Place(tmp_path)
-    memory = await place.memories.open()
-    for number in range(100):
-        memory.remember.write(megram(number, place.clock))
-    await place.memories.close()
-    again = SharedMemory.open(tmp_path, place.clock, place.ids)
-    assert (await again.query_mk(*GLOB)).attention == pytest.approx(90)
-    await again.close()
-
-
 async def test_the_dreamer_looks_soon_after_a_task(place: Place) -> None:
     """A nudge brings the next pass forward from five minutes to the settle delay; it belongs to no task."""
     await place.memories.open()
@@ -112,22 +89,6 @@ async def test_the_dreamer_looks_soon_after_a_task(place: Place) -> None:
     assert (said.sender, said.task_id) == (Role.DREAMER, "")
     assert place.reports()[0].error is None
     assert place.bus.open_tasks == 0
-
-
-async def test_the_dreamer_comes_by_itself(place: Place) -> None:
-    """Without a nudge the first pass is after five minutes."""
-    await place.memories.open()
-    assert 290 < await place.until_report() < 330
-
-
-async def test_the_dreamer_yields_to_tasks(tmp_path: Path) -> None:
-    """While tasks run, a pass waits, and then puts itself off unfinished."""
-    place = Place(tmp_path, busy=True)
-    await place.memories.open()
-    place.memories.nudge()
-    assert await place.until_report() > 60
-    assert not place.reports()[0].finished
-    await place.memories.close()
 
 
 async def test_strong_experience_becomes_a_rule_on_the_stream(tmp_path: Path) -> None:
@@ -209,25 +170,6 @@ def test_who_words_rules(wording: str, environ: dict[str, str], expected: bool) 
     assert words_rules(Config.model_validate({"memory": {"wording": wording}}), environ) is expected
 
 
-async def test_dreaming_by_hand_words_rules_with_the_configured_endpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`artoo memory dream` asks the endpoint that tasks would ask."""
-    clock, ids = FakeClock(), SequentialIds()
-    memory = SharedMemory.open(tmp_path / "memory", clock, ids)
-    for number in range(8):
-        memory.write(megram(number, clock).model_copy(update={"created_at": SystemClock().now()}))
-    await memory.close()
-    async with ScriptedServer({"SOPDraft": {"rule": "Look with glob first.", "reason": ""}}) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        monkeypatch.setenv("OPENAI_MODEL", "scripted")
-        monkeypatch.setenv("ARTOO_HOME", str(tmp_path))
-        done = await asyncio.to_thread(CliRunner().invoke, command, ["dream", "--json"])
-    assert done.exit_code == 0, done.output
-    report = DreamReport.model_validate_json(done.stdout)
-    assert [change.space for change in report.promoted] == ["tool:glob"]
-
-
 async def test_accepted_texts_stand_in_every_prompt(tmp_path: Path) -> None:
     """What the operator accepted is part of the system message of each role's call."""
     home, project = tmp_path / "home", tmp_path / "project"
@@ -252,25 +194,9 @@ async def test_accepted_texts_stand_in_every_prompt(tmp_path: Path) -> None:
     assert calls and all("Look before you write." in call.system for call in calls)
 
 
-async def test_nothing_is_opened_before_a_task_wants_it(tmp_path: Path) -> None:
-    """An Artoo that runs no task makes no store."""
-    with ScriptedModel({}) as model:
-        async with Artoo(Config().at_home(tmp_path), model=model):
-            pass
-    assert not (tmp_path / "memory").exists()
-
-
 def proposal(number: int, text: str) -> TLayerProposal:
     """Something that the Dreamer would like to become permanent."""
     return TLayerProposal(id=f"p{number}", proposed_at=FakeClock().now(), text=text)
-
-
-def test_accepted_texts_are_read_in_order(tmp_path: Path) -> None:
-    """What the operator accepted stands in every prompt, oldest first; the files are read-only."""
-    assert accepted_texts(tmp_path) == ""
-    for number, text in enumerate(("Look before you write.", "先看再写。")):
-        assert accept_text(tmp_path, proposal(number, text)).stat().st_mode & 0o222 == 0
-    assert accepted_texts(tmp_path) == "Look before you write.\n先看再写。"
 
 
 @pytest.mark.parametrize("change", ["edited", "added", "removed", "manifest"])

@@ -20,7 +20,6 @@ from artoo.ports.confirm import Confirm
 from artoo.runtime.approvals.consent import Answers
 from artoo.runtime.changes.expiry import drop_expired
 from artoo.runtime.changes.find_pending import find_pending, pendings
-from artoo.runtime.changes.pending_changes import Pending
 from artoo.runtime.changes.settlement_history import Afterwards, SettledBooks
 from artoo.runtime.changes.undo import put_back
 from artoo.runtime.config.model import Config
@@ -28,8 +27,7 @@ from artoo.tools.approval.policy import Policies
 from artoo.tools.settlement.settler import Settler
 from artoo.workspace import commit
 from artoo.workspace.commit import undo
-from artoo.workspace.directory import WorkspaceDirectory, Workspaces
-from artoo.workspace.settlement.pending import DAY, read_pending, size_of, write_pending
+from artoo.workspace.settlement.pending import DAY
 from artoo.workspace.settlement.service import Settlement
 
 TASK = "019f2b3c-aaaa"
@@ -106,16 +104,6 @@ async def settled(
     return await settler.settle(ending, user)
 
 
-async def test_what_is_silent_takes_effect_unasked(world: World) -> None:
-    """A new file in the project, with nobody to ask."""
-    workspace_of(world, new, TASK)
-    user = User(world)
-    found = await settled(world, user)
-    assert found.state == "applied" and not user.asked
-    assert (world.project / "new.txt").read_text() == "new\n"
-    assert pendings(config(world)) == ()
-
-
 async def test_one_change_that_needs_consent_keeps_all_of_it(world: World) -> None:
     """All or nothing: the new file waits with the edit, and nothing has changed."""
     before = snapshot(world.project)
@@ -126,35 +114,6 @@ async def test_one_change_that_needs_consent_keeps_all_of_it(world: World) -> No
     (waiting,) = pendings(config(world))
     assert (waiting.task_id, waiting.request, waiting.cut_off) == (TASK, "do it", False)
     assert {each.change_class for each in waiting.counts} == {ChangeClass.EDIT, ChangeClass.SILENT}
-
-
-async def test_apply_edits_covers_edits_and_no_deletion(world: World) -> None:
-    """`--apply edits` is no blanket yes."""
-    workspace_of(world, edit, "t-1")
-    assert (await settled(world, User(world, mode="edits"), task="t-1")).state == "applied"
-    (world.project / "a.txt").write_text("one\n")
-    workspace_of(world, delete, "t-2")
-    assert (await settled(world, User(world, mode="edits"), task="t-2")).state == "pending"
-    user = User(world, "delete b.txt", mode="edits")
-    workspace_of(world, delete, "t-3")
-    assert (await settled(world, user, task="t-3")).state == "applied"
-    assert not (world.project / "b.txt").exists()
-
-
-async def test_policy_lines_permit_all_or_nothing(world: World) -> None:
-    """Each change that needs consent must be named by a line; then the lines are the answer."""
-    workspace_of(world, delete, "t-1")
-    assert (await settled(world, User(world, "edits *.txt"), task="t-1")).state == "pending"
-    workspace_of(world, delete, "t-2")
-    assert (await settled(world, User(world, "overwrite *.txt", "delete b.txt"), task="t-2")).state == "applied"
-
-
-async def test_ask_asks_about_everything(world: World) -> None:
-    """Even what is silent, and no policy answers."""
-    workspace_of(world, new, TASK)
-    user = User(world, "create *.txt", mode="ask")
-    assert (await settled(world, user, mode="ask")).state == "pending"
-    assert len(user.asked) == 1
 
 
 async def test_an_abandoned_task_is_never_applied_unasked(world: World) -> None:
@@ -178,12 +137,6 @@ async def discard(request: ConfirmationRequest) -> Consent:
 
 async def keep(request: ConfirmationRequest) -> Consent:
     return Consent.KEEP
-
-
-async def test_nobody_is_asked_after_an_interrupt(world: World) -> None:
-    """It is kept, silently for the person who has left."""
-    workspace_of(world, edit, TASK)
-    assert (await settled(world, None)).state == "pending"
 
 
 async def test_a_review_is_complete_and_in_order_of_danger(world: World) -> None:
@@ -288,15 +241,6 @@ async def test_what_was_shown_is_what_is_applied(world: World) -> None:
     assert (await waiting.apply(digest=await waiting.digest())).state == "applied"
 
 
-async def test_a_prefix_must_name_one_task(world: World) -> None:
-    """Several are listed."""
-    for task in ("t-1", "t-2"):
-        workspace_of(world, edit, task)
-        await settled(world, User(world), task=task)
-    with pytest.raises(ConfigurationError, match="t-1, t-2"):
-        find_pending(config(world), "t-")
-
-
 async def test_nothing_expires_without_a_warning(world: World) -> None:
     """Three days before, at every start; a machine that was off for months warns first as well."""
     workspace_of(world, delete, TASK)
@@ -329,67 +273,6 @@ async def test_what_needs_too_much_room_expires_after_a_notice(world: World) -> 
     assert [each.task_id for each in pendings(small)] == ["young"]
 
 
-async def two_that_are_too_large(world: World) -> tuple[Config, float]:
-    """Something small waits, and something newer that alone needs more room than there is; when the older began."""
-    small = Config.model_validate({"pending": {"megabytes": 1}}).at_home(world.artoo_home)
-    for task, size in (("small", 10_000), ("large", 2_000_000)):
-        workspace_of(
-            world, lambda home, size=size: (delete(home), (home / "project" / "big").write_bytes(b"x" * size)), task
-        )
-        await settled(world, User(world), task=task)
-    return small, pendings(small)[0].since
-
-
-async def test_what_waited_for_want_of_room_is_kept_when_room_was_made(world: World) -> None:
-    """As long as anything else, and with a warning of its own before it expires by age."""
-    small, since = await two_that_are_too_large(world)
-    assert {each.task_id for each in drop_expired(small, since + 1)} == {"small", "large"}
-    assert {one.warned for one in pendings(small)} == {True} and pendings(small)[0].expires_at < since + 4 * DAY
-    await find_pending(small, "large").discard()
-    assert drop_expired(small, since + 3.1 * DAY) == ()
-    (kept,) = pendings(small)
-    assert (kept.task_id, kept.warned) == ("small", False) and kept.expires_at > since + 29 * DAY
-    for day in (29.9, 31):
-        assert len(drop_expired(small, since + day * DAY)) == 1
-    drop_expired(small, since + 33 * DAY)
-    assert pendings(small) == ()
-
-
-async def test_no_more_is_dropped_for_want_of_room_than_is_needed(world: World) -> None:
-    """What is dropped leaves its room to the older ones."""
-    small, since = await two_that_are_too_large(world)
-    drop_expired(small, since + 1)
-    assert drop_expired(small, since + 3.1 * DAY) == ()
-    assert [one.task_id for one in pendings(small)] == ["small"]
-
-
-async def test_a_task_that_went_on_while_others_were_looked_at_is_kept(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It waits anew, in the same view, and what it did since is not dropped for what its old record said."""
-    workspace_of(world, delete, TASK)
-    await settled(world, User(world))
-    first = read_pending(Workspaces(world.artoo_home).directory(TASK))
-    assert first is not None
-    drop_expired(config(world), first.expires_at - DAY)
-
-    def goes_on(looked_at: WorkspaceDirectory) -> int:
-        write_pending(looked_at, first.model_copy(update={"expires_at": first.expires_at + 30 * DAY}))
-        return size_of(looked_at)
-
-    monkeypatch.setattr("artoo.workspace.settlement.expiry.size_of", goes_on)
-    assert drop_expired(config(world), first.expires_at + 3 * DAY) == ()
-    assert [one.task_id for one in pendings(config(world))] == [TASK]
-
-
-async def test_a_view_without_an_end_is_a_task_that_was_cut_off(world: World) -> None:
-    """It is listed as such, and can be discarded."""
-    workspace_of(world, edit, TASK)
-    (waiting,) = pendings(config(world))
-    assert waiting.cut_off
-    assert (await waiting.discard()).state == "discarded"
-
-
 async def test_a_task_that_can_go_on_is_not_applied(world: World) -> None:
     """What it has done so far is half of something: it is looked at, resumed or discarded."""
     workspace_of(world, new, TASK)
@@ -411,11 +294,6 @@ async def test_a_task_goes_on_after_its_difference_was_applied(world: World) -> 
     assert (told.state, told.digest) == ("applied", first.digest)
 
 
-def test_pending_is_part_of_the_library() -> None:
-    """What the documentation names is there."""
-    assert {"diff", "apply", "discard", "versions", "digest"} <= set(dir(Pending))
-
-
 async def test_what_became_of_a_task_is_told_from_what_is_on_record(world: World) -> None:
     """It waits, is applied in part, the rest is discarded, and what was applied is put back: each in its order."""
 
@@ -433,14 +311,3 @@ async def test_what_became_of_a_task_is_told_from_what_is_on_record(world: World
     assert put_back(config(world), TASK, by="person").restored == (f"{world.project}/a.txt",)
     assert [one.act for one in now().became] == ["applied", "discarded", "undone"]
     assert (now().state, now().waits) == ("put back", None)
-
-
-async def test_what_took_effect_at_the_end_is_told_from_the_result(world: World) -> None:
-    """Nothing else knows of it; and of a task that waited, and of which nothing is on record, no more is said."""
-    workspace_of(world, new, TASK)
-    ended = await settled(world, User(world))
-    (told,) = SettledBooks.of(world.artoo_home).afterwards(TASK, ended).became
-    assert (told.act, told.at, told.paths) == ("applied", None, (f"{world.project}/new.txt",))
-    elsewhere = SettledBooks().afterwards(TASK, ended.model_copy(update={"state": "pending"}))
-    assert (elsewhere.state, elsewhere.became) == ("waited", ())
-    assert SettledBooks().afterwards(TASK, None).state is None

@@ -23,7 +23,6 @@ from artoo.contracts.settling import Ending, Settled
 from artoo.disk import file_system
 from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.runtime.config.model import Config
-from artoo.sandbox.reading.mount_table import MountTable
 from artoo.tools.settlement.settler import Settler
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement import pending, service
@@ -124,18 +123,6 @@ async def test_a_later_yes_takes_effect_only_as_it_is_written_down(in_memory: Wo
     assert (in_memory.project / "a.txt").read_text() == "edited\n"
 
 
-async def test_a_task_without_a_log_takes_effect_only_as_it_is_written_down(in_memory: World) -> None:
-    """What `artoo sandbox` did waits where its journal has no room, though nothing in it would be asked about."""
-    workspace_of(in_memory, lambda home: (home / "project" / "new.txt").write_text("new\n"), TASK)
-    filler = fill(in_memory.artoo_home)
-    settler = Settler(AtRest(), in_memory.artoo_home, "artoo sandbox -- x")  # pyright: ignore[reportArgumentType]
-    settled = await settler.settle(Ending(task_id=TASK, directive="accept"), None)
-    assert settled.state == "pending" and "No space left" in settled.reason
-    assert not (in_memory.project / "new.txt").exists()
-    filler.unlink()
-    assert (await find_pending(config(in_memory), TASK).apply()).state == "applied"
-
-
 async def test_a_discard_needs_no_room(in_memory: World) -> None:
     """It may be what waits that fills the disk."""
     workspace_of(in_memory, edit, TASK)
@@ -150,14 +137,6 @@ async def test_a_home_in_memory_is_named(in_memory: World) -> None:
     workspace_of(in_memory, edit, TASK)
     settled = await ended(in_memory, AtRest())
     assert settled.state == "pending" and "lost at a reboot" in settled.reason
-
-
-async def test_a_home_on_a_disk_is_not(world: World) -> None:
-    """Where a reboot takes nothing, nothing is said of one."""
-    if MountTable.read().in_memory(os.fsencode(world.home)):
-        pytest.skip("these tests run in memory")
-    workspace_of(world, edit, TASK)
-    assert "reboot" not in (await ended(world, AtRest())).reason
 
 
 async def test_what_cannot_be_made_durable_is_not_recorded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.contracts.base import Contract
-from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Mode
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
@@ -96,28 +94,6 @@ def test_a_model_that_could_not_be_reached_is_asked_again() -> None:
     assert to_drop(stream) == ("m3", "m4", "m5")
 
 
-def test_a_question_without_an_answer_is_asked_again() -> None:
-    """Of two questions to the person, the one that was answered stays."""
-    stream = [
-        said(1, REQUEST, role=Role.USER),
-        said(2, ConfirmationRequest(digest="a", title="a"), role=Role.GATE),
-        said(3, ConfirmationAnswer(digest="a", consent=Consent.TASK, by="person"), cause=2, role=Role.USER),
-        said(4, ConfirmationRequest(digest="b", title="b"), role=Role.GATE),
-    ]
-    assert to_drop(stream) == ("m4",)
-
-
-def test_the_same_question_asked_again_has_no_answer_of_its_own_yet() -> None:
-    """An answer belongs to the question that it followed, not to every question about the same act."""
-    stream = [
-        said(1, REQUEST, role=Role.USER),
-        said(2, ConfirmationRequest(digest="a", title="a"), role=Role.GATE),
-        said(3, ConfirmationAnswer(digest="a", consent=Consent.ONCE, by="person"), cause=2, role=Role.USER),
-        said(4, ConfirmationRequest(digest="a", title="a"), role=Role.GATE),
-    ]
-    assert to_drop(stream) == ("m4",)
-
-
 def test_what_an_executor_saw_for_a_question_without_an_answer_is_looked_at_again() -> None:
     """Somebody may have changed the files meanwhile; what it saw before an answer stands, and other looks do."""
     seen, recalled = Observed(source=Source.SURROUNDINGS), Observed(source=Source.CALIBRATION)
@@ -175,12 +151,6 @@ def test_how_a_task_runs_survives_its_log() -> None:
     assert settings_of(read) == given_settings
     assert (read.max_calls, read.max_tokens, read.allow, read.memory) == (3, 40_000_000, ("edits a",), False)
     assert read.apply is ApplyMode.EDITS
-
-
-def test_unknown_hyperparameters_are_named() -> None:
-    """A log of a later version says which number this version does not know."""
-    with pytest.raises(ConfigurationError, match="unknown hyperparameters: zeta"):
-        settings_of(TaskOpened(artoo="9", hyperparameters={"zeta": 1.0}))
 
 
 def test_time_and_prompts_may_differ() -> None:
@@ -265,14 +235,6 @@ def test_a_smaller_delta_takes_another_road() -> None:
     assert not round_.same
 
 
-def test_a_smaller_time_budget_stops_earlier() -> None:
-    """A round that ended after the new time budget would have been stopped by it."""
-    stream = run_of([request_with(True, True), request_with(True, True)], Hyperparameters())
-    found = what_if(stream, changed(Hyperparameters(), ["time_budget_ms=1500"]))
-    assert [each.same for each in found] == [True, False]
-    assert found[1].now is not None and found[1].now.reason == "stopped: time"
-
-
 @pytest.mark.parametrize(
     ("line", "why"),
     [
@@ -310,15 +272,3 @@ async def test_time_goes_by_messages_and_then_by_the_clock() -> None:
     clock.go_live()
     real.advance(3)
     assert (clock.now(), watch.elapsed_ms()) == (START + timedelta(days=3, seconds=3), 10_000.0)
-
-
-async def test_sleepers_wake_when_the_task_goes_live() -> None:
-    """Whoever sleeps in a replay sleeps until somebody wakes it, or real time has come."""
-    clock = ReplayClock(FakeClock(auto_advance=True), START)
-    async with asyncio.TaskGroup() as group:
-        sleeping = [group.create_task(clock.sleep(9)) for _ in range(2)]
-        await asyncio.sleep(0)
-        assert not any(each.done() for each in sleeping)
-        clock.go_live()
-    assert all(each.done() for each in sleeping)
-    await clock.sleep(9)

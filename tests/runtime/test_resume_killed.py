@@ -216,14 +216,6 @@ async def killed_at(lives: Lives, kind: str, number: int | str) -> bool:
     return ended == DIED
 
 
-async def test_nobody_dies(lives: Lives) -> None:
-    """Without an accident the task makes its files and asks its model seven times."""
-    lives.reset()
-    assert await lives.live() == 0
-    assert len(lives.questions()) == 7
-    await check(lives, "alive")
-
-
 @pytest.mark.parametrize("kind", ["kept", "lost"])
 async def test_kill_at_some_messages(lives: Lives, kind: str) -> None:
     """Killed at every 31st message, with and without the log having it, the task ends as if nothing had been."""

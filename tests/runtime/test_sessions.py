@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import time
 from pathlib import Path
 
 import pytest
 
 from artoo.runtime.task.conversations import open_session
+
+
+def no_space(*_: object, **__: object) -> int:
+    raise OSError("no space")
 
 
 def said(home: Path) -> list[str]:
@@ -45,10 +46,7 @@ def test_a_home_that_cannot_be_written_loses_nothing_here(tmp_path: Path, monkey
     session = open_session(tmp_path, name="x")
     session.add("one", "1", "t1")
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError("no space")
-
-    monkeypatch.setattr("artoo.runtime.task.conversations.write_whole", full)
+    monkeypatch.setattr("os.write", no_space)
     session.add("two", "2", "t2")
     session.add("three", "3", "t3")
     assert [turn.input for turn in session.exchanges] == ["one", "two", "three"]
@@ -62,17 +60,14 @@ def test_what_could_not_be_written_comes_behind_what_others_said(
     first, second = open_session(tmp_path, name="x"), open_session(tmp_path, name="x")
     first.add("one", "1", "t1")
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError("no space")
-
     with monkeypatch.context() as disk:
-        disk.setattr("artoo.runtime.task.conversations.write_whole", full)
+        disk.setattr("os.write", no_space)
         second.add("two", "2", "t2")
     first.add("three", "3", "t3")
     second.add("four", "4", "t4")
     assert said(tmp_path) == ["one", "three", "two", "four"]
     with monkeypatch.context() as disk:
-        disk.setattr("artoo.runtime.task.conversations.write_whole", full)
+        disk.setattr("artoo.runtime.task.conversations.write_whole", no_space)
         second.clear()
     assert second.exchanges == ()
     first.add("five", "5", "t5")
@@ -80,38 +75,23 @@ def test_what_could_not_be_written_comes_behind_what_others_said(
     assert said(tmp_path) == ["five", "six"]
 
 
-def test_a_file_that_cannot_be_read_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No file may be left to open just then: what is in it is not lost for that."""
-    session = open_session(tmp_path, name="x")
-    session.add("one", "1", "t1")
-
-    def none_left(_: Path) -> bytes:
-        raise OSError("too many open files")
-
-    other = open_session(tmp_path, name="x")
-    other.add("two", "2", "t2")
-    with monkeypatch.context() as full:
-        full.setattr(Path, "read_bytes", none_left)
-        session.add("three", "3", "t3")
+def test_a_line_that_was_cut_costs_no_other(tmp_path: Path) -> None:
+    """A disk that was full may end a file in the middle of a line."""
+    open_session(tmp_path, name="x").add("one", "1", "t1")
+    with (tmp_path / "sessions" / "x.jsonl").open("ab") as file:
+        file.write(b'{"input": "hal')
+    open_session(tmp_path, name="x").add("two", "2", "t2")
     assert said(tmp_path) == ["one", "two"]
-    session.add("four", "4", "t4")
-    assert said(tmp_path) == ["one", "two", "three", "four"]
 
 
-def test_a_writer_that_was_stopped_keeps_nobody_waiting(tmp_path: Path) -> None:
-    """The conversation goes on without the disk, and what was said meanwhile is written later."""
+def test_a_long_conversation_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older exchanges go when the file grows beyond its bound; the latest stay."""
+    monkeypatch.setattr("artoo.runtime.task.conversations.LARGEST", 2_000)
     session = open_session(tmp_path, name="x")
-    session.add("one", "1", "t1")
-    stopped = os.open(tmp_path / "sessions" / ".writing", os.O_RDWR)
-    fcntl.flock(stopped, fcntl.LOCK_EX)
-    began = time.monotonic()
-    session.add("two", "2", "t2")
-    assert time.monotonic() - began < 2
-    assert [turn.input for turn in session.exchanges] == ["one", "two"]
-    assert said(tmp_path) == ["one"]
-    os.close(stopped)
-    session.add("three", "3", "t3")
-    assert said(tmp_path) == ["one", "two", "three"]
+    for number in range(50):
+        session.add(f"request {number}", "done", f"t{number}")
+    assert (tmp_path / "sessions" / "x.jsonl").stat().st_size <= 4_500
+    assert said(tmp_path)[-1] == "request 49"
 
 
 def test_a_session_that_is_forgotten_meanwhile_ends_nothing(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from artoo.workspace.commit import undo
 from artoo.workspace.directory import Workspaces
 from artoo.workspace.settlement.history import SettledRecord, settled_records
 
-MOST = 2_000
 STRIDE = 13
 
 
@@ -202,23 +201,3 @@ async def test_a_part_is_chosen_at_the_end_and_the_process_dies(victim: Victim, 
     while await killed_at_the_end(victim, fuse, how):
         fuse += STRIDE
     assert fuse > STRIDE
-
-
-@pytest.mark.torture
-@pytest.mark.parametrize("how", ["discard", "apply"])
-async def test_a_part_dies_at_each_change(victim: Victim, how: str) -> None:
-    """The same at each single change on disk."""
-    fuse = 1
-    while await killed_in_a_part(victim, fuse, how):
-        fuse += 1
-        assert fuse < MOST
-
-
-@pytest.mark.torture
-@pytest.mark.parametrize("how", ["leave", "discard", "apply"])
-async def test_a_chosen_part_dies_at_each_change(victim: Victim, how: str) -> None:
-    """The same at each single change on disk."""
-    fuse = 1
-    while await killed_at_the_end(victim, fuse, how):
-        fuse += 1
-        assert fuse < MOST

@@ -9,13 +9,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from git_projects import COMMITS, run
-from laid_out import Entry, snapshot
+from laid_out import snapshot
 from task_world import Task, World, overlay
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
 from artoo.runtime.approvals.consent import Answers
-from artoo.runtime.changes.find_pending import find_pending, pendings
+from artoo.runtime.changes.find_pending import find_pending
 from artoo.runtime.config.model import Config
 from artoo.tools.approval.policy import Policies
 from artoo.tools.settlement.settler import Settler
@@ -27,11 +27,6 @@ GIT = "export GIT_AUTHOR_NAME=U GIT_AUTHOR_EMAIL=u@e GIT_COMMITTER_NAME=U GIT_CO
 
 BRANCHES = "git for-each-ref refs/heads refs/tags refs/stash; git status --short"
 """What a user sees of a repository. Objects, reflogs and refs/artoo are kept when something is undone."""
-
-
-def worked_on(tree: dict[str, Entry]) -> dict[str, Entry]:
-    """The files of a project without git's own."""
-    return {path: entry for path, entry in tree.items() if not f"{path}/".startswith(".git/")}
 
 
 @pytest.fixture
@@ -75,41 +70,12 @@ def classes(settled: Settled) -> dict[str, ChangeClass]:
     return {one.path: one.change_class for one in settled.changes}
 
 
-async def test_nothing_done_is_nothing_to_settle(task: Task, world: World) -> None:
-    """A task that only looked leaves no workspace and no record."""
-    await task.says("ls; git log --oneline; cat f1")
-    assert (await end(task, world)).state == "none"
-    assert pendings(config(world)) == () and not (world.artoo_home / "workspaces" / TASK).exists()
-
-
 async def test_a_new_commit_with_its_files_is_silent(task: Task, world: World) -> None:
     """Made in the workspace by git itself, applied unasked, and git finds nothing wrong afterwards."""
     await task.says(GIT + "echo x > new.py; git add new.py; git commit -qm new")
     settled = await end(task, world)
     assert settled.state == "applied", [one for one in settled.changes if one.reason]
     assert run(world.project, "git log -1 --format=%s; git fsck --no-dangling; git status --short") == "new\n"
-
-
-async def test_an_edit_waits_and_another_process_applies_it(task: Task, world: World) -> None:
-    """Not a byte before consent; afterwards the edit, the renamed file and the commit are there."""
-    before, branches = snapshot(world.project), run(world.project, BRANCHES)
-    await task.says(GIT + "echo edited > f1; git mv f2 g2; git add -A; git commit -qm edits; echo log > out.log")
-    settled = await end(task, world)
-    assert settled.state == "pending" and snapshot(world.project) == before
-    assert classes(settled)[f"{world.project}/f2"] is ChangeClass.EDIT  # it is moved
-    assert (await find_pending(config(world), TASK).apply()).state == "applied"
-    assert (world.project / "f1").read_text() == "edited\n" and (world.project / "g2").exists()
-    assert run(world.project, "git log -1 --format=%s; git status --short; git fsck") == "edits\n?? out.log\n"
-    assert undo(world.artoo_home, TASK).refused == ()
-    assert worked_on(snapshot(world.project)) == worked_on(before)
-    assert run(world.project, BRANCHES) == branches
-
-
-async def test_apply_edits_lets_an_edit_take_effect(task: Task, world: World) -> None:
-    """As somebody who trusts undo has said beforehand."""
-    await task.says("sed -i s/1/one/ f1; python3 -c \"open('f2','a').write('more')\"")
-    assert (await end(task, world, mode=ApplyMode.EDITS)).state == "applied"
-    assert (world.project / "f1").read_text() == "one\n"
 
 
 async def test_amended_history_waits_for_a_line_of_its_own(task: Task, world: World) -> None:
@@ -175,12 +141,3 @@ async def test_all_covers_project_and_output_folder_and_nothing_else(world: Worl
     ending = Ending(task_id="task-2", directive="accept")
     assert (await settler.settle(ending, User(world, ApplyMode.ALL))).state == "pending"
     assert (world.project / "f4").exists()
-
-
-async def test_a_thousand_new_files_are_quick_to_read(task: Task, world: World) -> None:
-    """All silent, all there, counted whole."""
-    ended = await task.bash("mkdir many; cd many; for i in $(seq 1000); do echo $i > $i; done")
-    assert ended.status == "ok"
-    settled = await end(task, world)
-    assert settled.state == "applied" and settled.counts[0].count == 1_001 and settled.unlisted == 1
-    assert len(list((world.project / "many").iterdir())) == 1_000

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from artoo import Artoo, Config, RunOptions
-from artoo.auditor.anchors import Anchors
 from artoo.auditor.chain import Head, add
 from artoo.auditor.layout import ANCHORS, audit_directory, chains_in
 from artoo.auditor.verify import Problem, Verification, verify
@@ -162,28 +161,6 @@ async def test_every_machine_proves_all_audits(laptops: tuple[Laptop, Laptop]) -
     assert seen == {one.machine, other.machine}
 
 
-async def test_an_anchor_that_comes_while_a_pass_is_under_way_waits_for_the_next(
-    laptops: tuple[Laptop, Laptop], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each state of the store can be proved: it knew an anchor of a chain that had not been sent, and a machine
-    that died before its next pass was told to have cut its audit."""
-    one, other = laptops
-    await one.work()
-    await other.work()
-    sharing = Sharing(one.home, one.address)
-    send = sharing._send
-
-    def and_another_process_writes(connection: object, path: Path, most: int | None, task: str | None) -> None:
-        send(connection, path, most, task)  # type: ignore[arg-type]
-        if path.name == ANCHORS:
-            Anchors(path.parent).write("0198f000", "opened", Head(), SystemClock().now())
-
-    monkeypatch.setattr(sharing, "_send", and_another_process_writes)
-    with sharing._connected() as connection:
-        sharing._pass(connection)
-    assert other.problems() == []
-
-
 async def test_a_lost_audit_is_named(laptops: tuple[Laptop, Laptop]) -> None:
     """A machine that has lost its chains, its anchors as well, is told which ones; the other still proves them."""
     one, other = laptops
@@ -195,18 +172,6 @@ async def test_a_lost_audit_is_named(laptops: tuple[Laptop, Laptop]) -> None:
     assert any(each.what == "missing" and chain in each.file.name for each in found)
     assert any(each.what == "cut" and each.file.name == ANCHORS for each in found)
     assert other.problems() == []
-
-
-async def test_a_rewritten_audit_is_named(laptops: tuple[Laptop, Laptop]) -> None:
-    """An audit written anew, whole in itself, is not the one that the store has anchored."""
-    one, other = laptops
-    await one.work()
-    machine = (one.home / "machine").read_text()
-    shutil.rmtree(one.home)
-    await Laptop(one.place, other.address).work()
-    (one.home / "machine").write_text(machine)
-    found = one.problems()
-    assert any(each.what == "changed" and "was rewritten" in each.detail for each in found)
 
 
 async def test_a_store_that_forgets_is_named(laptops: tuple[Laptop, Laptop]) -> None:
@@ -263,23 +228,6 @@ def test_a_machine_by_a_name_that_leads_elsewhere(store: StoreAddress, tmp_path:
 
 
 @pytest.mark.unreplayable
-def test_a_file_that_cannot_be_read_holds_up_no_other(
-    store: StoreAddress, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is named once, and what comes after it is sent."""
-    (task_directory(tmp_path, "a1") / "log.jsonl").mkdir(parents=True)
-    other = task_directory(tmp_path, "b1")
-    other.mkdir()
-    (other / "log.jsonl").write_text("1\n")
-    sharing = Sharing(tmp_path, store)
-    sharing.start()
-    sharing.close()
-    with connect(store) as connection:
-        assert list(stream.sizes(connection, machine_name(tmp_path)).values()) == [2]
-    assert caplog.text.count("cannot be sent to the store: Is a directory") == 1
-
-
-@pytest.mark.unreplayable
 def test_what_the_home_has_forgotten_goes_from_the_store(store: StoreAddress, tmp_path: Path) -> None:
     """What the audit says was forgotten, of this home only; what was deleted by hand stays in the store."""
     task_directory(tmp_path, "c1").mkdir(parents=True)
@@ -306,13 +254,3 @@ def send_all(store: StoreAddress, home: Path) -> None:
     sharing = Sharing(home, store)
     sharing.start()
     sharing.close()
-
-
-def test_two_processes_of_a_home_send_every_byte_once(store: StoreAddress) -> None:
-    """Of two senders that read a file at different lengths, each goes on where the other has ended."""
-    with connect(store) as short, connect(store) as staying:
-        assert stream.put(short, "one", "tasks/x/log.jsonl", 0, b"1\n", "x") == 2
-        assert stream.put(staying, "one", "tasks/x/log.jsonl", 0, b"1\n2\n", "x") == 2
-        assert stream.put(staying, "one", "tasks/x/log.jsonl", 4, b"3\n", "x") == 2
-        assert stream.put(staying, "one", "tasks/x/log.jsonl", 2, b"2\n3\n", "x") == 6
-        assert b"".join(stream.content(short, "one", "tasks/x/log.jsonl")) == b"1\n2\n3\n"

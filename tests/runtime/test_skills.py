@@ -139,20 +139,3 @@ async def test_a_projects_skill_never_stands_in_for_the_persons_own(project: Pat
     _, calls, _ = await ran(project, READ, final("echo x"), confirm=person)
     assert "by the authors" not in calls[0].call.output
     assert person.asked == []
-
-
-async def test_a_copy_that_was_changed_is_made_again(project: Path) -> None:
-    """What tasks read of the person's own skills is what is in artoo's home."""
-    skill(project.parent / ".artoo" / "skills")
-    copies = project.parent / ".local" / "share" / "artoo" / "skills"
-    await ran(project, final("echo x"))
-    [copy] = copies.iterdir()
-    (copy / "greet.sh").write_text("echo forged\n")
-    result, _, _ = await ran(project, final(f"sh {copy}/greet.sh"))
-    assert result.output.strip() == "hello"
-
-
-async def test_without_skills_prompts_are_as_they_were(project: Path) -> None:
-    """No tool and no segment."""
-    _, _, systems = await ran(project, final("echo x"))
-    assert all("- skill" not in system and "Skills, each" not in system for system in systems)

@@ -1,23 +1,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from uuid import UUID
 
-from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
-from artoo.runtime.app.system import SystemClock, UuidIds
-
-
-async def test_system_clock_is_the_machines():
-    """Wall time is aware UTC, monotonic time does not go back, a sleep returns after its time."""
-    clock: Clock = SystemClock()
-    assert clock.now().tzinfo is UTC
-    assert abs(clock.now() - datetime.now(UTC)) < timedelta(seconds=60)
-    before = clock.monotonic()
-    await clock.sleep(0.01)
-    assert clock.monotonic() > before
+from artoo.runtime.app.system import UuidIds
 
 
 def test_ids_are_sorted_and_unique():

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tuned_tasks import REQUEST, TYPE, run_tasks
+from tuned_tasks import TYPE, run_tasks
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.solution import Directive
-from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.config.loader import checked
 from artoo.runtime.config.model import Control, Tuned
 from artoo.runtime.replay.recording import read_recording
@@ -41,14 +40,6 @@ async def test_the_log_says_by_which_numbers(tmp_path: Path) -> None:
     assert all(each.same for each in what_if(recording.stream, law_of(recording)))
 
 
-def test_strict_goes_before_what_was_accepted() -> None:
-    """--strict means D = 0 whatever the type has; its other numbers stay."""
-    control = Control(by_type={"a_b_c": Tuned(delta=0.5, epsilon=0.2), "d": Tuned(delta=0.4)})
-    general = control.hyperparameters(strict=True)
-    assert control.tuned(general, strict=True) == {"a_b_c": Hyperparameters(delta=0.0, epsilon=0.2)}
-    assert control.tuned(control.hyperparameters())["d"].delta == 0.4
-
-
 @pytest.mark.parametrize(
     ("line", "why"),
     [
@@ -61,10 +52,3 @@ def test_a_bad_number_is_named(line: str, why: str, tmp_path: Path) -> None:
     """What only other roles read cannot differ between types, and ranges hold there too."""
     with pytest.raises(ConfigurationError, match=why):
         checked(f"control:\n  by_type:\n    count_the_stones: {line}\n", tmp_path / "config.yaml", {})
-
-
-def test_a_type_is_the_slug_of_memory() -> None:
-    """The name under which the configuration has it is the one under which memory does."""
-    from artoo.contracts.tags import slug
-
-    assert slug(REQUEST) == TYPE

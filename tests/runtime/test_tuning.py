@@ -13,7 +13,7 @@ from tuned_tasks import TYPE, run_tasks
 
 from artoo.cli.main import main
 from artoo.contracts.solution import Directive, StoppedBy
-from artoo.runtime.config.loader import load_config, read_config
+from artoo.runtime.config.loader import load_config
 from artoo.runtime.config.model import Config, Control
 from artoo.runtime.tuning.keeping import Proposal, Tuning, accept, revoke
 from artoo.runtime.tuning.records import Record, read_logs, record_of
@@ -127,26 +127,3 @@ def test_the_configuration_stays_its_owners(tmp_path: Path) -> None:
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     revoke(tmp_path, 1)
     assert real.read_text() == "control:\n  kill_after: 2\n"
-
-
-def test_a_type_whose_name_means_something_in_yaml(tmp_path: Path) -> None:
-    """It is written as the name that it is, also where the file gives it a number without a value."""
-    file = tmp_path / "config.yaml"
-    proposed(tmp_path, "null", "delta", 0.3, 0.2)
-    accept(tmp_path, 1, datetime(2026, 1, 2, tzinfo=UTC))
-    assert read_config(file, {}).control.by_type["null"].delta == 0.2
-    file.write_text("control:\n  by_type:\n    count:\n      delta:\n")
-    proposed(tmp_path, "count", "delta", 0.3, 0.2)
-    accept(tmp_path, 1, datetime(2026, 1, 2, tzinfo=UTC))
-    assert read_config(file, {}).control.by_type["count"].delta == 0.2
-
-
-def test_without_logs_nothing_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An empty home has no proposals, and that is said."""
-    monkeypatch.setenv("ARTOO_HOME", str(tmp_path))
-    assert main(["tune"]) == 0
-    assert "0 tasks read" in capsys.readouterr().out
-    assert main(["tune", "list"]) == 0
-    assert "nothing is proposed" in capsys.readouterr().out

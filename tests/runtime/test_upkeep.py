@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -14,15 +13,13 @@ from artoo import Artoo
 from artoo.agents.cognition.store import Session
 from artoo.agents.identity.folders import AgentFolder
 from artoo.agents.storage.sqlite import EmbeddedDatabase
-from artoo.cli.main import main
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.memory import MemoryWritten
 from artoo.contracts.roles import Role
-from artoo.contracts.solution import Cost, Directive, FinalResult
+from artoo.contracts.solution import Directive, FinalResult
 from artoo.ports.model import Question, Tier
-from artoo.runtime.app.system import SystemClock
 from artoo.runtime.config.model import Config
 from artoo.runtime.config.seed_config import AgentMemory
 from artoo.runtime.task.background_budget import UpkeepModel, account_file, spent_on, upkeep_model
@@ -46,7 +43,7 @@ def config(home: Path, **memory: object) -> Config:
 
 
 def model(home: Path, clock: FakeClock, **memory: object) -> UpkeepModel:
-    return upkeep_model(ScriptedModel(SCRIPT), config(home, **memory), {}, clock, given_model=True)
+    return upkeep_model(ScriptedModel(SCRIPT, leftover=True), config(home, **memory), {}, clock, given_model=True)
 
 
 async def test_a_days_calls_are_bounded_across_processes(tmp_path: Path) -> None:
@@ -63,36 +60,11 @@ async def test_a_days_calls_are_bounded_across_processes(tmp_path: Path) -> None
     assert spent_on(tmp_path, clock.now().date()).llm_calls == 1
 
 
-async def test_prices_hold_for_memory_too(tmp_path: Path) -> None:
-    """The account holds money, and a limit of it ends the day."""
-    clock = FakeClock()
-    asked = model(tmp_path, clock, money=0.000001)
-    answer = await asked.ask(QUESTION)
-    money = spent_on(tmp_path, clock.now().date()).money
-    assert money is not None and money.currency == "EUR" and answer.money == pytest.approx(money.amount)
-    with pytest.raises(BudgetExhausted, match="EUR is spent"):
-        await asked.ask(QUESTION)
-
-
 async def test_without_an_account_nothing_is_asked_twice(tmp_path: Path) -> None:
     """An account that cannot be written is no licence: the asking ends, with what to mend."""
     account_file(tmp_path).mkdir()
     with pytest.raises(BudgetExhausted, match="cannot be written"):
         await model(tmp_path, FakeClock()).ask(QUESTION)
-
-
-def test_status_shows_what_memory_has_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`artoo status` names memory's own calls of today, their tokens and their price."""
-    asked = upkeep_model(ScriptedModel(SCRIPT), config(tmp_path), {}, SystemClock(), given_model=True)
-    asyncio.run(asked.ask(QUESTION))
-    used: Cost = spent_on(tmp_path, SystemClock().now().date())
-    monkeypatch.setenv("ARTOO_HOME", str(tmp_path))
-    main(["status"])
-    shown = capsys.readouterr().out
-    assert f"memory's own model calls today: 1 ({used.prompt_tokens + used.completion_tokens:,} tokens" in shown
-    assert "EUR)" in shown
 
 
 async def test_a_dream_cycle_is_worded_on_memorys_budget_seen_and_reaches_planners(tmp_path: Path) -> None:

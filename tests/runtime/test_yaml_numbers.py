@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.config.loader import read_config
 from artoo.settings.yaml_edit import with_value
 from artoo.settings.yaml_file import parse
@@ -42,15 +41,6 @@ def test_a_file_without_settings_is_an_empty_configuration(text: str, tmp_path: 
     file = tmp_path / "config.yaml"
     file.write_text(text)
     assert read_config(file, {}) == read_config(tmp_path / "none.yaml", {})
-
-
-@pytest.mark.parametrize("text", ["a\n", "12\n", "[]\n", "false\n", '""\n'])
-def test_a_file_that_holds_something_else_is_refused(text: str, tmp_path: Path) -> None:
-    """A word, a number or a list is no configuration."""
-    file = tmp_path / "config.yaml"
-    file.write_text(text)
-    with pytest.raises(ConfigurationError, match=r"config\.yaml:1:1"):
-        read_config(file, {})
 
 
 @pytest.mark.parametrize("value", ["08", "010", "1e2", "1_0", "0o17", ".5", "no", "null", "~", "", "1:30", "x"])

@@ -167,7 +167,7 @@ async def crew(
                 must_not = (limits or {}).get(name, ())
                 identity = create_agent(home, name, role="clerk", persona=f"{name} is exact.", must_not=must_not)
                 await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=level)
-        model = ScriptedModel(script)
+        model = ScriptedModel(script, leftover=True)
         async with (
             Artoo(config, model=model, clock=clock, environ={}) as artoo,
             open_team(office, artoo, small_model=True, grace=5.0, worker=worker) as team,

@@ -39,7 +39,7 @@ async def test_queues_by_contract_and_callables():
         assert (await model.ask(ask("hi", "B"))).value.text == "B hi json_schema"
         assert (await model.ask(ask(contract="C"))).value.text == "3"
         assert [asked.number for asked in model.player.of("A")] == [1, 2]
-    assert (await ScriptedModel(echo).ask(ask("yo"))).value.text == "Note yo json_schema"
+    assert (await ScriptedModel(echo, leftover=True).ask(ask("yo"))).value.text == "Note yo json_schema"
 
 
 async def test_contract_from_the_prompt_when_no_schema_is_sent():
@@ -48,6 +48,12 @@ async def test_contract_from_the_prompt_when_no_schema_is_sent():
         answer = await model.ask(ask())
     assert answer.wire == "prompted"
     assert len(model.player.refused) == 3
+
+
+async def test_a_model_answers_only_in_its_block():
+    """Outside of one nobody would be told of script that is left, as where a test only hands the model on."""
+    with pytest.raises(ScriptError, match="with ScriptedModel"):
+        await ScriptedModel({"Note": Note(text="a")}).ask(ask())
 
 
 async def test_unused_script_is_an_error():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from gate_world import Person
 from tool_doubles import PlainWorkspace, StillClock, roots_in
 
 from artoo.contracts.confirmation import Consent
-from artoo.contracts.execution import CallEffects, CallStatus
+from artoo.contracts.execution import CallEffects
 from artoo.contracts.plan import MustNot
 from artoo.ports.tools import Departure, Parameter, Ticket, ToolSpec
 from artoo.testing.asking import AskPerson
@@ -21,7 +20,6 @@ from artoo.tools.core.default_tools import Shared, builtin_tools, gated
 from artoo.tools.core.function_tools import tool, user_tool
 from artoo.tools.core.registry import Registry, SubTaskToolbox
 from artoo.tools.core.tool import Arguments, Outcome, Tool, argument
-from artoo.tools.resume.in_flight import current_act
 from artoo.workspace.changes.path_class import Places
 
 
@@ -77,30 +75,12 @@ def doing(said: Said, *, writes: bool = False) -> Does:
     return Does(act, writes)
 
 
-async def test_a_reader_says_that_it_only_reads() -> None:
-    """The announcement comes before the run, with the input as the record shows it; nothing waits for the log."""
-    said = Said()
-    call = await box_of(said, [doing(said)]).call("does", {"thing": "x"}, said.ticket())
-    assert said.story == ["s/1 none", "run"]
-    assert said.departures == [Departure(call.input, CallEffects.NONE)]
-
-
 async def test_a_writer_that_nobody_holds_reaches_outside() -> None:
     """A tool that writes and neither asks nor stages may have done anything: the log knows before it runs."""
     said = Said()
     await box_of(said, [doing(said, writes=True)]).call("does", {"thing": "x"}, said.ticket())
     assert said.story == ["s/1 outside", "kept", "run"]
     assert len(said.departures[0].digest) == 64
-
-
-async def test_what_is_refused_never_went_out() -> None:
-    """No announcement for an unknown tool, a wrong argument, or a no."""
-    said = Said()
-    box = box_of(said, [Asking(doing(said, writes=True))])
-    for name, arguments in (("other", {"thing": "x"}), ("does", {"what": "x"}), ("does", {"thing": "x"})):
-        assert (await box.call(name, arguments, said.ticket())).status is CallStatus.REFUSED
-    assert "run" not in said.story
-    assert said.departures == []
 
 
 async def test_consent_comes_before_the_announcement() -> None:
@@ -137,23 +117,6 @@ async def test_who_only_reads_says_so_behind_the_gate() -> None:
         said.departures.clear()
         await box_of(said, [one]).call(one.spec.name, {"thing": "x"}, said.ticket())
         assert [departure.effects for departure in said.departures] == [effects]
-
-
-async def test_parallel_calls_keep_their_own_acts() -> None:
-    """Two calls at the same time know which one they are."""
-    both = asyncio.Barrier(2)
-    seen: dict[str, str] = {}
-
-    async def act(arguments: Arguments) -> Outcome:
-        await both.wait()
-        seen[argument(arguments, "thing")] = current_act()
-        return Outcome()
-
-    said = Said()
-    box = box_of(said, [Does(act)])
-    await asyncio.gather(*(box.call("does", {"thing": one}, said.ticket(f"s/{one}")) for one in "ab"))
-    assert seen == {"a": "s/a", "b": "s/b"}
-    assert current_act() == ""
 
 
 def hands(said: Said, workspace: PlainWorkspace, person: Person) -> SubTaskToolbox:

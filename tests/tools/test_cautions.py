@@ -56,25 +56,6 @@ async def test_a_doubtful_pair_is_asked_about(consent: Consent, status: str) -> 
     assert "look_up" in question.title and question.details == (DOUBT.reason,)
 
 
-async def test_other_targets_and_other_subtasks_are_not_asked_about() -> None:
-    """Doubt is about one pair: another target, or a subtask without cautions, asks nobody."""
-    person = Person(Consent.NO)
-    tools = registry(person)
-    assert (await tools.toolbox("s", MustNot(), (DOUBT,)).call("look_up", {"name": "beta"})).status == "ok"
-    assert (await tools.toolbox("t", MustNot()).call("look_up", {"name": "alpha"})).status == "ok"
-    assert person.asked == []
-
-
-async def test_a_no_holds_for_the_task() -> None:
-    """The same pair is not asked about again in another subtask."""
-    person = Person(Consent.NO)
-    tools = registry(person)
-    for key in ("s", "t"):
-        call = await tools.toolbox(key, MustNot(), (DOUBT,)).call("look_up", {"name": "alpha"})
-        assert call.status is CallStatus.REFUSED
-    assert len(person.asked) == 1
-
-
 @pytest.mark.parametrize("person", [None, Person(Consent.NO, NOBODY)])
 async def test_where_nobody_can_be_asked_it_is_done_another_way(person: Person | None) -> None:
     """The refusal says what is in doubt and that another way is open; nothing counts as withheld by a person."""

@@ -224,22 +224,3 @@ async def test_a_right_check_succeeds_when_an_early_part_of_its_pipeline_fails(
     assert (check.exit_code, check.problem) == (0, None)
     turned = await evidence.command("test -f a.txt && ! grep -c error a.txt 2>&1 | grep 1")
     assert (turned.exit_code, turned.problem) == (0, None)
-
-
-async def test_bash_is_given_the_script_and_no_option_that_changes_it(roots: Roots) -> None:
-    """The shell tool, a check and a trial all pass the script as the one argument of `bash -c`."""
-    script = "false | cat\necho 'ä' \"$X\"  # end \n"
-    workspace = PlainWorkspace(roots)
-    shell = Shell(WorkspaceCommands(workspace), roots, FileIndex())
-    source = WorkspaceEvidence(workspace, Places.of(roots, roots.home / ".artoo"), base=lambda: workspace)
-    await shell.run({"command": script})
-    await source.command(script)
-    await source.trial("bash", script)
-    assert [command.argv for command in workspace.commands] == [("bash", "--noprofile", "--norc", "-c", script)] * 3
-
-
-async def test_a_command_without_its_fence_is_shown_in_the_record(roots: Roots) -> None:
-    """The fence that a model left around a command is Markdown, and the record says which command ran."""
-    call = await _toolbox(roots).call("shell", {"command": "```bash\necho hi\n```"})
-    assert (call.output, call.ran) == ("hi\n", "echo hi")
-    assert (await _toolbox(roots).call("shell", {"command": "echo hi"})).ran is None

@@ -73,14 +73,6 @@ async def test_what_has_no_text_says_why(look: Look, roots: Roots) -> None:
         assert await source.file(name) == FileView(exists=False)  # which is no problem: nothing is there to be seen
 
 
-async def test_a_command_has_an_exit_code_and_output(look: Look, roots: Roots) -> None:
-    """A check runs in the project root, read-only, with both streams."""
-    (roots.project / "a.json").write_text("{}")
-    plain = PlainWorkspace(roots)
-    view = await look(plain).command("python3 -m json.tool a.json; echo warn >&2; false")
-    assert (view.exit_code, view.output, view.problem) == (1, "{}\n\nwarn\n", None)
-
-
 async def test_a_check_may_write(look: Look, roots: Roots) -> None:
     """It builds what it tests, and its exit code counts; caches are nothing that it wrote."""
 
@@ -155,23 +147,6 @@ async def test_evidence_is_of_the_workspace(roots: Roots, places: Places) -> Non
         assert str(roots.project / "big") in left.files.keys() - left.texts.keys()
         assert (await source.file("a.txt")).text == "one\n2\n"
     assert os.listdir(roots.project) == ["a.txt"]  # noqa: PTH208
-
-
-@ONLY_LINUX
-async def test_a_subtask_is_told_its_own_changes(roots: Roots, places: Places) -> None:
-    """What another one changed is no part of its difference."""
-    other = str(roots.project / "other.txt")
-    async with real_workspace(roots) as workspace:
-        await bash(workspace, "echo 1 > own.txt; echo 2 > other.txt")
-        told = await WorkspaceEvidence(workspace, places, lambda path: path != other).difference()
-    assert "own.txt" in told and "other.txt" not in told
-
-
-async def test_without_a_state_before_there_is_no_trial(look: Look, roots: Roots) -> None:
-    """A workspace that is too large is not copied."""
-    trial = await look(PlainWorkspace(roots)).trial("bash", "true")
-    assert (trial.view.exit_code, trial.files) == (None, {})
-    assert "too large" in (trial.view.problem or "")
 
 
 @ONLY_LINUX
@@ -315,21 +290,6 @@ async def test_a_bisect_that_is_left_under_way_is_told_to_who_goes_on(roots: Roo
         await bash(workspace, f"git bisect reset; {commit}")
         (line,) = (await look.look("go on")).changed.splitlines()
         assert line.startswith("in .git: branch main moved from") and "under way" not in line
-
-
-@ONLY_LINUX
-async def test_what_a_check_writes_is_told_and_goes(roots: Roots, places: Places) -> None:
-    """Its exit code counts; what it made, changed and deleted is told, and what it wrote again as it was is not."""
-    for name in ("same", "other", "gone", "touched"):
-        (roots.project / name).write_text("1")
-    async with real_workspace(roots) as workspace:
-        source = WorkspaceEvidence(workspace, places)
-        build = "printf 1 > same; printf 2 > other; rm gone; touch touched; mkdir out; printf 3 > out/new"
-        view = await source.command(build)
-        told = [path.removeprefix(f"{roots.project}/") for path in view.written]
-        assert (view.exit_code, sorted(told)) == (0, ["gone", "other", "out/", "out/new"])
-        assert sorted(os.listdir(roots.project)) == ["gone", "other", "same", "touched"]  # noqa: PTH208
-        assert (await source.file("out/new")).exists is False
 
 
 @ONLY_LINUX

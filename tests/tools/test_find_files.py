@@ -56,19 +56,6 @@ async def test_files_are_listed_and_counted(toolbox: SubTaskToolbox, roots: Root
     assert (await toolbox.call("find_files", {"pattern": ".venv/*.py"})).result_count == 1
 
 
-async def test_the_old_name_is_an_alias(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """A call of `glob` is one of `find_files`, and its record says so."""
-    make(roots.project, "a.py")
-    call = await toolbox.call("glob", {"pattern": "*.py"})
-    assert (call.tool, call.identity, call.result_count) == ("find_files", ("find_files",), 1)
-
-
-async def test_nothing_found_is_an_answer(toolbox: SubTaskToolbox) -> None:
-    """An empty result is a result."""
-    call = await toolbox.call("find_files", {"pattern": "*.zip"})
-    assert (call.status, call.result_count, call.output) == (CallStatus.OK, 0, "0 files match *.zip")
-
-
 async def test_a_pattern_may_begin_with_a_folder(toolbox: SubTaskToolbox, roots: Roots, documents: Path) -> None:
     """Absolute patterns, patterns from the home and patterns with `..` name their folder themselves."""
     make(roots.project, "a.py", "src/a.py")
@@ -92,25 +79,6 @@ async def test_links_are_listed_and_never_followed(toolbox: SubTaskToolbox, root
     (roots.project / "gone.py").symlink_to("nowhere")
     call = await toolbox.call("find_files", {"pattern": "**/*.py"})
     assert call.output.splitlines()[1:] == ["gone.py", "d/a.py"]
-
-
-async def test_a_part_of_a_name_is_enough(toolbox: SubTaskToolbox, documents: Path) -> None:
-    """Without wildcards any name that contains the text fits, whatever its case; shallow ones come first."""
-    call = await toolbox.call("find_files", {"pattern": "report", "folder": "~"})
-    assert (call.status, call.result_count, call.target) == (CallStatus.OK, 2, "report in ~")
-    assert call.output.splitlines()[1:3] == [
-        str(documents / "Report 2024.pdf"),
-        str(documents / "old" / "report-2023.PDF"),
-    ]
-    assert "own walk" in (call.ran or "")
-
-
-async def test_a_folder_narrows_the_search(toolbox: SubTaskToolbox, documents: Path) -> None:
-    """The folder may start with `~`."""
-    call = await toolbox.call("find_files", {"pattern": "*.pdf", "folder": "~/Documents/old"})
-    assert call.output.splitlines()[1:] == [str(documents / "old" / "report-2023.PDF")]
-    assert call.target == "*.pdf in ~/Documents/old"
-    assert "there is no" in said(await toolbox.call("find_files", {"pattern": "a", "folder": "~/Nowhere"}))
 
 
 async def test_a_search_that_stops_early_says_so(make_toolbox: MakeToolbox, roots: Roots) -> None:
@@ -162,29 +130,6 @@ async def test_plocate_falls_back_to_a_walk(documents: Path, tmp_path: Path, scr
     found = await search.search(FileQuery("notes.txt", (documents,), indexed=True), real_files())
     assert found.paths == (str(documents / "old" / "notes.txt"),)
     assert "own walk" in found.how
-
-
-async def test_plocate_is_asked_for_the_whole_name(documents: Path, tmp_path: Path) -> None:
-    """A name without wildcards is made a pattern, since plocate would match a part; a dash starts no option."""
-    log = tmp_path / "arguments"
-    script = f"""printf '%s\\n' "$@" > {log}; printf '%s\\0' {documents}/old/notes.txt"""
-    search = index(tmp_path / "bin", "linux", script)
-    found = await search.search(FileQuery("notes.txt", (documents,), indexed=True), real_files())
-    assert (found.how, len(found.paths)) == ("plocate", 1)
-    assert log.read_text().splitlines()[-2:] == ["--", "[n]otes.txt"]
-
-
-async def test_the_projects_own_files_are_walked(documents: Path, tmp_path: Path) -> None:
-    """An index may be a day old, so it does not answer for the project."""
-    search = index(tmp_path / "bin", "linux", "exit 0")
-    found = await search.search(FileQuery("notes.txt", (documents,)), real_files())
-    assert "own walk" in found.how
-
-
-async def test_an_index_program_that_is_gone_is_no_obstacle(documents: Path, tmp_path: Path) -> None:
-    """A program that cannot start is left for the walk."""
-    search = choose_index("linux", {"plocate": str(tmp_path / "nowhere")})
-    assert (await search.search(FileQuery("notes.txt", (documents,), indexed=True), real_files())).paths
 
 
 @pytest.mark.parametrize(

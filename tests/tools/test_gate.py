@@ -26,15 +26,6 @@ async def test_a_persons_no_holds() -> None:
     assert len(person.asked) == 1
 
 
-async def test_an_answer_for_the_task_is_for_the_same_act_only() -> None:
-    """A yes that holds does so for one digest; a yes given once is used up."""
-    person = Person([Consent.TASK, Consent.ONCE, Consent.ONCE])
-    gate = Gate(AskPerson(person))
-    for digest in ("a", "a", "b", "b"):
-        assert await gate.refusal(request(digest)) is None
-    assert [one.digest for one in person.asked] == ["a", "b", "b"]
-
-
 async def test_one_question_at_a_time() -> None:
     """Parallel subtasks wait for each other's question, and an answer for the task serves both."""
     opened = 0
@@ -53,10 +44,3 @@ async def test_one_question_at_a_time() -> None:
     found = await asyncio.gather(*(gate.refusal(request(digest)) for digest in ("a", "b", "a")))
     assert found == [None, None, None]
     assert [one.digest for one in person.asked] == ["a", "b"]
-
-
-async def test_a_gate_without_questions_asks_nobody() -> None:
-    """The default gate answers no."""
-    refusal = await Gate().refusal(ConfirmationRequest(digest="d", title="t"))
-    assert refusal is not None
-    assert refusal.by == "nobody"

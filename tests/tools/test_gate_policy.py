@@ -48,12 +48,6 @@ def test_what_a_line_covers(line: str, verb: str, target: str, covered: bool) ->
     assert policies.covering([AskedAct(verb=verb, target=target)]) == ((line,) if covered else ())
 
 
-def test_overwrite_is_read_as_edits() -> None:
-    """Lines that people have written before go on to hold."""
-    act = AskedAct(verb="edits", target=f"{PROJECT}/out/a.csv")
-    assert Policies.parse(["overwrite out/*.csv"], PROJECT, HOME).covering([act]) == ("edits out/*.csv",)
-
-
 def test_every_part_of_an_act_must_be_covered() -> None:
     """An act with one part that no line names is not permitted; together lines may permit it."""
     acts = [

@@ -143,9 +143,3 @@ def test_words_of_a_file_do_not_leave_unasked(query: str) -> None:
     """A number or two words that stood in a file and not in the request: the act shows them and asks."""
     carried = observed("Salary of Ann: 91234 EUR, password hunter2\n").carried([query])
     assert carried and carried[0].source == "read_file notes.txt"
-
-
-@pytest.mark.parametrize("query", ["public figures of Berlin", "python", "weather tomorrow in Paris", ""])
-def test_own_words_leave_as_ever(query: str) -> None:
-    """What the request holds, or no file said, is nobody's secret."""
-    assert observed("Salary of Ann: 91234 EUR in python\n").carried([query]) == ()

@@ -48,14 +48,6 @@ async def test_whose_it_is_stands_above_it(source: ProjectLook, roots: Roots) ->
     assert "permits nothing" in project
 
 
-async def test_the_other_name_is_read_too(source: ProjectLook, roots: Roots) -> None:
-    """CLAUDE.md where there is no AGENTS.md, or none with a text."""
-    (roots.project / "pkg" / "CLAUDE.md").write_text("Other rules.\n")
-    assert "Other rules." not in (await source.look("See module.py")).guide
-    (roots.project / "pkg" / "AGENTS.md").write_text("\n")
-    assert "Other rules." in (await source.look("See module.py")).guide
-
-
 async def test_guides_are_bounded(source: ProjectLook, roots: Roots) -> None:
     """However long they are, together they cost a prompt no more than this."""
     for place in (roots.workspace, roots.project, roots.project / "pkg"):
@@ -63,13 +55,6 @@ async def test_guides_are_bounded(source: ProjectLook, roots: Roots) -> None:
     guide = (await source.look("Move x from module.py to top.py")).guide
     assert guide.count("Begin.") == guide.count("[the rest is in ") == 3
     assert GUIDE_CHARACTERS <= len(guide) <= GUIDE_CHARACTERS + 3 * 300
-
-
-async def test_a_short_guide_leaves_its_room_to_a_long_one(source: ProjectLook, roots: Roots) -> None:
-    """A guide that fits with the others is given whole."""
-    (roots.project / "AGENTS.md").write_text("x" * (GUIDE_CHARACTERS - 100))
-    guide = (await source.look("Move x in module.py")).guide
-    assert "[the rest is in" not in guide and "Package rules." in guide
 
 
 async def test_a_link_opens_nothing(source: ProjectLook, roots: Roots) -> None:

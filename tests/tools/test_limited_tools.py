@@ -52,13 +52,6 @@ async def test_forbidden_tools_are_absent_and_refused() -> None:
     assert (await box.call("shell", {"input": "ls"})).status is CallStatus.OK
 
 
-async def test_a_tool_is_forbidden_by_its_old_name_too() -> None:
-    """An identity that was written for the first version forbids the tool of today."""
-    box = box_without("glob")
-    assert [spec.name for spec in box.specs] == ["shell"]
-    assert (await box.call("find_files", {"input": "*"})).status is CallStatus.REFUSED
-
-
 async def test_one_program_of_the_shell() -> None:
     """A program is forbidden by its identity, and the rest of the shell stays."""
     box = box_without("shell:curl")

@@ -59,31 +59,6 @@ def test_a_directory_deep_down_is_not_named_by_a_word_beside_a_whole_path(
     assert list(named_in(Snapshot((*directories, *files("src/b.py"))), request_text)) == named
 
 
-@given(st.text(max_size=300), st.lists(st.text(min_size=1, max_size=20)))
-def test_any_request_can_be_read(text: str, names: list[str]) -> None:
-    """No text and no name makes the reader fail."""
-    assert set(named_in(Snapshot(files(*names)), text)) <= set(names)
-
-
-def test_named_files_come_first_then_shallow_ones() -> None:
-    """The most relevant paths survive a small budget; the rest is not counted."""
-    many = files(*(f"deep/er/f{number}.txt" for number in range(300)))
-    entries = (*files("zz.csv", "a.txt"), Entry("deep", Kind.DIRECTORY), *many, *files("deep/er/wanted.csv"))
-    listing = describe(Snapshot(entries), "Sum deep/er/wanted.csv").listing.splitlines()
-    assert listing[0] == "Some of the files in the project directory:"
-    assert listing[1] == "deep/er/wanted.csv (10 B)"
-    assert set(listing[2:5]) == {"zz.csv (10 B)", "a.txt (10 B)", "deep/"}
-    assert listing[-1] == "... and more"
-
-
-def test_what_is_not_shown_of_a_file_is_said_by_its_name() -> None:
-    """Below the lines of a file "more" would be more of these; and a list that fits has all of it."""
-    heads = {name: Head(lines=tuple(["x" * 60] * 15), whole=True) for name in ("a.txt", "b.txt", "c.txt")}
-    seen = describe(Snapshot(files(*heads), heads=heads), "Sum them", 2_200).heads
-    assert seen.endswith("There is no room here for what is in: c.txt") and "... and more" not in seen
-    assert "no room" not in describe(Snapshot(files(*heads), heads=heads), "Sum them", 4_000).heads
-
-
 _NAME = st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=30).filter(
     lambda name: name not in (".", "..")
 )
@@ -155,16 +130,6 @@ async def test_a_small_project_is_shown_whole_to_a_capable_model(source: Project
     assert listing.count("open('conf.json')") == 1 and "All of conf.json:\n{}" in listing
     (roots.project / "data.txt").write_text("x\n" * 4_000)
     assert "All of conf.json" not in (await look.look("Why does app.py crash?")).listing
-
-
-async def test_a_long_line_is_cut_only_where_the_whole_does_not_fit(source: ProjectLook, roots: Roots) -> None:
-    """A letter of one line is no table of many: whoever is shown half of it reads it again."""
-    (roots.project / "letter.txt").write_text("dear " * 60)
-    (roots.project / "long.txt").write_text("w" * 1_500)
-    look = replace(source, whole_files=True, characters=1_200).look
-    assert f"All of letter.txt:\n{'dear ' * 60}".strip() in (await look("Read letter.txt")).listing
-    both = (await look("Read letter.txt and long.txt")).listing
-    assert "First lines of letter.txt" in both and "First lines of long.txt" in both
 
 
 @pytest.mark.parametrize(
@@ -283,16 +248,6 @@ async def test_a_named_file_elsewhere_is_shown(source: ProjectLook, roots: Roots
     assert "none.md" not in listing
 
 
-async def test_secrets_have_no_head(source: ProjectLook, roots: Roots) -> None:
-    """A link to credentials shows nothing of them."""
-    (roots.home / ".ssh").mkdir()
-    (roots.home / ".ssh" / "id").write_text("BEGIN KEY")
-    (roots.project / "key.txt").symlink_to(roots.home / ".ssh" / "id")
-    listing = (await source.look("Read key.txt")).listing
-    assert "BEGIN" not in listing
-    assert "key.txt: in the closed part of the home, where credentials may be; not shown" in listing
-
-
 async def test_hostile_trees_are_listed(source: ProjectLook, roots: Roots) -> None:
     """Names with newlines and bad UTF-8, loops of links, pipes and huge files neither break nor delay it."""
     project = roots.project
@@ -333,10 +288,3 @@ async def test_what_is_in_a_directory_is_not_guessed(source: ProjectLook, roots:
         assert "closed/ (cannot be read)" in lines and lines[0].startswith("Some of the files")
     else:
         assert "closed/a (0 B)" in lines and lines[0].startswith("All files")
-
-
-async def test_an_empty_or_missing_project_is_said_to_be(source: ProjectLook, roots: Roots) -> None:
-    """Nothing there, and no directory at all, are words and no exceptions."""
-    assert (await source.look("Hello")).listing == "The project directory is empty."
-    roots.project.rmdir()
-    assert "is not listed: cannot list" in (await source.look("Hello")).listing

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 from real_workspaces import real_workspace
@@ -13,14 +12,12 @@ from tool_doubles import MakeToolbox, said
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
-from artoo.ports.workspace import FileStat, Workspace
+from artoo.ports.workspace import Workspace
 from artoo.tools.approval.gate import Gate
 from artoo.tools.context.project_snapshot import ProjectLook
 from artoo.tools.core.default_tools import Shared, builtin_tools
 from artoo.tools.core.registry import SubTaskToolbox
-from artoo.tools.provenance.read_tracking import LookedAt
 from artoo.workspace.changes.path_class import Places
-from artoo.workspace.files.rooted import real_files
 
 
 @pytest.fixture
@@ -68,12 +65,6 @@ async def test_what_the_task_changed_itself_is_no_save(box: SubTaskToolbox, root
     assert notes.read_text() == "by the person\n"
 
 
-async def test_what_was_never_shown_may_be_replaced(box: SubTaskToolbox, roots: Roots) -> None:
-    """Nothing was made from an older state of it."""
-    (roots.project / "notes").write_text("one\n")
-    assert (await write(box, "new\n")).status is CallStatus.OK
-
-
 async def test_an_edit_takes_the_save_along(box: SubTaskToolbox, staged: Workspace, roots: Roots) -> None:
     """It is made from what stands there now."""
     notes = roots.project / "notes"
@@ -114,24 +105,3 @@ async def test_a_file_that_a_prompt_shows_was_shown(
     expected = pytest.raises(ToolError, match="you saw it" if saved else "longer") if refused else nullcontext()
     with expected:
         await tools["write_file"].run({"path": "notes", "content": "short\n"})
-
-
-def stat_of(path: Path) -> FileStat:
-    found = real_files().stat(path)
-    assert found is not None
-    return found
-
-
-def test_memory_of_what_was_shown_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was shown longest ago is forgotten first."""
-    monkeypatch.setattr("artoo.tools.provenance.read_tracking._MOST", 2)
-    looked = LookedAt()
-    paths = [tmp_path / name for name in "abc"]
-    for path in paths:
-        path.write_text("x")
-        looked.showing(path, stat_of(path))(True)
-    for path in paths:
-        path.write_text("saved")
-    assert [bool(looked.why_not_replaced(path, real_files().stat(path))) for path in paths] == [False, True, True]
-    paths[2].unlink()
-    assert not looked.why_not_replaced(paths[2], None)

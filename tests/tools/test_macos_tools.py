@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from gate_world import Person
-from tool_doubles import StillClock, said
+from tool_doubles import StillClock
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.errors import ToolError
@@ -56,15 +56,6 @@ async def test_both_ask_each_time_and_then_run(box: SubTaskToolbox, person: Pers
     assert "shortcuts run Morning --input-path a.txt" in called
 
 
-async def test_no_runs_nothing(box: SubTaskToolbox, person: Person, tmp_path: Path) -> None:
-    """After a no the program was never started, and what was withheld is named."""
-    call = await box.call("shortcuts", {"name": "Wipe"})
-    assert (call.status, call.withheld_by, call.dropped) == (CallStatus.REFUSED, "person", ("shortcuts Wipe",))
-    assert (await box.call("shortcuts", {"name": "Wipe"})).status is CallStatus.REFUSED
-    assert len(person.asked) == 1
-    assert not (tmp_path / "called").exists()
-
-
 async def test_a_script_that_hangs_is_stopped(
     roots: Roots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,15 +67,6 @@ async def test_a_script_that_hangs_is_stopped(
     tool = AppleScript(Real(roots, seconds=0.3), str(program))
     call = await Registry([tool], StillClock()).toolbox("s", MustNot()).call("applescript", {"script": "x"})
     assert call.status is CallStatus.TIMEOUT
-
-
-async def test_a_missing_program_is_an_error(roots: Roots, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where `osascript` is gone, the record says so."""
-    monkeypatch.setenv("PATH", "/nonexistent")
-    tool = AppleScript(Real(roots), "osascript")
-    call = await Registry([tool], StillClock()).toolbox("s", MustNot()).call("applescript", {"script": "x"})
-    assert call.status is CallStatus.ERROR
-    assert "No such file" in said(call)
 
 
 async def test_spotlight_is_asked_for_what_files_hold(tmp_path: Path, roots: Roots) -> None:

@@ -14,21 +14,20 @@ from contextlib import asynccontextmanager, suppress
 from logging.handlers import BufferingHandler
 from pathlib import Path
 
-import httpx2
 import pytest
 from aiohttp import web
 from gate_world import Person
 from tool_doubles import StillClock
 
-from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.confirmation import Consent
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.testing.asking import AskPerson
 from artoo.tools.approval.gate import Gate
 from artoo.tools.core.registry import Registry, SubTaskToolbox
-from artoo.tools.mcp.bounded import LARGEST_ANSWER, bounded_client
-from artoo.tools.mcp.connection import KEPT_OUTPUT, MOST_TOOLS, McpConnection
+from artoo.tools.mcp.bounded import LARGEST_ANSWER
+from artoo.tools.mcp.connection import McpConnection
 from artoo.tools.mcp.pipes import read_message
 from artoo.tools.mcp.pool import McpPool
 from artoo.tools.mcp.servers import McpServer, read_servers, servers_of
@@ -116,20 +115,6 @@ async def test_a_server_that_floods_is_ended() -> None:
             await connection.tools()
 
 
-async def test_a_long_answer_is_cut() -> None:
-    """What is handed on is bounded, and says how much there was."""
-    async with connected(server()) as connection:
-        answer = await connection.call("long", {})
-        assert (len(answer.text), answer.total_characters) == (KEPT_OUTPUT, 1_000_000)
-
-
-async def test_tools_beyond_the_bound_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    """Which are not there, because the first ones are offered, is said with their number."""
-    async with connected(server("many", "70")) as connection:
-        assert (len(await connection.tools()), connection.tools_there) == (MOST_TOOLS, 78)
-    assert "the MCP server notes has 78 tools; the first 64 are offered" in caplog.text
-
-
 def test_half_an_emoji_of_a_server_is_a_question_mark() -> None:
     """The answer arrives: it was dropped as a line of a log, and the call waited for it in vain."""
     message = read_message(rb'{"jsonrpc":"2.0","id":1,"result":{"said":"\ud83d"}}')
@@ -164,20 +149,6 @@ async def test_a_server_that_never_speaks_is_given_up() -> None:
         with pytest.raises(ToolError, match=r"not ready within 0\.5 s"):
             await connection.tools()
         running.cancel()
-    assert not _children()
-
-
-async def test_a_server_is_ended_though_its_end_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who gives up while a server that does not speak is being closed leaves none behind."""
-    monkeypatch.setattr("artoo.tools.mcp.pipes._GRACE_SECONDS", 30.0)
-    connection = McpConnection(server("silent"), connect_seconds=0.3)
-    running = asyncio.create_task(connection.run())
-    asking = asyncio.create_task(connection.tools())
-    await asyncio.sleep(0.6)  # the time to connect is over, and the server is given time to end by itself
-    assert _children()
-    for task in (running, asking):
-        task.cancel()
-    await asyncio.wait((running, asking))
     assert not _children()
 
 
@@ -260,29 +231,6 @@ async def test_an_answer_over_http_is_bounded(
     assert not [one for one in terminal.buffer if one.levelno >= logging.WARNING]
 
 
-async def _bounded_reply(response: httpx2.Response) -> bytes:
-    client = bounded_client({})
-    async with client:
-        for hook in client.event_hooks["response"]:
-            await hook(response)
-        return await response.aread()
-
-
-async def test_the_bound_is_on_what_is_read() -> None:
-    """Up to the bound an answer is read whole; a byte more, or a packing, ends it."""
-
-    async def pieces(count: int) -> AsyncGenerator[bytes]:
-        for _ in range(count):
-            yield bytes(1 << 20)
-
-    whole = await _bounded_reply(httpx2.Response(200, content=pieces(LARGEST_ANSWER >> 20)))
-    assert len(whole) == LARGEST_ANSWER
-    with pytest.raises(httpx2.ReadError, match="longer than"):
-        await _bounded_reply(httpx2.Response(200, content=pieces((LARGEST_ANSWER >> 20) + 1)))
-    with pytest.raises(httpx2.DecodingError, match="compressed"):
-        await _bounded_reply(httpx2.Response(200, headers={"Content-Encoding": "br"}, content=pieces(1)))
-
-
 async def _listening(port: int) -> None:
     while True:
         with contextlib.suppress(OSError):
@@ -325,19 +273,3 @@ def test_mistakes_are_named(data: object) -> None:
     """Whatever is not understood is refused, with where it stands."""
     with pytest.raises(ConfigurationError, match="FILE"):
         servers_of(data, "FILE")
-
-
-def test_a_list_nested_deeper_than_can_be_read_is_refused(tmp_path: Path) -> None:
-    """A file of servers like that says so."""
-    (tmp_path / "mcp.json").write_text('{"mcpServers":' * 70_000)
-    with pytest.raises(ConfigurationError, match="cannot be read as JSON"):
-        read_servers(tmp_path / "mcp.json")
-
-
-async def test_a_question_shows_all_arguments() -> None:
-    """A person sees every argument whole."""
-    person = Person()
-    async with toolbox(person, server()) as box:
-        await box.call("notes_note", {"text": "line one\nline \x1b[2Jtwo"})
-    question: ConfirmationRequest = person.asked[0]
-    assert question.details[:2] == ("text: line one", "  line \\x1b[2Jtwo")

@@ -89,18 +89,6 @@ async def test_a_module_of_the_project_is_not_a_servers(project: Path) -> None:
     assert not (project.parent / "ran").exists()
 
 
-async def test_a_program_that_only_the_project_has_is_named(project: Path) -> None:
-    """The sentence says why it is not taken, and its whole path, a person's own word, takes it."""
-    made = own_servers(config(project, command="only-here", args=[str(project.parent / "server.py")]))[0]
-    assert made.program() is None
-    with pytest.raises(ToolError, match=r"only-here is not on your PATH outside of the project .* whole path"):
-        await started(made)
-    whole = str(project / ".venv" / "bin" / "only-here")
-    made = own_servers(config(project, command=whole, args=[str(project.parent / "server.py")]))[0]
-    assert made.program() == whole
-    assert (await started(made))[0] == str(project.parent / "artoo" / "mcp")
-
-
 async def test_cwd_says_where_else(project: Path) -> None:
     """An absolute one is taken as it is; a relative one begins in the project of the task."""
     gate, other = Gate(AskPerson(Person([]))), project.parent / "other"

@@ -56,11 +56,6 @@ async def test_every_block_of_an_answer_is_shown(kind: str, said: str) -> None:
     assert await asked(kind) == (NAMES, said, False)
 
 
-async def test_an_error_of_a_tool_stays_one() -> None:
-    """The repair changes nothing about what the tool says of itself."""
-    assert await asked("error") == (NAMES, "heard", True)
-
-
 @given(st.dictionaries(st.sampled_from(["content", "structuredContent", "isError", "x"]), JSON))
 def test_any_result_of_a_call_is_valid_after_the_repair(result: dict[str, object]) -> None:
     """Whatever JSON a server sends, the SDK's type takes it."""

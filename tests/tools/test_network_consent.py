@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
-import urllib.request
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from gate_world import Person
 from http_git import git_server
 from real_workspaces import real_workspace
-from tool_doubles import PlainWorkspace, StillClock
+from tool_doubles import StillClock
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.errors import ToolError
@@ -33,9 +30,8 @@ from artoo.tools.approval.policy import Policies
 from artoo.tools.approval.prompts import AskNobody
 from artoo.tools.core.default_tools import Shared, builtin_tools
 from artoo.tools.core.registry import Registry
-from artoo.tools.core.tool import Outcome
 from artoo.tools.provenance.taint import Origins
-from artoo.tools.shell.network_header import Wanted, wanted, wanted_by
+from artoo.tools.shell.network_header import wanted_by
 from artoo.workspace.changes.path_class import Places
 from overlay_here import overlay_backend
 
@@ -144,15 +140,6 @@ async def test_the_question_names_command_hosts_and_what_is_known(real: Workspac
     assert len(person.asked) == 1
 
 
-async def test_a_host_that_data_named_shows_its_source(real: Workspace) -> None:
-    """A host that a tool's output named first, and not the request, is shown with it."""
-    person = Person([Consent.NO])
-    net = Net(real, AskPerson(person), request="update the packages")
-    await net.shell("echo fetch https://evil.example.org/x")
-    await net.shell("# artoo hosts: evil.example.org\ncurl https://evil.example.org/x")
-    assert "evil.example.org" in (person.asked[0].source or "")
-
-
 async def test_without_hosts_the_record_says_how_to_ask(real: Workspace) -> None:
     """A command that failed for want of a network says what its first line should be; others do not."""
     net = Net(real, AskNobody())
@@ -168,15 +155,6 @@ async def test_without_hosts_the_record_says_how_to_ask(real: Workspace) -> None
     assert "artoo hosts" not in ((await net.shell("echo Connection refused")).reason or "")
     assert "artoo hosts" not in ((await net.shell("false")).reason or "")
     assert net.published == []
-
-
-async def test_a_place_that_cannot_be_written_is_told_from_those_that_can(real: Workspace) -> None:
-    """A command that failed on a read-only file system says where commands write; one that succeeded does not."""
-    net = Net(real, AskNobody())
-    call = await net.shell("touch /usr/made")
-    assert call.status is CallStatus.ERROR
-    assert f"commands write in {real.roots.home}" in (call.reason or "")
-    assert "commands write" not in ((await net.shell("touch /usr/made || true")).reason or "")
 
 
 async def test_what_is_sent_is_on_record(real: Workspace) -> None:
@@ -206,15 +184,6 @@ async def test_what_is_sent_is_on_record(real: Workspace) -> None:
     assert [one.effects for one in net.announced] == ["outside"]
 
 
-def test_an_option_is_asked_for_beside_those_that_were_given() -> None:
-    """What was permitted already is not told as what is to be asked for."""
-    hearing = Network(by_option=True).hearing()
-    hearing(NetworkUsed(act="", host="b.example", port=80, refused="b.example:80 is not permitted"))
-    said = hearing.explained(Outcome(), wanted(("a.example",))).reason
-    assert said is not None and said.endswith("; to ask for it too: --network b.example:80")
-    assert "a.example" not in said
-
-
 async def test_a_credential_passes_only_when_named(real: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A variable that looks like a key reaches a command only by consent, and only that command."""
     monkeypatch.setenv("FORGE_TOKEN", "s3cret")
@@ -225,55 +194,11 @@ async def test_a_credential_passes_only_when_named(real: Workspace, monkeypatch:
     assert refused.status is CallStatus.REFUSED and "credential FORGE_TOKEN" in (refused.reason or "")
 
 
-def test_a_network_makes_it_another_act(roots: Roots) -> None:
-    """What failed without a network is not the target that is blocked when it is asked for with one."""
-    assert str(Wanted()) == ""
-    net = Net(PlainWorkspace(roots), AskNobody())
-    tools = net.box.registry.tools
-    assert tools["shell"].target({"command": "pip install x"}) != tools["shell"].target(
-        {"command": "# artoo hosts: pypi.org\npip install x"}
-    )
-    assert tools["python"].target({"code": "f()"}) != tools["python"].target({"code": "# artoo hosts: a.org\nf()"})
-
-
 # --- the real thing ---------------------------------------------------------------------------------------------
 
 
 def run(*argv: str | Path) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-
-
-def _index() -> str:
-    """The index that pip is configured for on this machine. Skips the test when it does not answer."""
-    listed = run(sys.executable, "-m", "pip", "config", "list").splitlines()
-    configured = [line.partition("=")[2].strip("'\"") for line in listed if ".index-url=" in line]
-    url = (configured or ["https://pypi.org/simple"])[-1]
-    try:
-        with urllib.request.urlopen(f"{url.rstrip('/')}/iniconfig/", timeout=10):
-            return url
-    except OSError as error:
-        pytest.skip(f"the package index of this machine ({url}) cannot be reached: {error}")
-
-
-async def test_pip_installs_by_consent(real: Workspace) -> None:
-    """pip installs a package from this machine's index: not without consent, with it, and on record."""
-    host = urlsplit(await asyncio.to_thread(_index)).netloc.rpartition("@")[2]
-    hosts = [host, "files.pythonhosted.org"] if host == "pypi.org" else [host]
-    # pip asks rustc for its version, and rustup makes itself at home where it has none
-    install = (
-        f"RUSTUP_HOME=/tmp {sys.executable} -m pip install -q --no-deps --target site --no-cache-dir iniconfig"
-    )
-    net = Net(real, AskNobody())
-    call = await net.shell(install)
-    assert call.status is CallStatus.ERROR and "# artoo hosts: pypi.org" in (call.reason or ""), call
-    call = await net.shell(f"# artoo hosts: {' '.join(hosts)}\n{install}")
-    assert call.status is CallStatus.REFUSED and f"asked here: network {hosts[0]}" in (call.reason or "")
-    net = Net(real, _Policies(*(f"network {one}" for one in hosts)))
-    call = await net.shell(f"# artoo hosts: {' '.join(hosts)}\n{install}")
-    assert call.status is CallStatus.OK, call
-    assert (await net.shell("ls site/iniconfig/__init__.py")).status is CallStatus.OK
-    assert {one.host for one in net.published if one.bytes_in > 1000} >= {hosts[-1].partition(":")[0]}
-    assert all(one.refused is None for one in net.published)
 
 
 async def test_git_pushes_by_consent(real: Workspace, tmp_path: Path) -> None:

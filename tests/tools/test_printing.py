@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from artoo.ports.printing import Heard, Printed
+from artoo.ports.printing import Printed
 from artoo.redaction import Redactor
-from artoo.tools.core.live_output import EVERY_SECONDS, LINES_TOLD, LONGEST_LINE, Printing, printing_of
+from artoo.tools.core.live_output import EVERY_SECONDS, LINES_TOLD, LONGEST_LINE, Printing
 
 SECRET = "hunter2-of-the-test"
 
@@ -59,16 +59,3 @@ async def test_what_is_cut_off_is_not_told() -> None:
     assert lines == ("whole",)
     [lines] = await told_of(SECRET.encode() + b"x" * 16_380)
     assert lines == ("x" * LONGEST_LINE,)
-
-
-async def test_it_reads_as_a_terminal_shows_it() -> None:
-    """Colours are left out, and what a carriage return wrote over is gone."""
-    [lines] = await told_of(b"\x1b[31mred\x1b[0m\r\n 10 %\r 20 %\r 30 %\n\n\xff\n")
-    assert lines == ("red", " 30 %", "\ufffd")
-
-
-def test_who_does_not_look_pays_nothing() -> None:
-    """Without a listener pieces are dropped at once, outside an event loop too."""
-    with printing_of(None, "1/1") as heard:
-        dropped: Heard = heard
-        dropped(b"x")

@@ -49,19 +49,6 @@ async def test_a_command_in_the_background_returns_at_once(toolbox: SubTaskToolb
     assert (await toolbox.call("process", {})).output == "p1: ended: echo ready; sleep 60"
 
 
-async def test_a_background_command_that_cannot_run_says_so(toolbox: SubTaskToolbox) -> None:
-    """An end within a moment of the start is the end of the call."""
-    call = await toolbox.call("shell", {"command": "nosuchprogram", "background": "true"})
-    assert (call.status, call.exit_code, call.process) == (CallStatus.ERROR, 127, "")
-
-
-async def test_exit_codes_of_a_process_are_read_as_its_programs_mean_them(toolbox: SubTaskToolbox) -> None:
-    """A search that finds nothing is an answer also when it took longer than its call."""
-    await toolbox.call("shell", {"command": "sleep 0.4 | grep foo", "timeout": "0.1"})
-    call = await toolbox.call("process", {"id": "p1"})
-    assert (call.status, call.exit_code, call.result_count) == (CallStatus.OK, 1, 0)
-
-
 async def test_much_output_is_read_on_from_an_offset(toolbox: SubTaskToolbox) -> None:
     """The record of a wait has beginning and end, and says how the middle is read."""
     await toolbox.call("shell", {"command": "sleep 0.3; seq 1 20000", "timeout": "0.1"})
@@ -89,16 +76,6 @@ async def test_a_wrong_use_of_process_says_what_is_right(
 ) -> None:
     """Ids, actions and numbers are checked."""
     assert reason in said(await toolbox.call("process", arguments))
-
-
-async def test_a_flag_is_true_or_false(toolbox: SubTaskToolbox) -> None:
-    """Models write them as text, and numbers with a unit."""
-    call = await toolbox.call("shell", {"command": "true", "background": "maybe"})
-    assert (call.status, call.reason) == (
-        CallStatus.REFUSED,
-        "shell: 'background' must be true or false, not 'maybe'",
-    )
-    assert (await toolbox.call("shell", {"command": "true", "timeout": "5s"})).status is CallStatus.OK
 
 
 async def test_a_wait_leaves_the_model_time_to_answer(toolbox: SubTaskToolbox) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from pathlib import Path
-from typing import BinaryIO
 
 import pytest
 from hypothesis import given
@@ -18,7 +16,6 @@ from artoo.tools.builtin.read_file import ReadFile
 from artoo.tools.core.registry import SubTaskToolbox
 from artoo.tools.files.text_files import decode
 from artoo.workspace.changes.path_class import Places
-from artoo.workspace.files.rooted import RealFiles
 
 
 async def read(toolbox: SubTaskToolbox, path: str, **more: int | str) -> ToolCall:
@@ -57,13 +54,6 @@ async def test_a_path_in_quotation_marks_is_the_path(toolbox: SubTaskToolbox, ro
     assert said(await read(toolbox, '"c.txt"')).startswith("there is no c.txt")
 
 
-async def test_relative_paths_fall_back_to_the_workspace(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """What an earlier step wrote to the workspace is found by its relative path."""
-    (roots.workspace / "result.txt").write_text("r")
-    call = await read(toolbox, "result.txt")
-    assert (call.output, call.target) == ("r", str(roots.workspace / "result.txt"))
-
-
 async def test_a_huge_file_is_bounded(toolbox: SubTaskToolbox, roots: Roots) -> None:
     """A sparse gigabyte costs no more than what is shown of it; its size is told."""
     with (roots.project / "huge.log").open("wb") as file:
@@ -76,24 +66,6 @@ async def test_a_huge_file_is_bounded(toolbox: SubTaskToolbox, roots: Roots) -> 
     assert len(call.output) <= OUTPUT_KEPT
     assert call.output.startswith("first line")
     assert f"of {(1 << 30) + 10} bytes; read on with offset" in call.output
-
-
-async def test_one_endless_line_is_bounded(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """A file of one long line is shown by its beginning and end."""
-    (roots.project / "one.json").write_text("x" * 3_000_000)
-    call = await read(toolbox, "one.json")
-    assert (call.status, call.truncated, len(call.output) <= OUTPUT_KEPT) == (CallStatus.OK, True, True)
-
-
-async def test_lines_from_an_offset(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """Lines are counted from one; numbers may come as text; what is no number is explained."""
-    (roots.project / "n.txt").write_text("".join(f"{number}\n" for number in range(1, 101)))
-    mark = "[lines 3-5 of 100; read on with offset 6]\n"
-    assert (await read(toolbox, "n.txt", offset=3, limit=3)).output == f"3\n4\n5\n{mark}"
-    assert (await read(toolbox, "n.txt", offset="99")).output == "99\n100\n"
-    assert "fewer than 200 lines" in said(await read(toolbox, "n.txt", offset=200))
-    assert "'offset' must be a whole number, not 'first'" in said(await read(toolbox, "n.txt", offset="first"))
-    assert "it takes: path, offset (optional)" in said(await read(toolbox, "n.txt", lines="1-50"))
 
 
 async def test_a_longer_file_says_how_to_read_on(make_toolbox: MakeToolbox, roots: Roots, places: Places) -> None:
@@ -136,16 +108,6 @@ def test_decoding_never_fails(data: bytes) -> None:
     for whole in (True, False):
         found = decode(data, whole=whole)
         assert found is None or found.text.encode("utf-8", "surrogatepass") is not None
-
-
-@given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=100))
-def test_utf8_is_read_as_utf8(text: str) -> None:
-    """Text that is UTF-8 comes back as it was."""
-    if text.startswith(("\ufeff", "\ufffe")):
-        return
-    found = decode(text.encode())
-    assert found is not None
-    assert (found.text, found.encoding) == (text, "utf-8")
 
 
 async def test_a_wrong_path_says_where_the_thing_is(toolbox: SubTaskToolbox, roots: Roots) -> None:
@@ -191,15 +153,6 @@ async def test_what_is_no_file_is_named(
             assert says in said(call), path
 
 
-async def test_links_that_go_in_circles_end(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """A loop of links is an error with a message."""
-    (roots.project / "a").symlink_to("b")
-    (roots.project / "b").symlink_to("a")
-    call = await read(toolbox, "a")
-    assert call.status is CallStatus.ERROR
-    assert "broken link" in said(call) or "cannot be read" in said(call)
-
-
 @pytest.mark.parametrize(
     "path", ["~/.ssh/id_rsa", "~/.aws/credentials", "~/.artoo/config.yaml", "/proc/self/environ"]
 )
@@ -215,29 +168,3 @@ async def test_secrets_are_refused_also_through_links(toolbox: SubTaskToolbox, r
         call = await read(toolbox, name)
         assert call.status is CallStatus.REFUSED
         assert "secret" not in call.output
-
-
-async def test_hostile_names_are_shown_in_one_line_and_can_be_read_back(
-    toolbox: SubTaskToolbox, roots: Roots
-) -> None:
-    """A name with a newline or bad UTF-8 is listed escaped, and the escaped name opens the file."""
-    names = [b"a\nb.txt", b"caf\xe9.txt", b"\x1b[31mred.txt"]
-    for name in names:
-        (roots.project / os.fsdecode(name)).write_bytes(name)
-    listed = (await toolbox.call("find_files", {"pattern": "*.txt"})).output.splitlines()[1:]
-    assert listed == ["\\x1b[31mred.txt", "a\\nb.txt", "caf\\xe9.txt"]
-    for shown in listed:
-        assert (await read(toolbox, shown)).status is CallStatus.OK, shown
-
-
-async def test_an_unreadable_file_says_so(
-    toolbox: SubTaskToolbox, roots: Roots, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Missing permission is told as that."""
-    (roots.project / "closed.txt").write_text("x")
-
-    def denied(files: RealFiles, path: Path) -> BinaryIO:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(RealFiles, "open", denied)
-    assert said(await read(toolbox, "closed.txt")) == "closed.txt cannot be read: Permission denied"

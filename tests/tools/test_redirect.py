@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from artoo.ports.sandbox import Roots
-from artoo.tools.files.filename_index import FileKind
 from artoo.tools.shell.find_redirect import index_query
 
 ROOTS = Roots(home=Path("/home/u"), workspace=Path("/home/u/artoo_workspace"), project=Path("/home/u/code/p"))
@@ -28,22 +27,6 @@ def test_a_pure_search_by_name_on_personal_paths_becomes_a_query(command: str, f
     query = index_query(command, ROOTS)
     assert query is not None
     assert [str(folder) for folder in query.folders] == folders
-
-
-def test_case_and_kind_are_taken_over() -> None:
-    """-name is exact, -iname is not; -type f and d choose the kind."""
-    exact = index_query("find ~ -type d -name Photos", ROOTS)
-    loose = index_query("find ~ -iname photos", ROOTS)
-    assert exact is not None
-    assert loose is not None
-    assert (exact.exact_case, exact.kind) == (True, FileKind.DIRECTORY)
-    assert (loose.exact_case, loose.kind) == (False, FileKind.ANY)
-    assert (exact.matcher()("a/Photos"), exact.matcher()("a/photos"), exact.matcher()("MyPhotos")) == (
-        True,
-        False,
-        False,
-    )
-    assert loose.matcher()("PHOTOS")
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,11 @@ from tool_doubles import MakeToolbox, PlainWorkspace, StillClock, roots_in
 
 from artoo.contracts.changes import Change
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
-from artoo.contracts.errors import ConfigurationError, SandboxError, ToolError
-from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
+from artoo.contracts.errors import SandboxError, ToolError
+from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.arguments import MAX_ARGUMENT
-from artoo.ports.sandbox import Roots
-from artoo.ports.tools import Parameter, ToolSpec, own_names
+from artoo.ports.tools import Parameter, ToolSpec
 from artoo.ports.waiting import waiting_for_a_person
 from artoo.ports.workspace import Command, Process
 from artoo.testing.asking import AskPerson
@@ -29,7 +28,6 @@ from artoo.tools.approval.ask_first import Asking
 from artoo.tools.approval.gate import Gate
 from artoo.tools.core.default_tools import Shared, builtin_tools
 from artoo.tools.core.registry import Registry, SubTaskToolbox
-from artoo.tools.core.to_thread import MAX_THREADS, in_thread
 from artoo.tools.core.tool import Arguments, Outcome, argument
 from artoo.workspace.changes.path_class import Places
 
@@ -85,53 +83,6 @@ async def test_a_record_holds_everything_that_the_tool_says() -> None:
     assert (call.result_count, call.changes) == (3, ("/a",))
 
 
-async def test_a_target_failed_in_the_world_as_it_was() -> None:
-    """A blocked target is refused until the subtask has changed something, then it may be tried again."""
-    tools = toolbox_of(Does(_well), MustNot(targets=(("does", "tests"),)))
-    refused = await tools.call("does", {"thing": "tests"})
-    assert refused.status is CallStatus.REFUSED and "blocked for 'tests'" in (refused.reason or "")
-    assert (await tools.call("does", {"thing": "edit"})).changes
-    assert (await tools.call("does", {"thing": "tests"})).status is CallStatus.OK
-
-
-async def test_a_commit_changes_the_world_too() -> None:
-    """Git's own notes are something that was changed."""
-
-    async def commit(arguments: Arguments) -> Outcome:
-        return Outcome(output="[main 1a2b3c4]", bookkeeping=True)
-
-    tools = toolbox_of(Does(commit), MustNot(targets=(("does", "tests"),)))
-    await tools.call("does", {"thing": "commit"})
-    assert (await tools.call("does", {"thing": "tests"})).status is CallStatus.OK
-
-
-async def test_a_thread_that_cannot_be_had_leaves_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system may have no thread left for a moment; artoo's own count of them does not go down for ever."""
-
-    def none_left(*_: object) -> int:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as full:
-        full.setattr("artoo.tools.core.to_thread._thread.start_new_thread", none_left)
-        for _ in range(MAX_THREADS + 1):
-            with pytest.raises(ToolError, match="no thread could be started"):
-                await in_thread(len, "four")
-    assert await in_thread(len, "four") == 4
-
-
-async def test_long_output_is_cut_and_counted() -> None:
-    """A record keeps head and tail and says how many bytes there were."""
-
-    async def long(arguments: Arguments) -> Outcome:
-        return Outcome(output="line\n" * 10_000, error_output="e" * 10_000)
-
-    call = await toolbox_of(Does(long)).call("does", {"thing": "x"})
-    assert len(call.output) <= OUTPUT_KEPT
-    assert len(call.error_output) <= OUTPUT_KEPT
-    assert (call.truncated, call.total_bytes) == (True, 60_000)
-    assert "left out here" in call.output
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
@@ -178,14 +129,6 @@ async def test_a_blocked_program_is_refused_wherever_it_hides(make_toolbox: Make
         assert call.status is CallStatus.REFUSED, command
         assert "shell:rm is blocked" in (call.reason or "")
     assert (await box.call("shell", {"command": "echo rm"})).status is CallStatus.OK
-
-
-async def test_a_blocked_command_is_refused_in_its_normal_form(make_toolbox: MakeToolbox) -> None:
-    """A shell target is the normalised command, for the program that failed on it or for the shell itself."""
-    for identity in ("shell:cat", "shell"):
-        box = make_toolbox(MustNot(targets=((identity, "cat a.txt"),)))
-        call = await box.call("shell", {"command": "  cat   a.txt ;"})
-        assert call.status is CallStatus.REFUSED
 
 
 async def test_what_a_tool_raises_becomes_an_error_record() -> None:
@@ -242,26 +185,6 @@ async def test_a_cancelled_call_passes_the_cancellation_on_and_leaves_a_record()
     ]
 
 
-def test_two_tools_of_one_name_are_a_mistake() -> None:
-    """A name says which tool is meant."""
-    with pytest.raises(ConfigurationError, match="same name: does"):
-        Registry([Does(_well), Does(_well)], StillClock())
-
-
-def test_tools_come_by_priority() -> None:
-    """Lower numbers are offered first; unknown names are their own identity."""
-    registry = Registry([Does(_well, "late", priority=9), Does(_well, "early", priority=1)], StillClock())
-    assert [spec.name for spec in registry.specs] == ["early", "late"]
-    assert registry.identities("nothing", {}) == ("nothing",)
-
-
-async def test_the_built_in_tools_have_the_order_of_the_specification(toolbox: SubTaskToolbox) -> None:
-    """Search, read and write, then the programs, the web last."""
-    names = [spec.name for spec in toolbox.specs]
-    files = ["find_files", "search_text", "read_file", "write_file", "edit_file"]
-    assert names == [*files, "shell", "python", "process", "web_fetch"]
-
-
 async def test_no_alias_is_another_name(toolbox: SubTaskToolbox) -> None:
     """What other agents call a tool or an argument means one of ours alone."""
     own = [name for spec in toolbox.specs for name in (spec.name, *spec.aliases)]
@@ -269,12 +192,6 @@ async def test_no_alias_is_another_name(toolbox: SubTaskToolbox) -> None:
     for spec in toolbox.specs:
         names = [name for one in spec.parameters for name in (one.name, *one.aliases)]
         assert len(names) == len(set(names))
-
-
-def test_an_alias_counts_where_it_leaves_nothing_open() -> None:
-    """Not where another one has that name, nor where two have that alias."""
-    known = (("path", ("file", "content")), ("content", ("text",)), ("lines", ("text", "range")))
-    assert own_names(known) == {"file": "path", "range": "lines"}
 
 
 async def test_waiting_for_a_person_does_not_use_up_a_call() -> None:
@@ -314,23 +231,6 @@ async def test_a_tool_that_asks_runs_only_what_was_agreed_to() -> None:
     assert asked[0].digest == asked[1].digest != asked[2].digest
 
 
-async def test_where_nobody_can_be_asked_the_answer_is_no() -> None:
-    """Without somebody to ask, a tool that asks does not run."""
-    box = Registry([Asking(Does(_well))], StillClock()).toolbox("s", MustNot())
-    assert (await box.call("does", {"thing": "a"})).status is CallStatus.REFUSED
-
-
-async def test_threads_hand_back_values_and_exceptions() -> None:
-    """Work in a thread returns or raises in the task that waits for it."""
-
-    def fails() -> None:
-        raise OSError("no")
-
-    assert await in_thread(lambda: 7) == 7
-    with pytest.raises(OSError, match="no"):
-        await in_thread(fails)
-
-
 @settings(deadline=None)  # a busy machine is no defect
 @given(st.text(st.characters(exclude_categories=()), max_size=60))
 def test_any_argument_ends_as_a_record(text: str) -> None:
@@ -354,22 +254,6 @@ class NoSandbox(PlainWorkspace):
 
     async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
         raise SandboxError("nothing is written here")
-
-
-async def test_calls_that_only_read_may_run_at_the_same_time(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """Each has its own record; the specs say which tools these are."""
-    for name in "abcd":
-        (roots.project / f"{name}.txt").write_text(f"{name} holds {name}\n")
-    reading = {spec.name for spec in toolbox.specs if spec.only_reads}
-    assert reading == {"find_files", "search_text", "read_file", "web_fetch"}
-    calls = [
-        *(toolbox.call("read_file", {"path": f"{name}.txt"}) for name in "abcd"),
-        toolbox.call("search_text", {"pattern": "holds"}),
-        toolbox.call("find_files", {"pattern": "*.txt"}),
-    ]
-    records = await asyncio.gather(*calls)
-    assert [record.output for record in records[:4]] == [f"{name} holds {name}\n" for name in "abcd"]
-    assert [record.result_count for record in records[4:]] == [4, 4]
 
 
 def test_the_schema_of_every_tool_is_one(toolbox: SubTaskToolbox) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from artoo.tools.shell.parser import parse_command
 
@@ -41,13 +39,6 @@ PROGRAMS = [
 def test_identities_are_the_programs_that_a_command_starts(command: str, identities: tuple[str, ...]) -> None:
     """Programs are found through pipelines, subshells, wrappers, substitutions and scripts in strings."""
     assert set(parse_command(command).identities) == set(identities)
-
-
-@pytest.mark.parametrize("command", ["$a$b x", 'bash -c "$CMD" && $X', "a=r; ${a}m x", "xargs $cmd"])
-def test_a_program_that_only_the_shell_knows_is_called_shell(command: str) -> None:
-    """A name built from variables cannot be named, so the command counts as `shell` itself."""
-    found = parse_command(command).identities
-    assert "shell" in found or "shell:xargs" in found or "shell:bash" in found
 
 
 @pytest.mark.parametrize("command", ["echo a; ; b", "((", "if then", "cat <<EOF", "'", ")", "\0ls", "x" * 200_000])
@@ -99,27 +90,6 @@ def test_words_are_unquoted_as_the_shell_would() -> None:
 def test_the_normal_form_reduces_blanks_outside_quotes(written: str, normal: str) -> None:
     """Equal commands have equal targets; what is quoted keeps its blanks."""
     assert parse_command(written).normal == normal
-
-
-_WORD = st.sampled_from(
-    ["a", "-l", "'x  y'", '"p  $q  r"', "$(ls  -a)", "b\\ c", "*.txt", "~/x", ">", "2>&1", "<(a  b)"]
-)
-_JOINT = st.sampled_from([" ", "   ", "\t", " \\\n ", " | ", " && ", ";", "\n", " ; "])
-
-
-@given(st.lists(st.tuples(_WORD, _JOINT), min_size=1, max_size=12))
-def test_normalising_twice_changes_nothing_more(parts: list[tuple[str, str]]) -> None:
-    """The normal form is a normal form."""
-    once = parse_command("".join(word + joint for word, joint in parts)).normal
-    assert parse_command(once).normal == once
-
-
-@given(st.text(max_size=200))
-def test_any_text_can_be_read(text: str) -> None:
-    """No text makes the reader fail."""
-    parsed = parse_command(text, {"HOME": "/h"})
-    assert all(one == "shell" or one.startswith("shell:") for one in parsed.identities)
-    assert parsed.words is not None
 
 
 @pytest.mark.parametrize("character", ["\U0001f600", "\U0010ffff", "\U00020000"])

@@ -12,12 +12,7 @@ from tool_doubles import MakeToolbox, PlainWorkspace, said
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
-from artoo.tools.approval.gate import Gate
-from artoo.tools.builtin.python import Python
-from artoo.tools.core.default_tools import Machine, Shared, builtin_tools
 from artoo.tools.core.registry import SubTaskToolbox
-from artoo.tools.core.workspace_commands import WorkspaceCommands
-from artoo.workspace.changes.path_class import Places
 
 
 def _created(path: str, *traits: Trait) -> Change:
@@ -70,37 +65,6 @@ async def test_exit_codes_are_read_as_the_programs_mean_them(
     assert (call.status, call.exit_code, call.result_count) == (status, code, count), said(call)
 
 
-@pytest.mark.parametrize(
-    ("code", "alone"),
-    [
-        ("n = 7\nprint('notes.txt has', n, 'lines')", True),
-        ("print(7)", True),
-        ("import json\nprint(json.dumps(7))", False),
-        ("from math import pi\nprint(pi)", False),
-        ("print(len(open('a.txt').read()), 7)", False),
-        ("read = open\nprint(len(read('a.txt').read()))", False),
-    ],
-)
-async def test_a_script_that_sees_nothing_else_is_recorded_so(
-    toolbox: SubTaskToolbox, roots: Roots, code: str, alone: bool
-) -> None:
-    """What it prints is its author's word, whatever it looks like."""
-    (roots.project / "a.txt").write_text("bar\n")
-    call = await toolbox.call("python", {"code": code})
-    assert (call.status, call.self_contained) == (CallStatus.OK, alone)
-
-
-async def test_huge_and_binary_output_is_bounded(toolbox: SubTaskToolbox) -> None:
-    """Megabytes become head and tail; bytes become a description."""
-    call = await toolbox.call("shell", {"command": "seq 1 300000"})
-    assert call.output.startswith("1\n2\n")
-    assert call.output.rstrip().endswith("300000")
-    assert call.truncated
-    assert call.total_bytes > 1_000_000
-    call = await toolbox.call("shell", {"command": "head -c 5000 /dev/zero"})
-    assert call.output == "(binary output, 5000 bytes, not shown)"
-
-
 async def test_what_a_command_changed_is_in_its_record(roots: Roots, make_toolbox: MakeToolbox) -> None:
     """Changes that somebody may have meant; a cache is none, and a command that failed may have changed things."""
     made = (_created("/p/out.txt"), _created("/p/__pycache__/a.pyc", Trait.DERIVED))
@@ -124,14 +88,6 @@ async def test_find_on_personal_files_is_answered_by_the_index(toolbox: SubTaskT
     assert (none.status, none.result_count) == (CallStatus.OK, 0)
 
 
-async def test_a_remark_beside_a_command_is_no_argument(toolbox: SubTaskToolbox) -> None:
-    """Models that know other agents' shells describe what they do; a directory would be another command."""
-    assert (await toolbox.call("bash", {"command": "echo hi", "description": "Greet"})).output == "hi\n"
-    refused = await toolbox.call("bash", {"command": "rm -rf *", "workdir": "build"})
-    assert refused.status is CallStatus.REFUSED
-    assert "shell has no argument 'workdir'; it takes: command, timeout (optional)" in (refused.reason or "")
-
-
 async def test_a_fence_around_code_is_taken_off(toolbox: SubTaskToolbox) -> None:
     """Models leave the fence in the argument now and then."""
     assert (await toolbox.call("shell", {"command": "```bash\necho hi\n```"})).output == "hi\n"
@@ -149,14 +105,6 @@ async def test_python_runs_isolated_in_the_project(
         "python", {"code": "import json\nprint(json.dumps([open('n.txt').read()], ensure_ascii=False))"}
     )
     assert (call.status, call.output, call.identity) == (CallStatus.OK, '["数据\\n"]\n', ("python",))
-
-
-async def test_python_imports_what_the_project_has(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """As a script in it would: each such call failed, and was made again by the shell."""
-    (roots.project / "app").mkdir()
-    (roots.project / "app" / "util.py").write_text("def parse(text):\n    return int(text)\n")
-    call = await toolbox.call("python", {"code": "from app.util import parse\nprint(parse('7'))"})
-    assert (call.status, call.output, call.changes) == (CallStatus.OK, "7\n", ())
 
 
 @pytest.mark.parametrize(
@@ -178,13 +126,6 @@ async def test_what_is_not_python_does_not_run(
     assert workspace.commands == []
 
 
-async def test_a_python_error_is_named(toolbox: SubTaskToolbox) -> None:
-    """The traceback is in the record."""
-    call = await toolbox.call("python", {"code": "raise KeyError('salary')"})
-    assert (call.status, call.exit_code) == (CallStatus.ERROR, 1)
-    assert call.error_output.splitlines()[-1] == "KeyError: 'salary'"
-
-
 async def test_the_line_that_failed_is_shown(toolbox: SubTaskToolbox) -> None:
     """In every frame of the script, and in no other: what runs it is not to be seen."""
     code = "def half(rows):\n    return rows[9]\n\nprint(half(['a']))\n"
@@ -198,31 +139,6 @@ async def test_the_line_that_failed_is_shown(toolbox: SubTaskToolbox) -> None:
         "    return rows[9]",
         "IndexError: list index out of range",
     ]
-
-
-async def test_a_script_is_the_main_module(toolbox: SubTaskToolbox) -> None:
-    """Its names are its own, what it pickles can be read again, and its exit code counts."""
-    code = (
-        "import pickle, sys\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))), sys.argv, 'code' in dir())"
-    )
-    call = await toolbox.call("python", {"code": code})
-    assert call.output == "<class '__main__.A'> ['-c'] False\n"
-    assert (await toolbox.call("python", {"code": "import sys; sys.exit(3)"})).exit_code == 3
-
-
-def test_equal_scripts_have_equal_targets(roots: Roots) -> None:
-    """Comments and layout do not make another target."""
-    python = Python(WorkspaceCommands(PlainWorkspace(roots)))
-    one = python.target({"code": "x=1 # one\nprint( x )"})
-    assert one == python.target({"code": "```python\nx = 1\n\nprint(x)\n```"})
-    assert python.target({"code": "not python (\n"}) == "not python ("
-
-
-def test_a_shell_is_offered_only_where_there_is_a_bash(roots: Roots, places: Places) -> None:
-    """Tools that cannot work here are not offered."""
-    without = Machine(platform="linux", which=lambda name: None)
-    tools = builtin_tools(Shared.of(PlainWorkspace(roots), Gate(), places), without)
-    assert "shell" not in [tool.spec.name for tool in tools]
 
 
 async def test_cancelling_a_command_leaves_an_interrupted_record(

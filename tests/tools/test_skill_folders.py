@@ -9,12 +9,11 @@ import pytest
 
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.ports.sandbox import Roots
-from artoo.tools.builtin.skill import LONGEST_LIST, PART, ReadSkill, free_name, pieces
+from artoo.tools.builtin.skill import ReadSkill, pieces
 from artoo.tools.context.skills import (
     LARGEST,
     LONGEST_TEXT,
     MOST_FILES,
-    MOST_PATHS,
     MOST_SKILLS,
     read_skill,
     skills_in,
@@ -46,19 +45,6 @@ def test_a_skill_is_read(tmp_path: Path) -> None:
     assert (skill.name, skill.description) == ("pdf-forms", "Fill in forms.")
     assert skill.body == "# How\n\n---\nnot the end"
     assert [one.path for one in skill.files] == ["SKILL.md", "run"]
-
-
-def test_what_is_not_looked_at_is_said(tmp_path: Path) -> None:
-    """A folder with more skills than are read says so; one with links and directories without end is none."""
-    for number in range(MOST_SKILLS + 1):
-        made(tmp_path / "many" / f"s{number}", skill_text(f"s{number}"))
-    found = skills_in(FILES, tmp_path / "many", tmp_path, foreign=True)
-    assert len(found.skills) == MOST_SKILLS and "not looked at" in found.problems[0]
-    endless = made(tmp_path / "endless", skill_text("endless"))
-    for number in range(MOST_PATHS):
-        (endless / f"link-{number}").symlink_to("nowhere")
-    with pytest.raises(ConfigurationError, match="directories and links"):
-        read_skill(FILES, endless)
 
 
 def test_the_digest_is_over_all_of_it(tmp_path: Path) -> None:
@@ -143,14 +129,6 @@ def test_the_good_ones_of_a_folder_are_offered(tmp_path: Path) -> None:
     assert skills_in(FILES, tmp_path / "nowhere", tmp_path, foreign=False).skills == ()
 
 
-def test_a_link_is_no_part_of_a_skill(tmp_path: Path) -> None:
-    """What it leads to is neither read nor laid out."""
-    folder = made(tmp_path / "a", skill_text("a"))
-    (tmp_path / "secret").write_text("key")
-    (folder / "notes").symlink_to(tmp_path / "secret")
-    assert [one.path for one in read_skill(FILES, folder).files] == ["SKILL.md"]
-
-
 async def test_the_tool_gives_instructions_in_parts(tmp_path: Path) -> None:
     """Whole lines, no more than a record keeps, all of them in the end; what there is not is told."""
     body = "\n".join(f"step {number}" for number in range(1_000))
@@ -166,21 +144,3 @@ async def test_the_tool_gives_instructions_in_parts(tmp_path: Path) -> None:
     for wrong in ({"name": "b"}, {"name": "a", "part": "0"}, {"name": "a", "part": "x"}):
         with pytest.raises(ToolError):
             await tool.run(wrong)
-
-
-def test_parts_are_of_bounded_size() -> None:
-    """Also of a text without lines."""
-    assert [len(part) for part in pieces("x" * (2 * PART + 1))] == [PART, PART, 1]
-
-
-def test_descriptions_are_of_bounded_size(tmp_path: Path) -> None:
-    """However many and long: each is there with its beginning, on one line."""
-    skills = tuple(
-        read_skill(FILES, made(tmp_path / f"s{number}", skill_text(f"s{number}", "long " * 150)))
-        for number in range(MOST_SKILLS)
-    )
-    spec = ReadSkill("skill", skills, Roots(tmp_path, tmp_path, tmp_path)).spec
-    assert len(spec.offers) == MOST_SKILLS + 1
-    assert sum(map(len, spec.offers)) < LONGEST_LIST + 40 * MOST_SKILLS
-    assert free_name(["skill"]) == "read_skill"
-    assert free_name(["skill", "read_skill"]) is None

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from artoo.contracts.errors import ToolError
 from artoo.tools.files.glob_patterns import path_pattern
-from artoo.tools.files.walk import Hidden, Kind, Walk, WalkLimits
+from artoo.tools.files.walk import Kind, Walk, WalkLimits
 from artoo.workspace.files.rooted import RealFiles
 
 
@@ -44,21 +41,6 @@ def test_a_pattern_matches_whole_paths_name_by_name(pattern: str, fits: list[str
     assert [path for path in fits_not if matcher.matches(path)] == []
 
 
-def test_too_many_alternatives_are_refused() -> None:
-    """Braces cannot be used to make work without end."""
-    with pytest.raises(ToolError, match="alternatives"):
-        path_pattern("{a,b}" * 20)
-
-
-@given(st.text("*?[]{},/.ab!", max_size=30), st.text("ab./", max_size=30))
-def test_any_pattern_can_be_read(pattern: str, path: str) -> None:
-    """No pattern fails but for its number of alternatives."""
-    try:
-        path_pattern(pattern).matches(path)
-    except ToolError as error:
-        assert "alternatives" in str(error)
-
-
 def test_a_walk_ends_at_its_time_limit(tmp_path: Path) -> None:
     """Time is bounded as well as entries."""
     make(tmp_path, "a", "b", "c")
@@ -76,24 +58,6 @@ def test_a_walk_honours_ignore_files_as_git_does(tmp_path: Path) -> None:
     (tmp_path / "src" / ".gitignore").write_bytes(b"*.tmp\n\xff\xfe\n")
     files = {entry.path for entry in Walk(tmp_path, honour_ignore=True) if entry.kind is Kind.FILE}
     assert files == {".gitignore", "keep/.gitignore", "keep/b.log", "src/.gitignore", "src/d.txt"}
-
-
-def test_an_ignore_file_that_is_no_file_is_ignored(tmp_path: Path) -> None:
-    """A pipe or a link called .gitignore is neither waited for nor followed."""
-    make(tmp_path, "a/x", "b/x")
-    os.mkfifo(tmp_path / "a" / ".gitignore")
-    (tmp_path / "b" / ".gitignore").symlink_to("/etc/passwd")
-    assert {entry.path for entry in Walk(tmp_path, honour_ignore=True)} >= {"a/x", "b/x"}
-
-
-def test_hidden_entries_come_last_or_not_at_all(tmp_path: Path) -> None:
-    """LAST visits hidden directories after everything else; SKIP leaves them out and names them."""
-    make(tmp_path, ".cache/deep/x", "z/y/x")
-    order = [entry.path for entry in Walk(tmp_path, hidden=Hidden.LAST) if entry.kind is Kind.FILE]
-    assert order == ["z/y/x", ".cache/deep/x"]
-    walk = Walk(tmp_path, hidden=Hidden.SKIP)
-    assert [entry.path for entry in walk] == ["z", "z/y", "z/y/x"]
-    assert walk.hidden_skipped == [".cache"]
 
 
 def test_unreadable_directories_are_remembered(tmp_path: Path) -> None:

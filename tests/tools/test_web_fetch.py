@@ -122,16 +122,6 @@ async def test_an_error_of_the_server_is_one_of_the_call(real: Workspace, places
     assert "HTTP 404" in call.output and "nothing here" in call.output
 
 
-async def test_a_long_page_is_read_on(real: Workspace, places: Places, site: str) -> None:
-    """Its beginning and end are shown; the rest is read with process."""
-    box = box_of(real, places, Person([Consent.ONCE]))
-    call = await box.call("web_fetch", {"url": f"{site}/long"})
-    assert (call.status, call.truncated) == (CallStatus.OK, True)
-    assert "read it with process: id p1, action read" in call.output
-    on = await box.call("process", {"id": "p1", "action": "read", "offset": 50_000})
-    assert "word\nword" in on.output
-
-
 async def test_without_approval_nothing_is_fetched(real: Workspace, places: Places, site: str) -> None:
     """A no is a refusal; what is no address of the web is an error, unasked."""
     person = Person([Consent.NO])

@@ -64,13 +64,6 @@ async def test_credentials_and_artoos_own_files_are_out_of_reach(
     assert sorted(each.name for each in roots.home.iterdir()) == ["artoo_workspace", "project"]
 
 
-async def test_a_path_through_a_file_is_an_error(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """Directories cannot be made in a file, and a directory is no file."""
-    (roots.project / "f").write_text("x")
-    assert "was not written" in said(await write(toolbox, "f/x.txt", "x"))
-    assert "is a directory" in said(await write(toolbox, "g/", "x"))
-
-
 async def test_an_edit_shows_what_it_changed(toolbox: SubTaskToolbox, roots: Roots) -> None:
     """One place, byte for byte; the output is a unified diff."""
     (roots.project / "m.py").write_text(TEXT)
@@ -105,36 +98,3 @@ async def test_text_that_is_not_there_is_answered_with_the_nearest_lines(
     assert "5: def mean(rows):\n6:     return total(rows) / len(rows)" in said(call)
     (roots.project / "empty").write_text("")
     assert "The file is empty" in said(await edit(toolbox, "empty", "a", "b"))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "every", "says"),
-    [
-        ("", "x", "", "old is empty"),
-        ("a", "a", "", "nothing would change"),
-        ("a", "b", "perhaps", "valid boolean"),
-    ],
-)
-async def test_an_edit_that_is_none_is_refused(
-    toolbox: SubTaskToolbox, roots: Roots, old: str, new: str, every: str, says: str
-) -> None:
-    """Empty, equal, or unclear: nothing is written."""
-    (roots.project / "a").write_text("a")
-    call = await edit(toolbox, "a", old, new, **({"all": every} if every else {}))
-    assert call.status is not CallStatus.OK
-    assert says in said(call)
-
-
-async def test_line_ends_and_other_bytes_stay(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """A file with CRLF keeps it, bytes that are no UTF-8 keep their value."""
-    (roots.project / "w.txt").write_bytes(b"one\r\ntwo\r\n\xff\r\n")
-    call = await edit(toolbox, "w.txt", "one\ntwo\n", "1\n2\n")
-    assert call.status is CallStatus.OK
-    assert (roots.project / "w.txt").read_bytes() == b"1\r\n2\r\n\xff\r\n"
-
-
-async def test_a_file_that_is_not_there_is_explained(toolbox: SubTaskToolbox, roots: Roots) -> None:
-    """The record says where the name really is."""
-    (roots.project / "src").mkdir()
-    (roots.project / "src" / "m.py").write_text("x")
-    assert "the same name is at: src/m.py" in said(await edit(toolbox, "m.py", "x", "y"))

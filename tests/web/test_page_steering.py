@@ -42,7 +42,7 @@ def works_until(words: str) -> ScriptedModel:
             return says("BLUE")
         return with_body({"tool": "shell", "is_final": False}, f"echo {asked.number}; sleep 0.3")
 
-    return ScriptedModel(answer)
+    return ScriptedModel(answer, leftover=True)
 
 
 async def test_a_message_reaches_a_running_task(tmp_path: Path, project: Path) -> None:
@@ -68,7 +68,7 @@ async def test_a_turn_is_interrupted_and_the_task_waits_for_the_message(tmp_path
             return PLAN
         return says("BLUE") if MESSAGE in asked.user else Reply(text="blue", delay=90.0)
 
-    model = ScriptedModel(answer)
+    model = ScriptedModel(answer, leftover=True)
     async with page_of(tmp_path / "artoo", model=model) as page:
         task = await page.begin("Which colour?", project)
         await page.until(f"/tasks/{task}", "Now: executor")

@@ -19,7 +19,7 @@ from artoo.testing import ScriptedModel
 
 async def run():
     home = Path(sys.argv[1])
-    model = ScriptedModel({"Plan": {"reply": "four"}})
+    model = ScriptedModel({"Plan": {"reply": "four"}}, leftover=True)
     async with Artoo(Config(workspace=home).at_home(home), environ={}, model=model) as artoo:
         result = await artoo.run("How much is two and two?", options=RunOptions(project=home))
     assert "four" in result.summary, result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -12,6 +13,8 @@ from artoo.contracts.errors import ArtooError
 from artoo.contracts.solution import FinalResult
 from artoo.ports.confirm import Said
 from artoo.tasklog.state import TaskState
+
+logger = logging.getLogger(__name__)
 
 UNANSWERED_SECONDS = 600.0
 """How long a question stands while nobody at the other end answers it; then the answer is no."""
@@ -43,6 +46,19 @@ class OpenQuestion:
 
 
 @dataclass(slots=True)
+class Fetching:
+    """How far the download of the embedded model is, for reports of the tasks that wait for it."""
+
+    said: str = ""
+
+    def __call__(self, done: int, total: int, phase: str) -> None:
+        """Take note of progress in bytes; the first is logged, since no client shows it before it asks."""
+        if not self.said:
+            logger.warning("the model for this machine is fetched first: %d MB, once", total >> 20)
+        self.said = f"{phase}: {done >> 20} of {total >> 20} MB" if done < total else ""
+
+
+@dataclass(slots=True)
 class HandedTask:
     """One task that runs in this process, or has run. `task_id` is empty until it has begun.
 
@@ -58,6 +74,7 @@ class HandedTask:
     unwanted: bool = False
     interrupted: bool = False
     listener: Listener | None = None
+    fetching: Fetching = field(default_factory=Fetching)
     _question: OpenQuestion | None = None
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -83,7 +100,9 @@ class HandedTask:
 
     @property
     def doing(self) -> str:
-        """What is under way, in words: the call that runs or ran last, else a subtask of this round."""
+        """What is under way, in words: a download, the call that runs or ran last, else a subtask of this round."""
+        if self.fetching.said:
+            return self.fetching.said
         present = () if self.state.round is None else tuple(self.state.round.subtasks.values())
         latest = next((one.ended for one in present if one.at_work and one.ended is not None), None)
         call = self.state.doing or latest

@@ -21,7 +21,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ArtooError, ConfigurationError, ProtocolError
 from artoo.contracts.recording import AskedBy
 from artoo.contracts.request import Turn
-from artoo.protocols.handed import HandedTask, Listener
+from artoo.protocols.handed import Fetching, HandedTask, Listener
 from artoo.runtime.app.caller import Caller
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.config.model import Config
@@ -65,11 +65,12 @@ class Runner(Protocol):
 
 @dataclass(slots=True)
 class Intake:
-    """The tasks of one process's clients. Made by `open_intake`."""
+    """The tasks of one process's clients. Made by `open_intake`. `fetching` hears of a download of the runner's."""
 
     runner: Runner
     config: Config
     _group: asyncio.TaskGroup
+    fetching: Fetching = field(default_factory=Fetching)
     _tasks: dict[str, HandedTask] = field(default_factory=dict[str, HandedTask])
     _playing: dict[asyncio.Task[None], HandedTask] = field(default_factory=dict["asyncio.Task[None]", HandedTask])
     _closed: bool = False
@@ -94,7 +95,7 @@ class Intake:
             raise ConfigurationError(
                 f"the request is longer than {LONGEST_REQUEST:,} characters; name a file instead"
             )
-        handed = HandedTask(request=text, listener=listener)
+        handed = HandedTask(request=text, listener=listener, fetching=self.fetching)
         caller = Caller(asked_by, handed.confirm if asks else None, servers)
         stream = self.runner.stream(text, history=history, options=replace(options, caller=caller))
         return await self._begun(handed, stream)
@@ -112,7 +113,7 @@ class Intake:
 
         Raises ConfigurationError.
         """
-        handed = HandedTask(listener=listener)
+        handed = HandedTask(listener=listener, fetching=self.fetching)
         caller = Caller(asked_by, handed.confirm if asks else None, servers)
         return await self._begun(handed, self.runner.stream_resumed(task_id, caller=caller))
 
@@ -211,10 +212,10 @@ class Intake:
 
 
 @asynccontextmanager
-async def open_intake(runner: Runner, config: Config) -> AsyncGenerator[Intake]:
+async def open_intake(runner: Runner, config: Config, fetching: Fetching | None = None) -> AsyncGenerator[Intake]:
     """An intake that is open for the length of the block; what still runs then is ended."""
     async with asyncio.TaskGroup() as group:
-        intake = Intake(runner, config, group)
+        intake = Intake(runner, config, group, fetching or Fetching())
         try:
             yield intake
         finally:

@@ -19,7 +19,7 @@ from artoo.ports.clock import Clock
 from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier
 from artoo.testing.clock import FakeClock
 from artoo.testing.replies import Ending, Reply
-from artoo.testing.script import Script, ScriptPlayer
+from artoo.testing.script import Script, ScriptError, ScriptPlayer
 from artoo.testing.turns import chunks, is_streamed
 
 T = TypeVar("T", bound=BaseModel)
@@ -74,8 +74,9 @@ class ScriptedTransport:
 class ScriptedModel:
     """A Model for tests: the real client (reading, repair, retries) over a script instead of a server.
 
-    Use it in a `with` block: leaving it complains about script that was not used and calls without script.
-    `requests` are those that the script saw. Waits of retries take no time unless a `clock` is given.
+    Use it in a `with` block: leaving it complains about script that was not used and calls without script. Outside
+    of one it answers nothing, unless `leftover` says that script may be left. `requests` are those that the script
+    saw. Waits of retries take no time unless a `clock` is given.
     """
 
     def __init__(
@@ -86,19 +87,23 @@ class ScriptedModel:
         owned_by: str = "scripted",
         clock: Clock | None = None,
         retry: RetryPolicy | None = None,
+        leftover: bool = False,
     ) -> None:
+        self._watched = self._leftover = leftover
         self.player = ScriptPlayer(script, refuse=refuse)
         transport = ScriptedTransport(self.player, owned_by=owned_by)
         self._model = EndpointModel(transport, "scripted", clock or FakeClock(auto_advance=True), retry=retry)
 
     async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
-        """See `artoo.ports.model.Model`."""
+        """See `artoo.ports.model.Model`. Raises ScriptError outside of a `with` block."""
+        self._require_block()
         return await self._model.ask(question, meter=meter)
 
     async def converse(
         self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
     ) -> Spoken:
-        """See `artoo.ports.model.Converses`."""
+        """See `artoo.ports.model.Converses`. Raises ScriptError outside of a `with` block."""
+        self._require_block()
         return await self._model.converse(conversation, on_text, meter=meter)
 
     async def known(self, tier: Tier) -> Known:
@@ -108,13 +113,21 @@ class ScriptedModel:
     async def close(self) -> None:
         """Nothing to free."""
 
+    def _require_block(self) -> None:
+        if not self._watched:
+            raise ScriptError(
+                "a ScriptedModel says at the end of its block what script was left: with ScriptedModel(…) as model:"
+            )
+
     def __enter__(self) -> ScriptedModel:
+        self._watched = True
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        complain(self.player, error)
+        if not self._leftover:
+            complain(self.player, error)
 
 
 def complain(player: ScriptPlayer, error: BaseException | None) -> None:

@@ -18,11 +18,15 @@ from acp.schema import (
     AgentCapabilities,
     Implementation,
     InitializeResponse,
+    ListSessionsResponse,
     LoadSessionResponse,
     McpCapabilities,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
+    SessionCapabilities,
+    SessionInfo,
+    SessionListCapabilities,
     SetSessionModeResponse,
 )
 
@@ -53,9 +57,11 @@ from artoo.protocols.handed import HandedTask, Listener
 from artoo.protocols.intake import Intake
 from artoo.protocols.looking import Looking, id_of
 from artoo.runtime.app.run_options import RunOptions
-from artoo.runtime.task.conversations import find_session, open_session
+from artoo.runtime.task.conversations import find_session, latest_sessions, open_session
 from artoo.runtime.task.task_header import own_version
 
+MOST_LISTED = 100
+"""Sessions that one list has."""
 Begin = Callable[[Listener], Awaitable[HandedTask]]
 """Begins a task whose messages the listener hears."""
 
@@ -93,6 +99,7 @@ class EditorAgent:
                 load_session=True,
                 prompt_capabilities=PromptCapabilities(),
                 mcp_capabilities=McpCapabilities(http=True),
+                session_capabilities=SessionCapabilities(list=SessionListCapabilities()),
             ),
             agent_info=Implementation(name="artoo", title="artoo", version=own_version()),
             auth_methods=[],
@@ -135,6 +142,23 @@ class EditorAgent:
                 await teller.say(update_agent_message_text(await asyncio.to_thread(self._answered, turn)))
             await teller.say(offered())
         return LoadSessionResponse(modes=modes_of(opened.apply))
+
+    async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
+        """The conversations of this home, or of one directory, that have an exchange: the latest first."""
+        self._known()
+        project = str(directory(cwd)) if cwd is not None else None
+        found = await asyncio.to_thread(latest_sessions, self._home, MOST_LISTED)
+        return ListSessionsResponse(
+            sessions=[
+                SessionInfo(
+                    session_id=one.name,
+                    cwd=one.project,
+                    title=self.looking.clean.text(one.exchanges[0].input)[:LONGEST_NAME],
+                )
+                for one in found
+                if one.exchanges and one.project and project in (None, one.project)
+            ]
+        )
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """What takes effect unasked from the next prompt on."""

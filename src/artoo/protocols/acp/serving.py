@@ -10,6 +10,7 @@ from acp.interfaces import Agent
 from artoo.protocols.acp.agent import EditorAgent
 from artoo.protocols.acp.transport import BoundedTransport
 from artoo.protocols.ending import until_asked_to_end
+from artoo.protocols.handed import Fetching
 from artoo.protocols.intake import open_intake
 from artoo.protocols.json_lines import JsonLines
 from artoo.protocols.looking import looking_at
@@ -20,7 +21,8 @@ from artoo.runtime.config.model import Config
 
 async def serve(config: Config) -> None:
     """Serves on standard input and output. Raises ConfigurationError."""
-    async with Artoo(config) as artoo, open_intake(artoo, config) as intake:
+    fetching = Fetching()
+    async with Artoo(config, on_fetch=fetching) as artoo, open_intake(artoo, config, fetching) as intake:
         await until_asked_to_end(_serve(EditorAgent(intake, looking_at(config))))
 
 

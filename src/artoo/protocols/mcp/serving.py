@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from artoo.protocols.ending import until_asked_to_end
+from artoo.protocols.handed import Fetching
 from artoo.protocols.http import own_token
 from artoo.protocols.intake import open_intake
 from artoo.protocols.mcp.http import TOKEN_FILE, serve_http
@@ -20,7 +21,8 @@ async def serve(config: Config, project: Path, port: int | None, say: Callable[[
 
     Raises ConfigurationError.
     """
-    async with Artoo(config) as artoo, open_intake(artoo, config) as intake:
+    fetching = Fetching()
+    async with Artoo(config, on_fetch=fetching) as artoo, open_intake(artoo, config, fetching) as intake:
         server = made_server(intake, project)
         if port is None:
             await until_asked_to_end(serve_stdio(server))

@@ -94,6 +94,8 @@ class Tools:
         """Hand artoo a task. It plans, works in a workspace of its own, checks the result, and changes nothing that
         needs consent without it: then the status is `pending`, and `diff`, `apply` and `discard` settle it. A task
         that takes longer than `wait_seconds` goes on; ask `result` for it by its task_id."""
+        if project and not Path(project).is_absolute():
+            raise ToolError(f"project {project!r} is relative; give the absolute path of a directory")
         task = self._asked_again(call)
         if task is None:
             options = RunOptions(

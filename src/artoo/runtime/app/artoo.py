@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, cast, overload
@@ -74,6 +75,8 @@ class Artoo:
 
     Raises ConfigurationError for a configuration that cannot be read, and a function that cannot be a tool.
     """
+
+    _loaded = False
 
     def __init__(
         self,
@@ -383,6 +386,9 @@ class Artoo:
 
     async def _begin(self, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
         shop = self._open_shop()
+        if not Artoo._loaded:
+            await asyncio.to_thread(_load_roles)
+            Artoo._loaded = True
         from artoo.runtime.task.start_task import begin
 
         return await begin(shop, text, history, options)
@@ -401,6 +407,12 @@ class Artoo:
             raise ConfigurationError("Artoo is not open; use it as `async with Artoo() as artoo:`")
         self._loop.require()
         return self._shop
+
+
+def _load_roles() -> None:
+    """Import what a first task needs, in a thread: 0.2 s in which the caller's event loop would stand still."""
+    import_module("artoo.runtime.task.start_task")
+    import_module("artoo.runtime.task.task_tools")
 
 
 def _config_of_home(environ: Mapping[str, str]) -> Config:

@@ -1,15 +1,18 @@
-"""Conversations that can be taken up again: the exchanges of each, in artoo's home, for its owner only."""
+"""Conversations that can be taken up again: the exchanges of each, in artoo's home, for its owner only.
+
+<home>/sessions/NAME.jsonl   one exchange a line; a later line of the same task takes the place of the earlier one
+
+Lines are only appended, in one write each, so that several windows can share a conversation without a lock.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import secrets
-import time
 from collections import deque
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -31,20 +34,15 @@ LONGEST_SUMMARY = 2_000
 MOST_EXCHANGES = 200
 """Exchanges of one session that are kept: the latest."""
 LARGEST = 4 << 20
-"""Bytes of a session's file: older exchanges go first."""
+"""Bytes of a session's file; from twice as many on, older exchanges go."""
 MOST_KEPT = 100
 """Sessions that are kept: the latest."""
-PATIENCE_SECONDS = 0.5
-"""How long a writer waits for another one, on the event loop's thread. A write takes milliseconds; who has the lock
-for longer hangs or was stopped."""
-_BETWEEN_TRIES_SECONDS = 0.01
-
 _FOLDER, _ENDING = "sessions", ".jsonl"
 _NAME = re.compile(r"[\w][\w.-]{0,63}")
 
 
 class Session:
-    """One conversation. What is added is on disk at once, behind what another process added meanwhile; a line that
+    """One conversation. What is added is on disk at once, after what another process added meanwhile; a line that
     cannot be read is left out. What cannot be written goes with the next write that succeeds.
     """
 
@@ -104,58 +102,41 @@ class Session:
         self._put(Turn(input=request, summary=said, task_id=task_id, project=where))
 
     def _put(self, turn: Turn) -> None:
-        with _alone(self._path.parent) as alone:
-            _place(self._unwritten, turn)
-            if self._read_again() and alone:
-                self._write()
+        _place(self._unwritten, turn)
+        if self._forgotten:
+            self._empty()
+        with suppress(OSError):  # a home that cannot be written keeps nothing: the conversation goes on
+            _append(self._path, _lines(self._unwritten))
+            self._unwritten.clear()
+        self._read_again()
+        with suppress(OSError):
+            if self._path.stat().st_size > 2 * LARGEST:
+                write_whole(self._path, _lines(self._exchanges), sync=False)
+            _forget_old(self._path.parent)
 
     def clear(self) -> None:
         """Forgets what was said."""
-        with _alone(self._path.parent) as alone:
-            self._read_again()
-            self._forgotten += tuple(self._exchanges)  # not read again, though it may have to stay on disk for now
-            self._exchanges.clear()
-            self._unwritten.clear()
-            if alone:
-                self._write()
+        self._read_again()
+        self._forgotten = tuple(self._exchanges)  # not read again, though it may have to stay on disk for now
+        self._exchanges.clear()
+        self._unwritten.clear()
+        self._empty()
 
-    def _read_again(self) -> bool:
-        """Takes up what is on disk, and behind it what could not be written yet; what is here stays where the file
-        is gone. False: it cannot be read, and nobody may write over it.
-        """
-        try:
+    def _empty(self) -> None:
+        """Take what is forgotten from the disk, and nothing that was said since."""
+        with suppress(OSError):
+            left = [turn for turn in _read(self._path) if turn not in self._forgotten]
+            write_whole(self._path, _lines(left), sync=False)
+            self._forgotten = ()
+
+    def _read_again(self) -> None:
+        """Read what is on disk, and after it what could not be written; without a file, what is here stays."""
+        with suppress(OSError):
             found = [turn for turn in _read(self._path) if turn not in self._forgotten]
-        except FileNotFoundError:
-            found = list(self._exchanges)
-        except OSError:
-            found = None
-        if found is not None:
             self._exchanges.clear()
             self._exchanges.extend(found)
         for turn in self._unwritten:
             _place(self._exchanges, turn)
-        return found is not None
-
-    def _write(self) -> None:
-        """A home that cannot be written keeps nothing: the conversation goes on all the same."""
-        with suppress(OSError):
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(self._path, self._lines(), sync=False)
-            self._unwritten.clear()
-            self._forgotten = ()
-            _forget_old(self._path.parent)
-
-    def _lines(self) -> bytes:
-        """The latest exchanges that fit, one a line. A directory whose name is no UTF-8 comes back as it was."""
-        lines: list[bytes] = []
-        left = LARGEST
-        for turn in reversed(self._exchanges):
-            lines.append(line_of(turn.model_dump(mode="json")) + b"\n")
-            left -= len(lines[-1])
-            if left < 0 and len(lines) > 1:
-                lines.pop()
-                break
-        return b"".join(reversed(lines))
 
 
 def open_session(
@@ -217,46 +198,43 @@ def _place(turns: deque[Turn], turn: Turn) -> None:
     turns.append(turn)
 
 
-def _read(path: Path) -> list[Turn]:
+def _read(path: Path) -> deque[Turn]:
     """What the file holds. Raises OSError."""
-    lines = path.read_bytes().rstrip(b"\n").split(b"\n")  # a text's own line ends are not the file's
-    turns: list[Turn] = []
-    for line in lines[-MOST_EXCHANGES:]:
+    turns: deque[Turn] = deque(maxlen=MOST_EXCHANGES)
+    for line in path.read_bytes().split(b"\n"):  # a text's own line ends are not the file's
         with suppress(MessageUnreadable, ValidationError):
-            turns.append(Turn.model_validate(fields_of(line)))
+            if line:
+                _place(turns, Turn.model_validate(fields_of(line)))
     return turns
 
 
-@contextmanager
-def _alone(folder: Path) -> Generator[bool]:
-    """One writer at a time over all processes; a home that cannot be written needs none. False: another one has not
-    let go in time, and nothing may be written.
-    """
-    descriptor = -1
-    alone = True
+def _lines(turns: Iterable[Turn]) -> bytes:
+    """The latest exchanges that fit, one a line. A directory whose name is no UTF-8 comes back as it was."""
+    lines: list[bytes] = []
+    left = LARGEST
+    for turn in reversed(list(turns)):
+        lines.append(line_of(turn.model_dump(mode="json")) + b"\n")
+        left -= len(lines[-1])
+        if left < 0 and len(lines) > 1:
+            lines.pop()
+            break
+    return b"".join(reversed(lines))
+
+
+def _append(path: Path, lines: bytes) -> None:
+    """Append in one write, on a line of its own: a disk that was full may have cut the last one. Raises OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
-        with suppress(OSError):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(folder / ".writing", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            alone = _locked(descriptor)
-        yield alone
+        if os.write(descriptor, b"\n" + lines) <= len(lines):
+            raise OSError("the disk is full")
     finally:
-        if descriptor >= 0:
-            os.close(descriptor)
+        os.close(descriptor)
 
 
-def _locked(descriptor: int) -> bool:
-    """Whether it was got within the patience. Raises OSError where files cannot be locked."""
-    until = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                return False
-            time.sleep(_BETWEEN_TRIES_SECONDS)
-        else:
-            return True
+def latest_sessions(home: Path, most: int) -> list[Session]:
+    """The conversations that were used last, the latest first. Blocking."""
+    return [Session(path) for path in reversed(_by_age(home / _FOLDER)[-most:])]
 
 
 def _by_age(folder: Path) -> list[Path]:

@@ -26,9 +26,9 @@ _MOST_SOURCES = 8
 _LONGEST_NAME = 80
 
 
-def always(arguments: Arguments) -> str | None:
-    """It says that it changes something."""
-    return "it changes things"
+def always(reason: str = "it changes things") -> Why:
+    """Say of every call that it needs a yes, for one reason."""
+    return lambda arguments: reason
 
 
 def never(arguments: Arguments) -> str | None:
@@ -49,7 +49,7 @@ class Asking(Announcing):
 
     inner: Tool
     gate: Gate = field(default_factory=Gate)
-    why: Why = always
+    why: Why = field(default_factory=always)
     reads_only: bool = False
     outward: bool = False
 

@@ -93,10 +93,7 @@ class EditFile(Announcing, CountsAsItself):
     roots: Roots
     files: Look = real_files
     wall_seconds: float = EDIT_SECONDS
-
-    @property
-    def spec(self) -> ToolSpec:
-        return _SPEC
+    spec: ToolSpec = _SPEC
 
     def target(self, arguments: Arguments) -> str:
         return path_target(arguments, self.roots, self.files())

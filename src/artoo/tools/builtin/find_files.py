@@ -42,10 +42,7 @@ class FindFiles(CountsAsItself):
     roots: Roots
     files: Look = real_files
     wall_seconds: float = SEARCH_SECONDS
-
-    @property
-    def spec(self) -> ToolSpec:
-        return _SPEC
+    spec: ToolSpec = _SPEC
 
     def target(self, arguments: Arguments) -> str:
         pattern, folder = argument(arguments, "pattern"), argument(arguments, "folder").rstrip("/")

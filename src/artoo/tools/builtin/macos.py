@@ -26,6 +26,32 @@ SCRIPT_SECONDS = 120.0
 _GRACE_SECONDS = 15.0
 _KEPT_BYTES = 64 * 1024
 _PIECE = 1 << 16
+_MDFIND = ToolSpec(
+    name="mdfind",
+    description="find the user's files by what they hold, with Spotlight",
+    parameters=(
+        Parameter("query", "words, or a Spotlight query"),
+        Parameter("folder", "where (default: everywhere)", False),
+    ),
+    priority=9,
+    only_reads=True,
+)
+_APPLESCRIPT = ToolSpec(
+    name="applescript",
+    description="control macOS applications with AppleScript; the user is asked each time",
+    parameters=(Parameter("script", "the script"),),
+    priority=40,
+    body="script",
+    writes=True,
+    languages=("applescript",),
+)
+_SHORTCUTS = ToolSpec(
+    name="shortcuts",
+    description="run one of the user's macOS shortcuts; the user is asked each time",
+    parameters=(Parameter("name", "the shortcut"), Parameter("input", "a file for it", False)),
+    priority=41,
+    writes=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +119,7 @@ class Mdfind(CountsAsItself):
     roots: Roots
     files: Look = real_files
     wall_seconds: float = 30.0
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="mdfind",
-            description="find the user's files by what they hold, with Spotlight",
-            parameters=(
-                Parameter("query", "words, or a Spotlight query"),
-                Parameter("folder", "where (default: everywhere)", False),
-            ),
-            priority=9,
-            only_reads=True,
-        )
+    spec: ToolSpec = _MDFIND
 
     def target(self, arguments: Arguments) -> str:
         return argument(arguments, "query")
@@ -133,18 +147,8 @@ class AppleScript(CountsAsItself):
 
     real: Real
     program: str
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="applescript",
-            description="control macOS applications with AppleScript; the user is asked each time",
-            parameters=(Parameter("script", "the script"),),
-            priority=40,
-            body="script",
-            writes=True,
-            languages=("applescript",),
-        )
+    spec: ToolSpec = _APPLESCRIPT
+    why: str = "AppleScript acts on other programs and cannot be staged"
 
     @property
     def wall_seconds(self) -> float:
@@ -153,40 +157,20 @@ class AppleScript(CountsAsItself):
     def target(self, arguments: Arguments) -> str:
         return "\n".join(line.rstrip() for line in unfenced(argument(arguments, "script")).strip().splitlines())
 
-    def why_ask(self, arguments: Arguments) -> str | None:
-        return "AppleScript acts on other programs and cannot be staged"
-
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises SandboxError when `osascript` cannot be started."""
         return await self.real.run((self.program, "-"), unfenced(argument(arguments, "script")).encode())
 
 
 @dataclass(frozen=True, slots=True)
-class Shortcuts(CountsAsItself):
+class Shortcuts(AppleScript):
     """Runs one of the person's shortcuts by name, with `shortcuts` (`program`)."""
 
-    real: Real
-    program: str
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name="shortcuts",
-            description="run one of the user's macOS shortcuts; the user is asked each time",
-            parameters=(Parameter("name", "the shortcut"), Parameter("input", "a file for it", False)),
-            priority=41,
-            writes=True,
-        )
-
-    @property
-    def wall_seconds(self) -> float:
-        return self.real.seconds + _GRACE_SECONDS
+    spec: ToolSpec = _SHORTCUTS
+    why: str = "Shortcuts act on other programs and cannot be staged"
 
     def target(self, arguments: Arguments) -> str:
         return argument(arguments, "name")
-
-    def why_ask(self, arguments: Arguments) -> str | None:
-        return "Shortcuts act on other programs and cannot be staged"
 
     async def run(self, arguments: Arguments) -> Outcome:
         """Raises SandboxError when `shortcuts` cannot be started."""

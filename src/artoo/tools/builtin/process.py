@@ -58,14 +58,8 @@ class ProcessTool(Announcing, CountsAsItself):
     teller: Teller
     printing: Printing | None = None
     kept: int = OUTPUT_KEPT
-
-    @property
-    def spec(self) -> ToolSpec:
-        return _SPEC
-
-    @property
-    def wall_seconds(self) -> float:
-        return WALL_SECONDS
+    spec: ToolSpec = _SPEC
+    wall_seconds: float = WALL_SECONDS
 
     def target(self, arguments: Arguments) -> str:
         return f"{argument(arguments, 'action', 'wait')} {argument(arguments, 'id')}".strip()

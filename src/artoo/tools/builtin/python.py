@@ -42,14 +42,8 @@ class Python(Announcing, CountsAsItself):
 
     runner: WorkspaceCommands
     interpreter: str = sys.executable
-
-    @property
-    def spec(self) -> ToolSpec:
-        return _SPEC
-
-    @property
-    def wall_seconds(self) -> float:
-        return WALL_SECONDS
+    spec: ToolSpec = _SPEC
+    wall_seconds: float = WALL_SECONDS
 
     def target(self, arguments: Arguments) -> str:
         """The code without comments and layout, when it is Python at all."""

@@ -66,10 +66,7 @@ class ReadFile(CountsAsItself):
     kept: int = OUTPUT_KEPT
     looked: LookedAt = field(default_factory=LookedAt)
     wall_seconds: float = READ_SECONDS
-
-    @property
-    def spec(self) -> ToolSpec:
-        return _SPEC
+    spec: ToolSpec = _SPEC
 
     def target(self, arguments: Arguments) -> str:
         return path_target(arguments, self.roots, self.files())

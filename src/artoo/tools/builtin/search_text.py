@@ -56,10 +56,7 @@ class SearchText(CountsAsItself):
     files: Look = real_files
     limits: WalkLimits = field(default_factory=WalkLimits)
     wall_seconds: float = 30.0
-
-    @property
-    def spec(self) -> ToolSpec:
-        return _SPEC
+    spec: ToolSpec = _SPEC
 
     def target(self, arguments: Arguments) -> str:
         pattern, path = argument(arguments, "pattern"), argument(arguments, "path").rstrip("/")

@@ -66,14 +66,8 @@ class Shell(Announcing):
     roots: Roots
     index: FileIndex
     files: Look = real_files
-
-    @property
-    def spec(self) -> ToolSpec:
-        return _SPEC
-
-    @property
-    def wall_seconds(self) -> float:
-        return WALL_SECONDS
+    spec: ToolSpec = _SPEC
+    wall_seconds: float = WALL_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return self._parsed(arguments).identities

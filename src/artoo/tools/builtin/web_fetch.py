@@ -38,14 +38,8 @@ class WebFetch(Announcing, CountsAsItself):
 
     runner: WorkspaceCommands
     interpreter: str = sys.executable
-
-    @property
-    def spec(self) -> ToolSpec:
-        return _SPEC
-
-    @property
-    def wall_seconds(self) -> float:
-        return WALL_SECONDS
+    spec: ToolSpec = _SPEC
+    wall_seconds: float = WALL_SECONDS
 
     def target(self, arguments: Arguments) -> str:
         return argument(arguments, "url")

@@ -58,10 +58,7 @@ class Search(CountsAsItself):
 
     engine: Engine
     wall_seconds: float = SEARCH_SECONDS
-
-    @property
-    def spec(self) -> ToolSpec:
-        return _SPEC
+    spec: ToolSpec = _SPEC
 
     def target(self, arguments: Arguments) -> str:
         return " ".join(argument(arguments, "query").split())

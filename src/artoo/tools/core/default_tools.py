@@ -62,7 +62,7 @@ def reaching_tools(
             program = here.which(name)
             if program is not None:
                 made = tool(Real(roots), program)
-                tools.append(Asking(made, gate, made.why_ask))
+                tools.append(Asking(made, gate, always(made.why)))
     return tuple(tools)
 
 
@@ -145,5 +145,6 @@ def gated(tools: Iterable[UserTool], gate: Gate) -> tuple[Tool, ...]:
     Nobody knows what a crash cut off in them, unless they promise to change nothing.
     """
     return tuple(
-        Asking(one, gate, always if one.effects.asks else never, reads_only=one.effects.repeatable) for one in tools
+        Asking(one, gate, always() if one.effects.asks else never, reads_only=one.effects.repeatable)
+        for one in tools
     )

@@ -66,17 +66,17 @@ class Tool(Protocol):
         ...
 
 
+class _HasSpec(Protocol):
+    @property
+    def spec(self) -> ToolSpec: ...
+
+
 class CountsAsItself:
     """A tool whose every use counts as its name."""
 
     __slots__ = ()
 
-    @property
-    def spec(self) -> ToolSpec:
-        """What the executor and the planner see."""
-        raise NotImplementedError
-
-    def identities(self, arguments: Arguments) -> tuple[str, ...]:
+    def identities(self: _HasSpec, arguments: Arguments) -> tuple[str, ...]:
         """See Tool."""
         return (self.spec.name,)
 

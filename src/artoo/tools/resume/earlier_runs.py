@@ -1,10 +1,4 @@
-"""What earlier processes of a resumed task left, and what follows for a call that a crash cut off.
-
-started, only reads ──────────► RunAgain
-started, in the workspace ────► Interrupted  what it left there stays; the model is told, and decides
-started, reaches outside ─────► AskFirst     no one knows whether it took effect
-not started ──────────────────► None         a call like any other
-"""
+"""What earlier processes of a resumed task left."""
 
 from __future__ import annotations
 
@@ -17,28 +11,6 @@ from artoo.contracts.network import NetworkUsed
 
 Consented = tuple[ConfirmationRequest, ConfirmationAnswer]
 """A question and the answer that someone gave."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunAgain:
-    """It has no effects."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interrupted:
-    """It worked in the workspace, and may have done a part of its work. artoo does not repeat it."""
-
-    started: ToolStarted
-
-
-@dataclass(frozen=True, slots=True)
-class AskFirst:
-    """It may have taken effect. Only a person can decide to do it again."""
-
-    started: ToolStarted
-
-
-Verdict = RunAgain | Interrupted | AskFirst
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +32,11 @@ class Past:
     changed: tuple[tuple[str, str], ...] = ()
     died: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
-    def verdict(self, act: str) -> Verdict | None:
-        """Return what follows for a call without a record; None when it never went out."""
+    def cut_off(self, act: str) -> ToolStarted | None:
+        """Return a call without a record that may have had effects; None when it had none, or never went out."""
         started = self.started.get(act)
-        if started is None:
-            return None
-        match started.effects:
-            case CallEffects.OUTSIDE:
-                return AskFirst(started)
-            case CallEffects.STAGED:
-                return Interrupted(started)
-            case CallEffects.NONE:
-                return RunAgain()
+        return None if started is None or started.effects is CallEffects.NONE else started
 
     def may_use_once(self, act: str) -> bool:
         """True if a yes that was given once to this act has not been used: it has not taken effect yet."""
-        return bool(act) and act not in self.ended and not isinstance(self.verdict(act), AskFirst | Interrupted)
+        return bool(act) and act not in self.ended and self.cut_off(act) is None

@@ -1,17 +1,22 @@
-"""Calls of a resumed task that a crash may have cut off: reported, or asked about before they are done again."""
+"""What follows for each call of a resumed task that a crash may have cut off.
+
+started, only reads ──────► it is run again
+started, in the workspace ► reported: what it left there stays, and the model decides
+started, reaches outside ─► asked about: no one knows whether it took effect
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
-from artoo.contracts.execution import CallStatus, ToolStarted
+from artoo.contracts.execution import CallEffects, CallStatus, ToolStarted
 from artoo.ports.arguments import as_text
 from artoo.tools.approval.gate import AGAIN, Gate, Refusal, digest_of_act
 from artoo.tools.approval.messages import word
 from artoo.tools.core.tool import Arguments, Outcome
 from artoo.tools.files.unified_diff import plain
-from artoo.tools.resume.earlier_runs import AskFirst, Interrupted, Past
+from artoo.tools.resume.earlier_runs import Past
 from artoo.tools.resume.in_flight import UnderWay
 
 
@@ -24,8 +29,8 @@ class Resumed:
     _unknown: dict[str, ToolStarted] = field(init=False)
 
     def __post_init__(self) -> None:
-        cut = (self.past.verdict(act) for act in self.past.started)
-        self._unknown = {one.started.digest: one.started for one in cut if isinstance(one, AskFirst)}
+        started = self.past.started.values()
+        self._unknown = {one.digest: one for one in started if one.effects is CallEffects.OUTSIDE}
 
     async def instead(self, call: UnderWay, arguments: Arguments) -> Outcome | None:
         """How the call ends without being run; None when it may go out.
@@ -33,13 +38,13 @@ class Resumed:
         The same call under another act asks too while nobody has said what became of the first.
         """
         act = call.ticket.act
-        verdict = self.past.verdict(act)
-        if isinstance(verdict, Interrupted):
-            return _interrupted(verdict.started)
+        cut_off = self.past.cut_off(act)
+        if cut_off is not None and cut_off.effects is CallEffects.STAGED:
+            return _interrupted(cut_off)
         if self.past.redacted and any(self.past.redacted in as_text(value) for value in arguments.values()):
             reason = f"it holds {self.past.redacted!r}, as the log does where a secret was; say it anew"
             return Outcome(status=CallStatus.REFUSED, reason=reason)
-        started = verdict.started if isinstance(verdict, AskFirst) else self._unknown.get(call.digest())
+        started = cut_off or self._unknown.get(call.digest())
         if started is None:
             return None
         refusal = await self.gate.refusal(self._question(started))
