@@ -16,7 +16,7 @@ from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 from artoo.ports.model import Model
 from artoo.runtime.task.deadline_model import TimeLeft
-from artoo.runtime.task.role_context import LiveStage, TaskMemory
+from artoo.runtime.task.role_context import TaskContext, TaskMemory
 from artoo.runtime.task.task_run import TaskRun, TaskSettings
 from artoo.testing.ids import SequentialIds
 from lab.hands import hands_of, specs_of
@@ -79,7 +79,7 @@ class Trace:
         return max(0, self.can - self.met) / self.criteria
 
 
-class LabStage(LiveStage):
+class LabStage(TaskContext):
     """The live stage, with a mind for each role."""
 
     def __init__(

@@ -13,7 +13,7 @@ from artoo.contracts.plan import Plan
 from artoo.contracts.tags import kind_pair
 from artoo.runtime.app.system import SystemClock
 from artoo.runtime.changes.find_pending import pendings
-from artoo.runtime.memory.open_memory import opened_books
+from artoo.runtime.memory.books import opened_books
 from artoo.testing import Asked, ScriptedServer
 from artoo.testing.replies import Scripted
 

@@ -71,7 +71,8 @@ async def main():
         async with Artoo(config, environ={}, model=model) as artoo:
             sys.meta_path.insert(0, Watch())
             print((await artoo.run("How much is two and two?")).output)
-    roles = [name for name in loaded if name.startswith(("artoo.loops.", "artoo.tools.builtin."))]
+    rooms = ("artoo.loops.fast.", "artoo.loops.medium.", "artoo.tools.builtin.")
+    roles = [name for name in loaded if name.startswith(rooms)]
     print(len(roles) > 10, [name for name in roles if loaded[name]])
 asyncio.run(main())
 """

@@ -18,9 +18,9 @@ from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
 from artoo.ports.confirm import Confirm
 from artoo.runtime.approvals.consent import Answers
-from artoo.runtime.changes.expiry import drop_expired
 from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.runtime.changes.settlement_history import Afterwards, SettledBooks
+from artoo.runtime.changes.startup_recovery import drop_expired
 from artoo.runtime.changes.undo import put_back
 from artoo.runtime.config.model import Config
 from artoo.tools.approval.policy import Policies

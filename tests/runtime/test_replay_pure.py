@@ -34,7 +34,7 @@ from artoo.loops.medium.allowance import Allowance
 from artoo.loops.medium.gaps import measure
 from artoo.loops.medium.trajectory import Trajectory
 from artoo.ports.spool import Gap
-from artoo.runtime.replay.likeness import alike, differences
+from artoo.runtime.replay.difference import alike, differences
 from artoo.runtime.replay.recording import read_recording
 from artoo.runtime.replay.standing import standing, to_drop
 from artoo.runtime.replay.time import RecordedWatch, ReplayClock

@@ -113,14 +113,18 @@ class OwnNames:
 
 
 class BoundedBody:
-    """Ends requests whose body is too large, whether they say so or not."""
+    """Reads the body whole, and ends requests whose body is too large, whether they say so or not.
+
+    Half a character in JSON (`"\\ud83d"`), which a strict reader would refuse, becomes `?`. What is no JSON is
+    handed on as it is.
+    """
 
     def __init__(self, inner: ASGIApp, largest: int = LARGEST_BODY) -> None:
         self._inner = inner
         self._largest = largest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI. What is not too large is read whole before anything is done with it."""
+        """See ASGI."""
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
@@ -132,6 +136,11 @@ class BoundedBody:
             refused = JSONResponse({"error": f"the body is larger than {self._largest:,} bytes"}, status_code=413)
             await refused(scope, receive, send)
             return
+        if scope["method"] == "POST":
+            body = _well_formed(body)
+            length = (b"content-length", str(len(body)).encode())
+            headers = [length if name == length[0] else (name, value) for name, value in scope["headers"]]
+            scope = {**scope, "headers": headers}
         whole: Message = {"type": "http.request", "body": body, "more_body": False}
         await self._inner(scope, given(whole, receive), send)
 
@@ -150,26 +159,6 @@ class BoundedBody:
                 return None
             if not message.get("more_body", False):
                 return bytes(body)
-
-
-class WellFormedBody:
-    """Hands on bodies that a strict reader would refuse for half a character (`"\\ud83d"`) with `?` in its place.
-
-    The body comes whole, from `BoundedBody`. What is no JSON is handed on as it is.
-    """
-
-    def __init__(self, inner: ASGIApp) -> None:
-        self._inner = inner
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
-        if scope["type"] == "http" and scope["method"] == "POST":
-            message = await receive()
-            body = _well_formed(message.get("body", b""))
-            length = (b"content-length", str(len(body)).encode())
-            headers = [length if name == length[0] else (name, value) for name, value in scope["headers"]]
-            scope, receive = {**scope, "headers": headers}, given({**message, "body": body}, receive)
-        await self._inner(scope, receive, send)
 
 
 def _well_formed(body: bytes) -> bytes:

@@ -18,8 +18,7 @@ from artoo.contracts.solution import Money
 from artoo.contracts.tags import Pair, pair_named
 from artoo.ports.memory_books import Explanation, Overview
 from artoo.runtime.app.system import SystemClock
-from artoo.runtime.memory.open_memory import opened_books
-from artoo.runtime.memory.rule_proposals import settle_proposal
+from artoo.runtime.memory.books import opened_books, settle_proposal
 from artoo.runtime.task.persona import accepted_count
 from artoo.store.address import parse
 from artoo.tasklog.layout import tasks_directory

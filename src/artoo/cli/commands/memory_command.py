@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 def with_books(config: Config, work: Callable[[MemoryBooks], Awaitable[T]]) -> T:
     """Runs `work` on memory's books, open for the length of one command."""
-    from artoo.runtime.memory.open_memory import opened_books
+    from artoo.runtime.memory.books import opened_books
 
     async def opened() -> T:
         async with opened_books(config) as books:
@@ -96,7 +96,7 @@ def rename(old: str, new: str) -> None:
 def query(pair: tuple[str, ...], as_json: bool) -> None:
     """What memory advises about PAIR: `SPACE ENTITY`, `tool:NAME`, or the label of a kind."""
     from artoo.cli.views import memory_view
-    from artoo.runtime.memory.advice import advice_about
+    from artoo.runtime.memory.books import advice_about
 
     found = asyncio.run(advice_about(current_config(), pair_of(pair)))
     if as_json:
@@ -264,7 +264,7 @@ def proposals(as_json: bool) -> None:
 @click.argument("proposal_id")
 def accept(proposal_id: str) -> None:
     """Accept a proposal: its text becomes a file of the T layer."""
-    from artoo.runtime.memory.rule_proposals import settle_proposal
+    from artoo.runtime.memory.books import settle_proposal
 
     config = current_config()
     file = with_books(config, lambda books: settle_proposal(books, config.home, proposal_id, accept=True))
@@ -275,7 +275,7 @@ def accept(proposal_id: str) -> None:
 @click.argument("proposal_id")
 def refuse(proposal_id: str) -> None:
     """Refuse a proposal; it will not be made again."""
-    from artoo.runtime.memory.rule_proposals import settle_proposal
+    from artoo.runtime.memory.books import settle_proposal
 
     config = current_config()
     with_books(config, lambda books: settle_proposal(books, config.home, proposal_id, accept=False))

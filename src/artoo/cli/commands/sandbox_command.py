@@ -94,8 +94,7 @@ async def _run(
     """Its exit code. `by_option`: a host that is missing is asked for by an option."""
     from artoo.ports.workspace import MIB, SandboxLimits
     from artoo.runtime.app.system import UuidIds
-    from artoo.runtime.changes.expiry import keeping_of
-    from artoo.runtime.changes.startup_recovery import settle_earlier
+    from artoo.runtime.changes.startup_recovery import keeping_of, settle_earlier
     from artoo.sandbox.backends.select import open_backend
     from artoo.tools.approval.gate import Gate
     from artoo.tools.approval.network_consent import Network

@@ -85,7 +85,7 @@ class Team:
 def status(as_json: bool) -> None:
     """Show what waits for your yes, whether the team works, and what it is at."""
     from artoo.cli.results.pending_view import all_waiting, waiting_lines, waiting_object
-    from artoo.runtime.changes.expiry import drop_expired
+    from artoo.runtime.changes.startup_recovery import drop_expired
     from artoo.runtime.task.resumable_tasks import left_undone
 
     config = current_config()

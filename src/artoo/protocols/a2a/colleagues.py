@@ -9,11 +9,13 @@ kept, and asked for again. Secrets are taken out of what leaves.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from a2a.client import A2ACardResolver, A2AClientError, Client, ClientConfig, ClientFactory
 from a2a.types import (
@@ -29,6 +31,9 @@ from a2a.types import (
 )
 from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
+from a2a.utils.signing import SignatureVerificationError, create_signature_verifier
+from jwt import PyJWK, PyJWKSet
+from jwt.exceptions import PyJWKSetError, PyJWTError
 
 from artoo.agents.mail.rows import LONGEST_MAIL, MailClaim
 from artoo.contracts.agents import FOREIGN, Mail
@@ -36,7 +41,6 @@ from artoo.contracts.errors import ArtooError, ClaimLost, ForeignRefused, MailRe
 from artoo.protocols.a2a.asked import MODES
 from artoo.protocols.a2a.following import LOOK_SECONDS, Following, again
 from artoo.protocols.a2a.outward import goal_of, outward, permits_of
-from artoo.protocols.a2a.signatures import check_signature
 from artoo.runtime.config.foreign_agents import Peer
 from artoo.team.holding import held
 
@@ -218,3 +222,41 @@ def _told(task: Task) -> str:
 
 def _text(message: Message) -> str:
     return "\n\n".join(part.text for part in message.parts if part.text)
+
+
+ALGORITHMS = ("ES256", "ES384", "ES512", "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+"""Of public keys only: with a shared secret a public key would be one."""
+_LARGEST = 1 << 20
+_PEM = "-----BEGIN PUBLIC KEY-----"
+
+Find = Callable[[str | None, str | None], PyJWK | str]
+
+
+def check_signature(card: AgentCard, name: str, keys: str) -> None:
+    """Raises ForeignRefused unless the card is signed with one of the keys in this file, a JWK set or a PEM."""
+    try:
+        find = _finding(Path(keys).expanduser())
+    except (OSError, ValueError, PyJWTError) as error:
+        raise ForeignRefused(f"the keys of {name} in {keys} cannot be read: {error}") from error
+    try:
+        create_signature_verifier(find, list(ALGORITHMS))(card)
+    except SignatureVerificationError as error:
+        raise ForeignRefused(f"the card of {name} is not signed with a key of {keys}: {error}") from error
+
+
+def _finding(file: Path) -> Find:
+    """What gives the key of a signature, by its name. Raises OSError, ValueError, PyJWTError."""
+    if file.stat().st_size > _LARGEST:
+        raise ValueError(f"it is larger than {_LARGEST:,} bytes")
+    text = file.read_text(encoding="utf-8")
+    if text.lstrip().startswith(_PEM):
+        return lambda _kid, _jku: text
+    known = PyJWKSet.from_dict(json.loads(text)).keys
+
+    def found(kid: str | None, _jku: str | None) -> PyJWK:
+        for key in known:
+            if key.key_id == kid or (len(known) == 1 and key.key_id is None):
+                return key
+        raise PyJWKSetError(f"there is no key {kid!r}")
+
+    return found

@@ -41,9 +41,8 @@ from google.protobuf.message import Message as ProtobufMessage
 from artoo.agents.foreign.foreign_tasks import Asked, Bounds, ForeignTask
 from artoo.contracts.agents import TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ForeignRefused
-from artoo.protocols.a2a.asked import asked_in
+from artoo.protocols.a2a.asked import asked_in, page_of
 from artoo.protocols.a2a.following import Following
-from artoo.protocols.a2a.listing import page_of
 from artoo.protocols.a2a.push import Pushes
 from artoo.protocols.a2a.states import Update, task_of
 from artoo.runtime.config.foreign_agents import Peer

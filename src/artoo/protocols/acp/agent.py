@@ -39,7 +39,7 @@ from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.protocols.acp.asking import attend
 from artoo.protocols.acp.commands import RESUME, Commands, command_in, offered
 from artoo.protocols.acp.content import request_of
-from artoo.protocols.acp.modes import OFFERED, modes_of
+from artoo.protocols.acp.modes import OFFERED, mode_of, modes_of, remember
 from artoo.protocols.acp.open_sessions import (
     INTERNAL,
     INVALID_PARAMS,
@@ -51,7 +51,6 @@ from artoo.protocols.acp.open_sessions import (
     PromptTurn,
     directory,
 )
-from artoo.protocols.acp.remembered import mode_of, remember
 from artoo.protocols.acp.telling import Teller
 from artoo.protocols.handed import HandedTask, Listener
 from artoo.protocols.intake import Intake

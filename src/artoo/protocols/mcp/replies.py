@@ -7,7 +7,7 @@ from pydantic import Field
 from artoo.contracts.audit import AuditReport
 from artoo.protocols.reports import Report, TaskReport, Waiting
 from artoo.redaction import Redactor
-from artoo.runtime.memory.advice import Advice
+from artoo.runtime.memory.books import Advice
 
 
 class Standing(Report):

@@ -35,7 +35,7 @@ from artoo.protocols.mcp.replies import Advised, Audited, PutBack, Standing
 from artoo.protocols.reports import DifferenceReport, SettledReport, TaskReport, settled_report
 from artoo.runtime.app.run_options import Budgets, RunOptions
 from artoo.runtime.changes.undo import can_be_undone, put_back, undoable_task, undone_already
-from artoo.runtime.memory.advice import advice_about
+from artoo.runtime.memory.books import advice_about
 
 P = ParamSpec("P")
 T = TypeVar("T")

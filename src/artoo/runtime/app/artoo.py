@@ -33,8 +33,7 @@ from artoo.runtime.app.telemetry import observed
 from artoo.runtime.config.endpoints import key_variables
 from artoo.runtime.config.model import Config
 from artoo.runtime.task.auditor import Auditing, audited
-from artoo.runtime.task.log_listeners import shared_logs, told
-from artoo.runtime.task.task_log import recorded
+from artoo.runtime.task.task_log import recorded, shared_logs, told
 from artoo.tasklog.writer import TaskLog
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from artoo.tools.approval.gate import Gate, digest_of_act
 from artoo.tools.core.registry import Registry
 from artoo.tools.core.to_thread import in_thread
 from artoo.tools.files.unified_diff import plain
-from artoo.tools.mcp.servers import McpServer, Shelter, read_servers, servers_of
+from artoo.tools.mcp.servers import McpServer, Shelter, read_servers
 
 logger = logging.getLogger(__name__)
 PROJECT_FILE = ".mcp.json"
@@ -43,8 +43,7 @@ def sheltered(servers: Sequence[McpServer], config: Config) -> tuple[McpServer, 
 
 def own_servers(config: Config) -> tuple[McpServer, ...]:
     """The person's servers: of the configuration, then of `mcp.json` in the home. Raises ConfigurationError."""
-    listed = {name: entry.model_dump(exclude_none=True) for name, entry in config.mcp_servers.items()}
-    configured = servers_of(listed, "the configuration") if listed else ()
+    configured = [entry.named(name) for name, entry in config.mcp_servers.items() if not entry.disabled]
     return sheltered(_named_once((*configured, *read_servers(config.home / HOME_FILE))), config)
 
 

@@ -155,7 +155,7 @@ class Workshop:
         All that can go wrong goes wrong here: raises ConfigurationError.
         """
         from artoo.runtime.app.mcp import sheltered
-        from artoo.runtime.changes.expiry import keeping_of
+        from artoo.runtime.changes.startup_recovery import keeping_of
         from artoo.runtime.task.task_tools import Outfit, open_hands
         from artoo.tools.core.truncate import room_for_output
         from artoo.tools.settlement.settler import Settler
@@ -208,7 +208,7 @@ class Workshop:
                 home=self.config.home,
             )
             self.resources.push_async_callback(self._memories.close)
-        from artoo.runtime.memory.redact_before_store import WithoutSecrets
+        from artoo.runtime.memory.unlearning import WithoutSecrets
 
         found = await self._memories.open()
         return replace(found, remember=WithoutSecrets(found.remember, self.redacted))

@@ -10,17 +10,18 @@ Works in any process and after days. Each call holds the workspace and leaves it
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassCount, Review, Settled
-from artoo.runtime.task.to_its_end import to_its_end
 from artoo.tasklog.reader import TaskSummary
 from artoo.tools.settlement.review import content_of, review_of
 from artoo.words.outcome import resumable
@@ -235,3 +236,17 @@ class Pending:
 def has_ended(told: TaskSummary | None) -> bool:
     """True if the task's log says that it came to an end from which it cannot be resumed."""
     return told is not None and told.result is not None and not resumable(told.result)
+
+
+_T = TypeVar("_T")
+
+
+async def to_its_end(work: Callable[[], _T]) -> _T:
+    """Return what `work` returns. If cancelled, wait until the work has ended, then raise CancelledError."""
+    # No task: a loop that ends cancels every task it knows, and no one would wait for what the thread does.
+    running = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        raise

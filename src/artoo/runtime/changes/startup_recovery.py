@@ -14,12 +14,13 @@ from urllib.parse import unquote
 from artoo.contracts.changes import RecoveryReport
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
-from artoo.runtime.changes.expiry import drop_expired
 from artoo.runtime.config.model import Config
 from artoo.tasklog.retention import KeepLogs, forget_logs
 from artoo.workspace.commit import prune, recover
 from artoo.workspace.commit.retention import Keep
+from artoo.workspace.settlement.expiry import expire
 from artoo.workspace.settlement.history import SettledRecord, note_settled
+from artoo.workspace.settlement.pending import Keeping, PendingRecord
 from artoo.workspace.settlement.service import recover_settlements
 
 logger = logging.getLogger(__name__)
@@ -109,3 +110,29 @@ def _tell(report: RecoveryReport) -> None:
         logger.warning("an act that a crash had cut was undone: %s", name)
     for conflict in report.conflicts:
         logger.warning("left as it is after a crash: %s (%s)", conflict.path, conflict.reason)
+
+
+logger = logging.getLogger(__name__)
+
+
+def keeping_of(config: Config) -> Keeping:
+    """Return how long and how much may be pending."""
+    return Keeping(days=config.pending.days, total_bytes=config.pending.megabytes << 20)
+
+
+def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecord, ...]:
+    """Drop what was pending too long and was warned of, with a line in the log; return what expires soon.
+
+    Blocking. Nothing is dropped within three days of the first warning: `artoo status` and every start show it.
+    """
+    found = expire(config.home, keeping_of(config), time.time() if now is None else now)
+    for gone in found.dropped:
+        logger.warning(
+            "the changes of task %s (%d paths) were pending too long; workspaces/settled.jsonl has them",
+            gone.task_id,
+            gone.count,
+        )
+    for record in found.warned:
+        day = time.strftime("%Y-%m-%d", time.localtime(record.due))
+        logger.warning("the changes of task %s are dropped on %s: artoo status", record.task_id, day)
+    return found.warned

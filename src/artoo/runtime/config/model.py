@@ -23,6 +23,7 @@ from artoo.runtime.config.seed_config import AgentRuntime
 from artoo.settings.expanded import HomePath, HomePathText
 from artoo.settings.sections import Number, Section, Whole
 from artoo.store.address import StoreAddress, parse
+from artoo.tools.mcp.servers import McpEntry, Name
 
 
 def _lines(given: object) -> object:
@@ -251,20 +252,6 @@ class Log(Section):
     keep_megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
 
 
-class McpEntry(Section):
-    """One MCP server, as in the usual `mcpServers` JSON: a `command` with `args`, or a `url`."""
-
-    command: str | None = None
-    args: tuple[str, ...] | None = None
-    env: dict[str, str] | None = None
-    cwd: str | None = None
-    url: str | None = None
-    headers: dict[str, str] | None = None
-    type: str | None = None
-    disabled: bool | None = None
-    trustReadOnly: bool | None = None  # noqa: N815 (the key of the file, beside those of the usual JSON)
-
-
 class Config(Section):
     """The whole configuration. `Config()` is the default one; `config_file.load_config` reads file
     and environment.
@@ -284,7 +271,7 @@ class Config(Section):
     apply: ApplyMode = ApplyMode.NEW
     allow: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
     memory: Memory = Field(default_factory=Memory.model_construct)
-    mcp_servers: dict[str, McpEntry] = Field(default_factory=dict[str, McpEntry])
+    mcp_servers: dict[Name, McpEntry] = Field(default_factory=dict[str, McpEntry])
     pending: Pending = Field(default_factory=Pending.model_construct)
     undo: Undo = Field(default_factory=Undo.model_construct)
     log: Log = Field(default_factory=Log.model_construct)

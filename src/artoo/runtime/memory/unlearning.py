@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from artoo.contracts.memory import MegramState
+from artoo.contracts.memory import Megram, MegramState
 from artoo.memory.commands import opposing
 from artoo.memory.store import MemoryStore
+from artoo.ports.remember import Remember
 from artoo.workspace.settlement.history import settled_records
 
 MOST_TASKS = 20
@@ -36,3 +39,28 @@ async def unlearn_discarded(store: MemoryStore, home: Path, now: datetime) -> No
         store.write(opposing(each, "its changes were discarded", f"{each.id[:62]}-d", now))
     if good:
         await store.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutSecrets:
+    """Implements `ports.remember.Remember`: `store` gets texts and tags as `redacted` leaves them."""
+
+    store: Remember
+    redacted: Callable[[str], str]
+
+    def write(self, megram: Megram) -> None:
+        """See Remember."""
+        clean = {name: self.redacted(getattr(megram, name)) for name in ("space", "entity", "content")}
+        self.store.write(megram.model_copy(update=clean))
+
+    def record_negative_feedback(self, rule_id: str, content: str) -> str:
+        """See Remember."""
+        return self.store.record_negative_feedback(rule_id, self.redacted(content))
+
+    async def flush(self) -> None:
+        """See Remember."""
+        await self.store.flush()
+
+    async def close(self) -> None:
+        """See Remember."""
+        await self.store.close()

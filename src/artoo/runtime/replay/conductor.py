@@ -21,8 +21,7 @@ from artoo.contracts.roles import Role
 from artoo.contracts.solution import Decided, Halt, RoleFailure, StoppedBy
 from artoo.contracts.steering import SampleMeasured
 from artoo.ports.waiting import limits_here
-from artoo.runtime.replay.difference import difference_at
-from artoo.runtime.replay.likeness import alike
+from artoo.runtime.replay.difference import alike, difference_at
 from artoo.runtime.replay.recording import Recording, Speaker
 from artoo.runtime.replay.time import ReplayClock
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Never, cast
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.solution import Cost, Decided, FinalResult, Halt
 from artoo.memory.absent import NoMemory
+from artoo.ports.evidence import EvidenceSource
 from artoo.ports.spool import Gap
+from artoo.ports.surroundings import TurnSource
+from artoo.ports.tools import Tools, ToolSpec
 from artoo.runtime.app.system import SystemClock
 from artoo.runtime.replay.answers import NobodyToAsk, ReplayIds
 from artoo.runtime.replay.conductor import GRACE, PATIENCE, Conductor
 from artoo.runtime.replay.difference import Difference, leaves, surplus
-from artoo.runtime.replay.offline import no_hands
 from artoo.runtime.replay.recording import Recording, read_recording
-from artoo.runtime.replay.stage import ConductedStage
+from artoo.runtime.replay.stage import ReplayContext
 from artoo.runtime.replay.time import ReplayClock
-from artoo.runtime.task.role_context import TaskMemory
+from artoo.runtime.task.role_context import Hands, SubTaskSight, TaskMemory
 from artoo.runtime.task.task_header import settings_of
 from artoo.runtime.task.task_run import TaskRun
 
@@ -66,7 +69,7 @@ async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, g
     conductor = Conductor(recording, clock, bus.repeat, patience=patience, grace=grace)
     nothing = NoMemory("a replay has no memory")
     memory = TaskMemory(nothing, nothing) if recording.opened.memory else None
-    stage = ConductedStage(conductor, bus, NobodyToAsk(), no_hands(), ReplayIds(), memory, remembers=False)
+    stage = ReplayContext(conductor, bus, NobodyToAsk(), no_hands(), ReplayIds(), memory, remembers=False)
     task = TaskRun(recording.task_id, stage, settings, Cost)
     found: list[Difference | None] = []
     try:
@@ -89,3 +92,21 @@ def _too_much(conductor: Conductor) -> Difference | None:
     halted = any(isinstance(each.payload, Halt) for each in stream)
     more = [each.envelope for each in conductor.held if not halted or isinstance(each.envelope.payload, Decided)]
     return surplus(stream, more[0]) if more else None
+
+
+def no_hands() -> Hands:
+    """Return the hands of a task that is only looked at."""
+    nothing = SubTaskSight(cast("EvidenceSource", _Nothing()), cast("TurnSource", _Nothing()))
+    return Hands(tools=cast("Tools", _Nothing()), whole=nothing, sight=lambda subtask_id: nothing)
+
+
+class _Nothing:
+    """Stands for a source or the tools: a replay waits for what the log does not have, and never asks for it."""
+
+    specs: tuple[ToolSpec, ...] = ()
+
+    def __getattr__(self, name: str) -> Callable[..., Never]:
+        def nothing(*_: object, **__: object) -> Never:
+            raise RuntimeError(f"a replay has no {name}; it waits instead (artoo.runtime.replay.conductor)")
+
+        return nothing

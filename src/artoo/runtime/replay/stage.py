@@ -1,33 +1,41 @@
-"""The stage of a replay and of a resumed task: the log first, then (a resumed task) the real thing."""
+"""The context of a replay and of a resumed task: the log first, then (a resumed task) the real thing."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
 
 from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.base import Contract
+from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.recording import Source
+from artoo.contracts.errors import StreamClosed
+from artoo.contracts.recording import Source, TaskResumed
 from artoo.contracts.roles import Role
+from artoo.contracts.routes import may_publish
+from artoo.contracts.settling import Ending
+from artoo.contracts.steering import PlanProposed, QuestionAsked, UserMessage
+from artoo.memory.absent import NoMemory
 from artoo.ports.bus import Port
+from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.ports.model import Model
 from artoo.ports.stopwatch import Stopwatch
 from artoo.ports.tools import ToolSpec
 from artoo.runtime.replay.answers import RecordedEyes, RecordedIds, RecordedModel, RecordedRemember, read_back
-from artoo.runtime.replay.conductor import Conductor
-from artoo.runtime.replay.ports import ConductedPort
+from artoo.runtime.replay.conductor import PLAYED, Conductor
 from artoo.runtime.replay.recording import Recording
 from artoo.runtime.replay.time import RecordedWatch, ReplayClock
 from artoo.runtime.replay.tools import RecordedTools
-from artoo.runtime.task.deadline_model import TimeLeft, in_time
+from artoo.runtime.task.deadline_model import TimeLeft
 from artoo.runtime.task.observed_sources import Eyes
-from artoo.runtime.task.role_context import Hands, TaskMemory, equip
+from artoo.runtime.task.role_context import Hands, TaskContext, TaskMemory, equip
 
 _USER = (Role.USER, None)
 
 
-class ConductedStage:
-    """Implements runtime.stage.Stage for one conductor. `model`, `hands`, `memory` are what lies beyond the log."""
+class ReplayContext(TaskContext):
+    """The context of one conductor's task. `model`, `hands`, `memory` are what lies beyond the log."""
 
     def __init__(
         self,
@@ -43,51 +51,31 @@ class ConductedStage:
         """`remembers` False: what roles teach goes nowhere (a replay)."""
         recording = conductor.recording
         self._conductor = conductor
-        self._bus = bus
-        self._task_id = recording.task_id
-        self._model = model
-        self._ids = ids
         self._beyond = hands
         self._specs = offered_tools(recording)
-        self.clock: ReplayClock = conductor.clock
-        self.hands = Hands(
-            tools=RecordedTools(conductor, self._specs, hands.tools),
-            whole=hands.whole,
-            sight=hands.sight,
-            questions=hands.questions,
-            processes=hands.processes,
-        )
-        self.memory: TaskMemory | None = None
+        given = replace(hands, tools=RecordedTools(conductor, self._specs, hands.tools), prepare=None)
+        super().__init__(recording.task_id, bus, model, lambda: given, conductor.clock, ids)
         if memory is not None:
             self._remember = RecordedRemember(conductor, ids, memory.remember if remembers else None)
             self.memory = TaskMemory(memory.recall, self._remember)
 
     def port(self, role: Role, subtask_id: str | None = None) -> Port:
-        """See Stage."""
-        inner = self._bus.port(role, self._task_id, subtask_id=subtask_id)
-        return ConductedPort(inner, subtask_id, self._conductor)
-
-    def inbox(self, kinds: frozenset[str]) -> AsyncIterable[Envelope]:
-        """See Stage."""
-        return self._bus.inbox(self._task_id, kinds)
+        return ConductedPort(super().port(role, subtask_id), subtask_id, self._conductor)
 
     def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
-        """See Stage. What the log answers takes no time."""
-        return RecordedModel(self._conductor, (role, subtask_id), in_time(self._model, time_left))
+        """What the log answers takes no time."""
+        return RecordedModel(self._conductor, (role, subtask_id), super().model(role, subtask_id, time_left))
 
     def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
-        """See Stage."""
         return RecordedEyes(self._conductor, (port.role, subtask_id), port)
 
     def ids(self, role: Role) -> Ids:
-        """See Stage."""
         recording = self._conductor.recording
         recorded = recording.subtask_ids if role is Role.DISPATCHER else recording.megram_ids
         return RecordedIds(recorded, self._ids)
 
     def watch(self) -> Stopwatch:
-        """See Stage."""
-        return RecordedWatch(self.clock, self._conductor.elapsed_ms)
+        return RecordedWatch(self._conductor.clock, self._conductor.elapsed_ms)
 
     async def prepared(self, user: Port) -> None:
         """The log has the tools; where it ends before that, they are prepared when the task goes live."""
@@ -102,12 +90,119 @@ class ConductedStage:
         if self.memory is not None:
             self._remember.go_live()
 
-    def close(self) -> None:
-        """See Stage."""
-        self._bus.close_task(self._task_id)
-
 
 def offered_tools(recording: Recording) -> tuple[ToolSpec, ...] | None:
     """The tools that the task's roles were told of; None when the log ends before that."""
     seen = recording.sight(_USER, Source.TOOLS)
     return None if seen is None else read_back(tuple[ToolSpec, ...], seen.answer)
+
+
+_SETTLED = (ConfirmationRequest, ConfirmationAnswer, Ending, QuestionAsked, PlanProposed)
+"""Of the log, the user and the gate do not hear these: they were asked and answered then. An Ending that the gate
+had not answered does not stand (see `standing`), so R7 says it again when the task is live."""
+
+
+class ConductedPort:
+    """Wraps a port of the bus. Implements ports.bus.Port."""
+
+    def __init__(self, inner: Port, subtask_id: str | None, conductor: Conductor) -> None:
+        self._inner = inner
+        self._subtask_id = subtask_id
+        self._conductor = conductor
+
+    @property
+    def role(self) -> Role:
+        """See Port."""
+        return self._inner.role
+
+    @property
+    def task_id(self) -> str:
+        """See Port."""
+        return self._inner.task_id
+
+    def publish(
+        self, payload: Contract, *, cause: Envelope | None = None, subtask_id: str | None = None
+    ) -> Envelope:
+        """See Port. Before the task is live, it returns the log's message, or one that is not said for good yet."""
+        conductor, kind = self._conductor, type(payload).__name__
+        passing = conductor.live or (conductor.opening and self.role not in PLAYED)
+        if passing or not may_publish(self.role, kind):
+            return self._inner.publish(payload, cause=cause, subtask_id=subtask_id)
+        place = self._subtask_id if subtask_id is None else subtask_id
+        cause_id = None if cause is None else cause.id
+        said = Envelope("", self.role, self.task_id, conductor.clock.now(), payload, place, cause_id)
+        return conductor.say(said, lambda: self._inner.publish(payload, cause=cause, subtask_id=subtask_id))
+
+    async def receive(self) -> Envelope:
+        """See Port."""
+        while True:
+            envelope = await self._inner.receive()
+            if not (self._was_settled(envelope) or self._was_held(envelope)):
+                return envelope
+
+    async def __aiter__(self) -> AsyncIterator[Envelope]:
+        while True:
+            try:
+                envelope = await self.receive()
+            except StreamClosed:
+                return
+            yield envelope
+
+    def close(self) -> None:
+        """See Port."""
+        self._inner.close()
+
+    def _was_held(self, envelope: Envelope) -> bool:
+        """A hold of the log interrupted a turn then; nothing is under way now that it could interrupt."""
+        payload = envelope.payload
+        return isinstance(payload, UserMessage) and payload.hold and self._conductor.is_logged(envelope)
+
+    def _was_settled(self, envelope: Envelope) -> bool:
+        settled = self.role in (Role.USER, Role.GATE) and isinstance(envelope.payload, _SETTLED)
+        return settled and self._conductor.is_logged(envelope)
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """What the task goes on with. `hands` are made for the gate's port of this task."""
+
+    bus: InProcessBus
+    model: Model
+    hands: Callable[[Port], Hands]
+    clock: Clock
+    ids: Ids
+    memory: TaskMemory | None
+
+
+async def taken_up(
+    recording: Recording, announcement: TaskResumed, beyond: Beyond
+) -> tuple[ReplayContext, Conductor]:
+    """The stage for the task's roles, and who leads them over it. `announcement` is said when the log is told."""
+    clock = ReplayClock(beyond.clock, recording.stream[0].at)
+    conductor = Conductor(recording, clock, beyond.bus.repeat)
+    gate = ConductedPort(beyond.bus.port(Role.GATE, recording.task_id), None, conductor)
+    stage = ReplayContext(
+        conductor,
+        beyond.bus,
+        beyond.model,
+        beyond.hands(gate),
+        beyond.ids,
+        _memory(recording, beyond.memory),
+    )
+    user = beyond.bus.port(Role.USER, recording.task_id)
+
+    async def open_up() -> None:
+        user.close()  # the task's own port listens; this one only speaks
+        user.publish(announcement)
+        await stage.open_up()
+
+    conductor.open_up = open_up
+    return stage, conductor
+
+
+def _memory(recording: Recording, memory: TaskMemory | None) -> TaskMemory | None:
+    """A task that had memory goes on as one, also where it has been turned off since: it learns nothing more."""
+    if not recording.opened.memory:
+        return None
+    absent = NoMemory("memory has been turned off since the task began")
+    return memory or TaskMemory(absent, absent)

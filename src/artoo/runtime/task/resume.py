@@ -30,8 +30,8 @@ from artoo.runtime.app.services import Workshop
 from artoo.runtime.changes.startup_recovery import settle_earlier
 from artoo.runtime.replay.difference import Difference, leaves
 from artoo.runtime.replay.recording import Recording, read_recording
+from artoo.runtime.replay.stage import Beyond, taken_up
 from artoo.runtime.replay.standing import RESUMABLE, standing, to_drop
-from artoo.runtime.replay.taking_up import Beyond, taken_up
 from artoo.runtime.task.agent_context import Behalf
 from artoo.runtime.task.resumable_tasks import only_agents_stopped, stopped_tasks
 from artoo.runtime.task.resume_state import past_of

@@ -1,15 +1,10 @@
-"""What a task's roles stand on: their places on the stream, and their ways to models, sources, tools and time.
-
-The live stage gives each role the real thing and puts what it sees onto the stream. A replay builds the same roles
-on another stage (artoo.runtime.replay.stage), which has all answers from a log.
-"""
+"""What a task's roles are given: their places on the stream, and their ways to models, sources, tools and time."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
@@ -71,59 +66,11 @@ class TaskMemory:
     remember: Remember
 
 
-class Stage(Protocol):
-    """Everything that roles are given besides what they are. One for each run of a task."""
+class TaskContext:
+    """Everything that the roles of one task are given, besides what they are. One for each run of a task.
 
-    @property
-    def clock(self) -> Clock:
-        """The only time that roles know."""
-        ...
-
-    @property
-    def hands(self) -> Hands:
-        """Tools, and sources to be looked at through `eyes`."""
-        ...
-
-    @property
-    def memory(self) -> TaskMemory | None:
-        """None: the task neither recalls nor learns."""
-        ...
-
-    def port(self, role: Role, subtask_id: str | None = None) -> Port:
-        """A role's place on the stream of this task."""
-        ...
-
-    def inbox(self, kinds: frozenset[str]) -> AsyncIterable[Envelope]:
-        """Every message of these kinds, without loss."""
-        ...
-
-    def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
-        """The task's model as one role asks it, for as long as `time_left` lets it."""
-        ...
-
-    def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
-        """How the role of `port` looks at sources."""
-        ...
-
-    def ids(self, role: Role) -> Ids:
-        """The identifiers that one role gives."""
-        ...
-
-    def watch(self) -> Stopwatch:
-        """R7's stopwatch."""
-        ...
-
-    async def prepared(self, user: Port) -> None:
-        """Returns when the tools are there that the plan may use; they are on the stream then."""
-        ...
-
-    def close(self) -> None:
-        """Takes the whole task off the stream. Idempotent."""
-        ...
-
-
-class LiveStage:
-    """The real thing."""
+    A replay overrides it with answers from the log (`artoo.runtime.replay.stage`).
+    """
 
     def __init__(
         self,
@@ -135,7 +82,7 @@ class LiveStage:
         ids: Ids,
         memory: TaskMemory | None = None,
     ) -> None:
-        """`hands` is called once, by whoever first needs them."""
+        """`hands` is called once, when first needed. `memory` None: the task neither recalls nor learns."""
         self._task_id = task_id
         self._bus = bus
         self._model = model
@@ -143,45 +90,45 @@ class LiveStage:
         self._make_hands = hands
         self._hands: Hands | None = None
         self.clock = clock
-        self.memory = memory
+        self.memory: TaskMemory | None = memory
 
     @property
     def hands(self) -> Hands:
-        """See Stage."""
+        """Tools, and sources to be looked at through `eyes`."""
         if self._hands is None:
             self._hands = self._make_hands()
         return self._hands
 
     def port(self, role: Role, subtask_id: str | None = None) -> Port:
-        """See Stage."""
+        """Return a role's place on the stream of this task."""
         return self._bus.port(role, self._task_id, subtask_id=subtask_id)
 
     def inbox(self, kinds: frozenset[str]) -> AsyncIterable[Envelope]:
-        """See Stage."""
+        """Return every message of these kinds, without loss."""
         return self._bus.inbox(self._task_id, kinds)
 
     def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
-        """One for all."""
+        """Return the task's model as one role asks it, for as long as `time_left` lets it."""
         return in_time(self._model, time_left)
 
     def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
-        """See Stage."""
+        """Return how the role of `port` looks at sources."""
         return LiveEyes(port)
 
     def ids(self, role: Role) -> Ids:
-        """One source for all."""
+        """Return the identifiers that one role gives."""
         return self._ids
 
     def watch(self) -> Stopwatch:
-        """See Stage."""
+        """Return R7's stopwatch."""
         return Stopwatch(self.clock)
 
     async def prepared(self, user: Port) -> None:
-        """See Stage."""
+        """Return when the tools are there that the plan may use; they are on the stream then."""
         await equip(self.hands, user)
 
     def close(self) -> None:
-        """See Stage."""
+        """Take the whole task off the stream. Idempotent."""
         self._bus.close_task(self._task_id)
 
 

@@ -23,10 +23,10 @@ from artoo.runtime.app.exception_groups import alone
 from artoo.runtime.app.images import Album, demand_eyes
 from artoo.runtime.app.run_options import RunOptions, listed
 from artoo.runtime.app.services import Workshop
-from artoo.runtime.changes.history_notes import with_what_became
+from artoo.runtime.changes.settlement_history import with_what_became
 from artoo.runtime.task.agent_context import Behalf
 from artoo.runtime.task.persona import accepted_texts
-from artoo.runtime.task.role_context import Hands, LiveStage
+from artoo.runtime.task.role_context import Hands, TaskContext
 from artoo.runtime.task.task_header import opened_as
 from artoo.runtime.task.task_run import TaskRun
 from artoo.tasklog.lock import TaskLock
@@ -104,7 +104,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         return behalf.hands(made(gate))
 
     budgeted = album.shown_to(BudgetedModel(model, budget))
-    stage = LiveStage(task_id, shop.bus, budgeted, hands, shop.clock, shop.ids, memory)
+    stage = TaskContext(task_id, shop.bus, budgeted, hands, shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers, raise_limits=budget.raise_limits)
     opened = opened_as(
         settings,

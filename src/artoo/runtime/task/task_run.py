@@ -48,7 +48,7 @@ from artoo.runtime.task.observed_sources import (
     WatchedTurns,
 )
 from artoo.runtime.task.prefetch_context import EarlyLook
-from artoo.runtime.task.role_context import Sight, Stage
+from artoo.runtime.task.role_context import Sight, TaskContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class TaskRun:
     def __init__(
         self,
         task_id: str,
-        stage: Stage,
+        stage: TaskContext,
         settings: TaskSettings,
         spent: Callable[[], Cost],
         answers: Answers | None = None,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Annotated, cast
+
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.sandbox.reading.programs import find_program
+from artoo.settings.sections import Section
 
 LARGEST_FILE = 1 << 20
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
-_KNOWN = frozenset({"command", "args", "env", "cwd", "url", "headers", "type", "disabled", "trustReadOnly"})
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]{0,63}$")]
+Text = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,65 +74,52 @@ def read_servers(path: Path) -> tuple[McpServer, ...]:
         data: object = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} cannot be read as JSON: {error}") from error
-    found = _table(data, str(path)).get("mcpServers")
+    found = cast("dict[str, object]", data).get("mcpServers") if isinstance(data, dict) else None
     if found is None:
         raise ConfigurationError(f'{path} has no mcpServers; write {{"mcpServers": {{"name": {{…}}}}}}')
     return servers_of(found, str(path))
 
 
-def servers_of(data: object, where: str) -> tuple[McpServer, ...]:
-    """The servers of an `mcpServers` table, without those that are disabled. Raises ConfigurationError."""
-    listed = (_server(name, entry, where) for name, entry in _table(data, where).items())
-    return tuple(server for server in listed if server is not None)
+class McpEntry(Section):
+    """One MCP server, as in the usual `mcpServers` JSON: a `command` with `args`, or a `url`."""
 
+    command: str | None = Field(default=None, min_length=1)
+    args: tuple[Text, ...] = ()
+    env: dict[str, Text] = Field(default_factory=dict[str, str])
+    cwd: Text | None = None
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
+    headers: dict[str, Text] = Field(default_factory=dict[str, str])
+    type: str | None = None
+    disabled: bool = False
+    trustReadOnly: bool = False  # noqa: N815 (the key of the file, beside those of the usual JSON)
 
-def _server(name: str, data: object, where: str) -> McpServer | None:
-    here = f"{where}: mcpServers.{name}"
-    if _NAME.fullmatch(name) is None:
-        raise ConfigurationError(f"{here}: a server's name is letters, digits, '_', '-' and '.'")
-    entry = _table(data, here)
-    if unknown := sorted(entry.keys() - _KNOWN):
-        raise ConfigurationError(f"{here}: {unknown[0]!r} is not known; there are {', '.join(sorted(_KNOWN))}")
-    if entry.get("disabled") is True:
-        return None
-    command, url = entry.get("command"), entry.get("url")
-    trusted = entry.get("trustReadOnly", False)
-    if not isinstance(trusted, bool):
-        raise ConfigurationError(f"{here}.trustReadOnly is neither true nor false")
-    if isinstance(command, str) and command and url is None:
+    @model_validator(mode="after")
+    def _one_way(self) -> McpEntry:
+        if self.type == "sse":
+            raise ValueError("the old SSE transport is not offered; use streamable HTTP")
+        if (self.command is None) == (self.url is None):
+            raise ValueError("give either a command with args, or an http(s) url")
+        return self
+
+    def named(self, name: str) -> McpServer:
+        """Return the server under a name."""
         return McpServer(
             name,
-            command=(command, *_texts(entry.get("args", []), f"{here}.args")),
-            env=_pairs(entry.get("env", {}), f"{here}.env"),
-            cwd=_text(entry["cwd"], f"{here}.cwd") if entry.get("cwd") is not None else None,
-            trust_read_only=trusted,
+            command=(self.command, *self.args) if self.command is not None else (),
+            env=tuple(self.env.items()),
+            cwd=self.cwd,
+            url=self.url,
+            headers=tuple(self.headers.items()),
+            trust_read_only=self.trustReadOnly,
         )
-    if isinstance(url, str) and re.match(r"https?://[^\s@]+$", url) and command is None:
-        if entry.get("type") == "sse":
-            raise ConfigurationError(f"{here}: the old SSE transport is not offered; use streamable HTTP")
-        return McpServer(
-            name, url=url, headers=_pairs(entry.get("headers", {}), f"{here}.headers"), trust_read_only=trusted
-        )
-    raise ConfigurationError(f"{here}: give either a command with args, or an http(s) url")
 
 
-def _table(data: object, where: str) -> Mapping[str, object]:
-    if not isinstance(data, Mapping):
-        raise ConfigurationError(f"{where} is not a table of names and values")
-    return cast("Mapping[str, object]", data)
-
-
-def _texts(data: object, where: str) -> tuple[str, ...]:
-    if not isinstance(data, list | tuple):
-        raise ConfigurationError(f"{where} is not a list")
-    return tuple(_text(one, where) for one in cast("list[object]", data))
-
-
-def _pairs(data: object, where: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, _text(value, f"{where}.{name}")) for name, value in _table(data, where).items())
-
-
-def _text(data: object, where: str) -> str:
-    if not isinstance(data, str) or "\0" in data:
-        raise ConfigurationError(f"{where} is not a text")
-    return data
+def servers_of(data: object, where: str) -> tuple[McpServer, ...]:
+    """The servers of an `mcpServers` table, without those that are disabled. Raises ConfigurationError."""
+    try:
+        entries = TypeAdapter(dict[Name, McpEntry]).validate_python(data)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        place = ".".join(map(str, ("mcpServers", *problem["loc"])))
+        raise ConfigurationError(f"{where}: {place}: {problem['msg']}") from error
+    return tuple(entry.named(name) for name, entry in entries.items() if not entry.disabled)
