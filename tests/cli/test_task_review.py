@@ -50,7 +50,7 @@ async def submit(place: Path, *, hands_in: bool = True) -> str:
     config = Config.model_validate({"workspace": place / "out", "memory": {"enabled": False}}).at_home(home)
     async with (
         open_office(config) as office,
-        Artoo(config, model=ScriptedModel(silent), environ={}) as artoo,
+        Artoo(config, model=ScriptedModel(silent, leftover=True), environ={}) as artoo,
     ):
         identity = create_agent(home, "ada", role="clerk", persona="exact")
         await office.registry.register("ada", OPERATOR, sha256=identity.sha256, trust=TrustLevel.PROBATION)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,6 @@ from malformed import malformed
 
 VERSION = {"a2a-version": "1.0", "content-type": "application/json"}
 TEXT = [{"text": "make bad.txt"}]
-
-
-_PUSH = (
-    "CreateTaskPushNotificationConfig",
-    "GetTaskPushNotificationConfig",
-    "ListTaskPushNotificationConfigs",
-    "DeleteTaskPushNotificationConfig",
-)
-
-
-_TOO_LATE = ("CancelTask", "SendMessage", "SubscribeToTask")
-
-
-def _said(name: str, text: str) -> dict[str, Any]:
-    return {"messageId": name, "role": "ROLE_USER", "parts": [{"text": text}]}
 
 
 def _messages(number: int) -> Iterator[dict[str, Any]]:
@@ -110,38 +94,3 @@ async def test_two_hundred_that_are_none(tmp_path: Path) -> None:
         async with client_of(served) as client:
             answers = [one async for one in client.send_message(message("make good.txt", "m1"))]
         assert answers[-1].HasField("status_update")
-
-
-async def test_two_hundred_out_of_order(tmp_path: Path) -> None:
-    """Requests about tasks that have ended, were cancelled or never were, in any order, begin nothing; each has an
-    answer or an error."""
-    dice = random.Random(7)
-    async with hosted(tmp_path) as place, started(place) as served, served.http() as http, books(place) as office:
-
-        async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
-            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-            answer = await http.post(f"{served.url}/rpc", json=body, headers=VERSION)
-            assert answer.status_code < 500
-            return answer.json()
-
-        begun = [await ask("SendMessage", {"message": _said(f"m{number}", "make one.txt")}) for number in range(2)]
-        ended = [one["result"]["task"]["id"] for one in begun]
-        waiting = {"message": _said("m2", "wait two.txt"), "configuration": {"returnImmediately": True}}
-        cancelled = (await ask("SendMessage", waiting))["result"]["task"]["id"]
-        assert (await ask("CancelTask", {"id": cancelled}))["result"]["status"]["state"] == "TASK_STATE_CANCELED"
-        kinds: dict[str, int] = {"result": 0, "error": 0}
-        for number in range(200):
-            task = dice.choice((*ended, cancelled, "no-such", ""))
-            method = dice.choice(("GetTask", "CancelTask", "SubscribeToTask", "SendMessage", *_PUSH))
-            said = {"message": {**_said(f"late-{number}", "make three.txt"), "taskId": task or "none"}}
-            config = {"taskId": task, "id": f"c{number % 3}", "url": "https://example.invalid/"}
-            params = said if method == "SendMessage" else config if method in _PUSH else {"id": task}
-            answer = await ask(method, params)
-            [kind] = answer.keys() & kinds.keys()
-            kinds[kind] += 1
-            if kind == "error":
-                assert answer["error"]["message"].strip() and answer["error"]["code"] != -32603, (method, answer)
-            assert method not in _TOO_LATE or kind == "error", (method, answer)
-        assert min(kinds.values()) > 10
-        assert len(await office.board.list()) == 3
-        assert not (place.root / "workspace" / "three.txt").exists()

@@ -6,10 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from foreign import PATIENCE, PEER, Served, books, hosted, started
+from foreign import PATIENCE, Served, books, hosted, started
 
 from artoo.contracts.agents import BoardState
-from artoo.protocols.a2a.handler import MOST_FOLLOWED
 from artoo.team.office import Office
 
 HEADERS = {"a2a-version": "1.0", "content-type": "application/json"}
@@ -49,36 +48,3 @@ async def test_gone_at_work(tmp_path: Path, method: str) -> None:
         async with served.http() as http:
             found = await http.get(f"{served.url}/v1/tasks/{task_id}", headers=HEADERS)
         assert found.json()["status"]["state"] == "TASK_STATE_COMPLETED"
-
-
-@pytest.mark.parametrize("method", ["message:send", "message:stream"])
-async def test_who_is_gone_keeps_no_place(tmp_path: Path, method: str) -> None:
-    """Whoever waits has a place among its own; one that has left has none, and takes none of another's."""
-    body = {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "make l5.txt"}]}}
-
-    async def ask(served: Served, name: str, method: str, until: str) -> str:
-        """What is answered up to this word, or all of it."""
-        said = ""
-        async with (
-            served.http(name) as http,
-            http.stream("POST", f"{served.url}/v1/{method}", json=body, headers=HEADERS) as stream,
-        ):
-            async for piece in stream.aiter_text():
-                if until in (said := said + piece):
-                    break
-        return said
-
-    peers = {"partner": PEER, "other": PEER}
-    async with hosted(tmp_path, peers) as place, started(place) as served, books(place) as office:
-        await office.registry.pause("ada", "operator")
-        async with asyncio.timeout(PATIENCE):
-            asking = (ask(served, "partner", method, "gone") for _ in range(MOST_FOLLOWED + 1))
-            waiting = list(map(asyncio.create_task, asking))
-            (refused,), _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            assert "wait here already" in refused.result()
-            assert "SUBMITTED" in await ask(served, "other", "message:stream", "SUBMITTED")
-            for one in waiting:
-                one.cancel()
-            await asyncio.wait(waiting)
-            while "SUBMITTED" not in (said := await ask(served, "partner", "message:stream", "SUBMITTED")):
-                assert "wait here already" in said

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,22 +14,16 @@ import httpx
 import pytest
 from foreign import PATIENCE, PEER, prepare
 from hosting import Place
-from starlette.responses import Response
 
 from artoo.contracts.agents import OPERATOR
-from artoo.contracts.errors import StoreAway
 from artoo.protocols.a2a.colleagues import TRIES, Colleague
 from artoo.protocols.a2a.following import Following
-from artoo.protocols.a2a.outward import permits_of
-from artoo.protocols.a2a.push import Pushes
-from artoo.protocols.a2a.serving import Door
 from artoo.redaction import Redactor
 from artoo.team.office import Office, open_office
 from artoo.testing import FakeClock
 
 URL = "http://127.0.0.1:1"
 GONE = {"code": -32_001, "message": "no such task"}
-DEEP = "[" * 100_000
 CARD: dict[str, Any] = {
     "name": "weather",
     "description": "Weather.",
@@ -135,48 +128,3 @@ async def test_one_that_was_never_there(office: Office, monkeypatch: pytest.Monk
 
     assert "no answer came from weather" in await _answered(office, answer, monkeypatch)
     assert tried == ["card"] * TRIES
-
-
-@pytest.mark.parametrize(
-    "said",
-    ("", "null", "5", DEEP, '{"result": 5}', '{"result": {"task": 5}}', '{"result": {"task": {"id": "\\ud83d"}}}'),
-)
-@pytest.mark.parametrize("to", ("card", "SendMessage"))
-async def test_nonsense(office: Office, monkeypatch: pytest.MonkeyPatch, said: str, to: str) -> None:
-    """Whatever a stranger answers costs its letter, and nobody else's."""
-    begun = said.replace("{", '{"jsonrpc": "2.0", "id": "1", ', 1)
-    found = await _answered(office, lambda method: begun if method == to else {}, monkeypatch)
-    assert "no answer came from weather" in found
-
-
-async def test_books_that_are_away_for_a_moment(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Targets and letters go on when the books could not be used once."""
-    failed: list[str] = []
-
-    def failing(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        async def once(*given: object) -> object:
-            if failed.count(name) == 0:
-                failed.append(name)
-                raise StoreAway("the store is away")
-            return await work(*given)
-
-        return once
-
-    monkeypatch.setattr(office.mailbox, "take", failing("take", office.mailbox.take))
-    monkeypatch.setattr(office.foreign_post, "due", failing("due", office.foreign_post.due))
-    monkeypatch.setattr("artoo.protocols.a2a.following.LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("artoo.protocols.a2a.colleagues.outward", _stranger(_at_once))
-    pushes = Pushes(Following(office, Redactor(())), permits_of(()), office.clock)
-    mail = await office.mailbox.send(OPERATOR, "a2a:weather", "will it rain?")
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        serving = asyncio.create_task(Door(URL, Response(), pushes).serve(listening))
-        try:
-            assert await _reply(office, mail.id, serving) == "rain"
-        finally:
-            serving.cancel()
-            await asyncio.wait({serving})
-    assert sorted(failed) == ["due", "take"]
-
-
-def _at_once(method: str) -> object:
-    return _rain() if method == "GetTask" else {"task": _rain()}

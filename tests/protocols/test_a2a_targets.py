@@ -94,20 +94,3 @@ async def test_one_that_hangs_holds_up_no_other(desk: Desk) -> None:
         await desk.office.board.cancel(desk.task.task.id, OPERATOR)
         await desk.web.until(lambda: desk.web.told.count("quick") == 2)
     assert desk.web.told.count("hang") == 1
-
-
-async def test_one_that_refused_is_told_later(desk: Desk) -> None:
-    """A target that failed is tried again by itself, and one that was taken away meanwhile is not."""
-    await desk.keep("refuse")
-    async with desk.telling():
-        await desk.web.until(lambda: desk.web.told == ["refuse"])
-        desk.web.healed = True
-        await desk.web.until(lambda: len(desk.web.told) == 2)
-        desk.web.healed = False
-        await desk.office.board.cancel(desk.task.task.id, OPERATOR)
-        await desk.web.until(lambda: len(desk.web.told) == 3)
-        await desk.pushes.forget(desk.task.task.id, "refuse")
-        await desk.keep("good")
-        await desk.web.until(lambda: "good" in desk.web.told)
-        await asyncio.wait({asyncio.ensure_future(asyncio.sleep(1.5))})
-    assert desk.web.told.count("refuse") == 3

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import pytest
-from acp.exceptions import RequestError
 from hosting import Place
-from malformed import malformed
 from raw_client import Raw, raw_client, where
-
-from artoo.protocols.acp.open_sessions import directory
 
 HELLO = {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {"protocolVersion": 1}}
 
@@ -40,16 +35,6 @@ async def refused_line(client: Raw, message: dict[str, object]) -> str:
     answer = await client.hear()
     assert answer["id"] == message["id"], answer
     return str(cast("dict[str, Any]", answer["error"])["message"])
-
-
-async def test_two_hundred_lines_that_are_no_messages(place: Place) -> None:
-    """Each is answered with an error, the agent lives on, and no task was begun."""
-    async with raw_client(place, "acp") as client:
-        await greeted(client)
-        for number in range(200):
-            assert (await client.error_to(malformed(number)))[1] in (-32_700, -32_600)
-        assert "absolute" in await refused(client, "still", "session/new", {"cwd": ".", "mcpServers": []})
-    assert not list(place.home.glob("tasks/*"))
 
 
 async def test_two_hundred_requests_with_wrong_parameters(place: Place) -> None:
@@ -82,25 +67,6 @@ async def test_two_hundred_requests_with_wrong_parameters(place: Place) -> None:
             method, params = wrong[number % len(wrong)]
             assert await refused(client, number, method, params), (method, params)
     assert not list(place.home.glob("tasks/*"))
-
-
-@pytest.mark.parametrize(
-    ("cwd", "said"),
-    [
-        ("here", "not the absolute path"),
-        ("/nowhere/at/all", "does not exist"),
-        ("/etc/passwd", "is not a directory"),
-        ("/etc/passwd/below", "cannot be looked at"),
-        ("/half a \ud83d", "cannot be looked at"),
-        ("/a\0b", "cannot be looked at"),
-        ("/" + "x" * 5_000, "cannot be looked at"),
-    ],
-)
-def test_what_is_wrong_with_a_place_is_said(cwd: str, said: str) -> None:
-    """As an error of the parameters, each with its own reason."""
-    with pytest.raises(RequestError, match=said) as refusal:
-        directory(cwd)
-    assert refusal.value.code == -32_602
 
 
 async def test_prompts_that_cannot_be_read(place: Place) -> None:

@@ -18,7 +18,6 @@ from editor import Connected, Editor, connected
 from hosting import DELETE, EDIT, Place
 
 from artoo.contracts.confirmation import ConfirmationAnswer, Consent
-from artoo.contracts.recording import AskedBy, TaskOpened
 from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.runtime.approvals.prompt_store import answer_question, open_questions
 from artoo.tasklog.reader import find_log, list_tasks
@@ -60,17 +59,6 @@ async def test_a_task_that_edits_a_file(place: Place) -> None:
     }
 
 
-async def test_who_asked_and_who_answered_is_on_the_stream(place: Place) -> None:
-    """The editor's own name and version, at the beginning and at the answer."""
-    async with connected(place, Editor("apply")) as here:
-        await asked_for(here, place, f"run: {DELETE}")
-    messages = [one.payload for one in find_log(place.home, the_result(place).task_id).envelopes()]
-    opened = next(one for one in messages if isinstance(one, TaskOpened))
-    assert opened.asked_by == AskedBy(protocol="acp", client="the-test", version="7")
-    answered = next(one for one in messages if isinstance(one, ConfirmationAnswer))
-    assert (answered.by, answered.through) == ("person", "acp the-test 7")
-
-
 async def test_answered_in_another_window(place: Place) -> None:
     """A question that an editor shows is on the desk too: an answer there counts, and is not the editor's."""
     editor = Editor(None)
@@ -103,17 +91,6 @@ async def test_a_no_keeps_or_drops(place: Place, says: str, state: str, stands: 
     assert editor.of(ToolCallProgress)[-1].status == stands
     assert ("waits for your consent: 1 deletion" in editor.said()) == (state == "pending")
     assert ("the changes were discarded" in editor.said()) == (state == "discarded")
-
-
-async def test_new_files_are_shown_that_nobody_is_asked_about(place: Place) -> None:
-    """What is silent takes effect, and its text is shown."""
-    editor = Editor(None)
-    async with connected(place, editor) as here:
-        await asked_for(here, place, "run: echo made > made.txt")
-    assert place.text("made.txt") == "made\n"
-    changes = editor.of(ToolCallStart)[-1]
-    [shown] = [one for one in changes.content or () if isinstance(one, FileEditToolCallContent)]
-    assert (changes.status, shown.old_text, shown.new_text) == ("completed", None, "made\n")
 
 
 async def test_cancelled_in_the_middle(place: Place) -> None:

@@ -116,16 +116,6 @@ async def test_resume(place: Place) -> None:
         assert editor.said(UserMessageChunk) == "run: wait"
 
 
-async def test_a_path_is_no_command(place: Place) -> None:
-    """A request that begins with a path, or with a word that is no command, is a request."""
-    editor = Editor()
-    async with connected(place, editor) as here:
-        session = (await here.agent.new_session(cwd=str(place.project))).session_id
-        for number, text in enumerate(("/etc/hosts run: true", "/diffs run: true", "help run: true"), 1):
-            await prompted(here, session, text)
-            assert len(list_tasks(place.home)) == number
-
-
 async def test_modes(place: Place) -> None:
     """The modes are those of --apply: edits takes effect unasked in one session, and is asked about in another."""
     editor = Editor("keep")

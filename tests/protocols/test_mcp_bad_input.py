@@ -8,8 +8,6 @@ from hosting import Place
 from malformed import malformed
 from raw_client import INITIALIZE, raw_client
 
-from artoo.protocols.standard_streams import LONGEST_LINE
-
 
 async def test_two_hundred_lines_that_are_no_messages(place: Place) -> None:
     """Each is answered with an error, the server lives on, and no task was begun."""
@@ -21,14 +19,6 @@ async def test_two_hundred_lines_that_are_no_messages(place: Place) -> None:
         await client.say({"jsonrpc": "2.0", "id": "still", "method": "ping"})
         assert (await client.hear())["id"] == "still"
     assert not list(place.home.glob("tasks/*"))
-
-
-async def test_lines_that_are_too_long_are_refused_and_thrown_away(place: Place) -> None:
-    """Three times more than the limit, then a good line: one error, one answer."""
-    async with raw_client(place) as client:
-        assert await client.error_to(b" " + b"x" * (3 * LONGEST_LINE)) == (None, -32_600)
-        await client.say(INITIALIZE)
-        assert (await client.hear())["id"] == "hello"
 
 
 async def test_what_comes_before_the_handshake_starts_nothing(place: Place) -> None:

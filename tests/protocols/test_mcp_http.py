@@ -73,19 +73,6 @@ async def test_who_may_not(place: Place) -> None:
     assert not list(place.home.glob("tasks/*"))
 
 
-async def test_half_an_emoji_is_read_and_answered_under_its_id(place: Place) -> None:
-    """As on pipes: what most languages write for a text that was cut in its middle."""
-    cut = rb'{"jsonrpc":"2.0","id":"cut \ud83d","method":"initialize","params":{"protocolVersion":"2025-06-18",'
-    cut += rb'"capabilities":{},"clientInfo":{"name":"\ud83d","version":"1"}}}'
-    async with served(place) as (url, token), httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
-        known = {"authorization": f"Bearer {token}", "content-type": "application/json"}
-        greeted = await http.post(url, content=cut, headers=known)
-        assert greeted.status_code == 200, greeted.text
-        assert '"id":"cut ?"' in greeted.text and "serverInfo" in greeted.text
-        refused = await http.post(url, content=cut[:-1], headers=known)
-        assert refused.status_code == 400 and "-32700" in refused.text
-
-
 async def test_a_client_that_drops(place: Place) -> None:
     """A connection that is gone while its call runs ends no task: another client finds it, and can end it."""
     call = {"name": "run", "arguments": {"request": "run: wait"}, "_meta": {"progressToken": 1}}

@@ -19,14 +19,14 @@ from artoo import Artoo, Config, RunOptions
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.redaction import Redactor
-from artoo.runtime.replay import taking_up
+from artoo.runtime.replay import stage
 from artoo.tasklog import writer
 from artoo.tasklog.file import TaskFile
 from artoo.tasklog.layout import LogLimits, parts_of, task_directory, tasks_directory
 from artoo.tasklog.reader import TaskLogReader
 
 REQUEST = "Add a line to diary, make one.txt and two.txt, then put both together into all.txt."
-_LOADED = (taking_up, writer)
+_LOADED = (stage, writer)
 
 
 async def life(home: Path, base_url: str, fuse: str) -> None:

@@ -220,32 +220,6 @@ def test_the_environment_stands_over_the_file(tmp_path: Path) -> None:
     assert variables()["ARTOO_CONTROL__LAMBDA"] == ("control", "lambda")
 
 
-@pytest.mark.parametrize(
-    ("variable", "said"),
-    [
-        ("ARTOO_LIMITS", "is a whole section; set one of its settings, as in ARTOO_LIMITS__SUBTASKS=…"),
-        ("ARTOO_EMBEDDED", "is a whole section; set one of its settings, as in ARTOO_EMBEDDED__MODEL=…"),
-        ("ARTOO_MODELS__TOOL", "is a whole section; set one of its settings, as in ARTOO_MODELS__TOOL__BASE_URL=…"),
-        ("ARTOO_MCP_SERVERS", "mcp_servers is '3', but must be a section of the form `name: value`"),
-    ],
-)
-def test_a_variable_that_names_a_section_is_a_mistake(tmp_path: Path, variable: str, said: str) -> None:
-    """A section cannot be one value: the variable is named, and what to write instead."""
-    assert complaint(tmp_path, "", {variable: "3"}) == f"environment variable {variable}: {said}"
-
-
-def test_a_variable_that_nothing_reads_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It may be of another program, so nothing ends; what the settings name is known."""
-    text = "models: {brain: {api_key_env: ARTOO_OWN_KEY}}\nallow: [environment ARTOO_SHOWN]\n"
-    known = {"ARTOO_OWN_KEY": "x", "ARTOO_SHOWN": "x", "ARTOO_STORE_PASSWORD": "x"}
-    for _ in range(2):
-        read(tmp_path, text, {**known, "ARTOO_NOPE": "1", "ARTOO_WORKSPCE": "~/out"})
-    assert [record.getMessage() for record in caplog.records] == [
-        "nothing reads the environment variable ARTOO_NOPE",
-        "nothing reads the environment variable ARTOO_WORKSPCE; did you mean ARTOO_WORKSPACE?",
-    ]
-
-
 def test_the_home_follows_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`ARTOO_HOME` moves everything that is artoo's own; relative places start there."""
     monkeypatch.setenv("HOME", str(tmp_path))

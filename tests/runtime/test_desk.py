@@ -106,20 +106,6 @@ def test_a_question_of_a_dead_process_waits_for_nobody(tmp_path: Path) -> None:
     assert open_questions(tmp_path) == () and not list((tmp_path / "desk").glob("*.question"))
 
 
-async def test_words_answer_only_what_wants_words(tmp_path: Path) -> None:
-    """A text answers an executor's question from another window; to Law 1's question it is refused."""
-    desk = TaskDesk(tmp_path, TASK)
-    with desk.laid(QUESTION.model_copy(update={"wants": "words"})) as slip:
-        (one,) = open_questions(tmp_path)
-        answer_question(tmp_path, TASK, one.key, "d1", Words(text="the blue one"), "web")
-        given = slip.given()
-    assert given is not None and given.said == Words(text="the blue one")
-    with desk.laid(QUESTION):
-        (one,) = open_questions(tmp_path)
-        with pytest.raises(NotAsked, match="not words"):
-            answer_question(tmp_path, TASK, one.key, "d1", Words(text="yes"), "web")
-
-
 async def test_messages_from_other_windows_reach_a_running_task_in_order(tmp_path: Path) -> None:
     """They arrive once, oldest first. A task that does not run takes none; those of an earlier life are dropped."""
     said: list[str] = []

@@ -64,7 +64,7 @@ async def test_cancelled_runs_leave_no_file_open(config: Config, tmp_path: Path)
         leads_to = (os.path.realpath(each) for each in Path("/proc/self/fd").iterdir())
         return sum(each.endswith("log.jsonl") and each.startswith(str(tmp_path)) for each in leads_to)
 
-    async with Artoo(config, environ={}, model=ScriptedModel({})) as artoo:
+    async with Artoo(config, environ={}, model=ScriptedModel({}, leftover=True)) as artoo:
         for _ in range(4):
             async for event in artoo.stream("How many lines has a.txt?", options=options(tmp_path)):
                 if event.kind == "UserRequest":

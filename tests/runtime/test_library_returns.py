@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field, field_validator
 from artoo import Artoo, Config, ConfigurationError, RunOptions
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.findings import OwnValues, Unformed
-from artoo.loops.medium.shaping import _contract  # pyright: ignore[reportPrivateUsage]
 from artoo.testing import ScriptedModel, with_body
 from artoo.testing.script import Entry
 
@@ -122,21 +121,3 @@ async def test_a_type_without_a_schema_is_refused(config: Config) -> None:
         async with Artoo(config, environ={}, model=model) as artoo:
             with pytest.raises(ConfigurationError, match="Use a Pydantic model"):
                 await artoo.run("Who is last?", returns=Path.__class__)
-
-
-def test_references_of_a_schema_lead_into_it() -> None:
-    """What stands inside the answer's schema still means itself, and its own definitions."""
-    tree: dict[str, object] = {
-        "type": "object",
-        "properties": {"a": {"$ref": "#/definitions/A"}, "b": {"$ref": "#/$defs/B"}, "below": {"$ref": "#"}},
-        "definitions": {"A": {"type": "string"}},
-        "$defs": {"B": {"type": "integer"}},
-    }
-    made = _contract(tree).model_json_schema()
-    value = made["properties"]["value"]
-    assert {name: part["$ref"] for name, part in value["properties"].items()} == {
-        "a": "#/properties/value/definitions/A",
-        "b": "#/$defs/B",
-        "below": "#/properties/value",
-    }
-    assert (made["$defs"], value["definitions"]) == (tree["$defs"], tree["definitions"])

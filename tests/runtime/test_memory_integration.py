@@ -18,8 +18,8 @@ from artoo.contracts.roles import Role
 from artoo.contracts.tags import kind_pair
 from artoo.memory.maintenance import Maintenance
 from artoo.ports.model import Model
-from artoo.runtime.memory.shared_memory import Memories, words_rules
-from artoo.runtime.task.persona import MANIFEST, MOST_CHARACTERS, accept_text, accepted_texts
+from artoo.runtime.memory.shared_memory import Memories
+from artoo.runtime.task.persona import MANIFEST, accept_text, accepted_texts
 from artoo.runtime.task.role_context import TaskMemory
 from artoo.testing import FakeClock, ScriptedModel, SequentialIds, with_body
 
@@ -153,23 +153,6 @@ def readings(memory: TaskMemory) -> tuple[Awaitable[object], ...]:
     )
 
 
-ENDPOINT = {"OPENAI_BASE_URL": "http://localhost:1/v1", "OPENAI_MODEL": "m"}
-
-
-@pytest.mark.parametrize(
-    ("wording", "environ", "expected"),
-    [
-        ("endpoint", ENDPOINT, True),
-        ("endpoint", {}, False),
-        ("any", {}, True),
-        ("off", ENDPOINT, False),
-    ],
-)
-def test_who_words_rules(wording: str, environ: dict[str, str], expected: bool) -> None:
-    """An endpoint does by default, the embedded model only when the operator wants it."""
-    assert words_rules(Config.model_validate({"memory": {"wording": wording}}), environ) is expected
-
-
 async def test_accepted_texts_stand_in_every_prompt(tmp_path: Path) -> None:
     """What the operator accepted is part of the system message of each role's call."""
     home, project = tmp_path / "home", tmp_path / "project"
@@ -214,10 +197,3 @@ def test_a_changed_t_layer_is_refused(tmp_path: Path, change: str) -> None:
             file.write_text("Write before you look.")
     with pytest.raises(ConfigurationError, match=r"mine\.md|p1\.md|manifest"):
         accepted_texts(tmp_path)
-
-
-def test_the_t_layer_is_bounded(tmp_path: Path) -> None:
-    """Every prompt pays for it, so it has an end."""
-    accept_text(tmp_path, proposal(1, "x" * (MOST_CHARACTERS - 1)))
-    with pytest.raises(ConfigurationError, match="longer than"):
-        accept_text(tmp_path, proposal(2, "yy"))

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from laid_out import World, snapshot, workspace_of
 
-from artoo.contracts.changes import ApplyReport
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
@@ -25,10 +23,8 @@ from artoo.runtime.changes.undo import put_back
 from artoo.runtime.config.model import Config
 from artoo.tools.approval.policy import Policies
 from artoo.tools.settlement.settler import Settler
-from artoo.workspace import commit
 from artoo.workspace.commit import undo
 from artoo.workspace.settlement.pending import DAY
-from artoo.workspace.settlement.service import Settlement
 
 TASK = "019f2b3c-aaaa"
 
@@ -69,17 +65,6 @@ class User:
         """Answers as a running task's user would."""
         self.asked.append(request)
         return await self._answers.answer(request)
-
-
-class Chooses(User):
-    """Says yes to one path."""
-
-    def __init__(self, world: World, path: str) -> None:
-        super().__init__(world)
-        self._path = path
-
-    async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        return ConfirmationAnswer(digest=request.digest, consent=Consent.ONCE, by="me", paths=(self._path,))
 
 
 def edit(home: Path) -> None:
@@ -184,39 +169,6 @@ async def test_a_pending_difference_is_applied_in_parts_and_undone_at_once(world
     assert snapshot(world.project) == before
 
 
-@pytest.mark.parametrize("unlucky", ["review", "keep_record"])
-@pytest.mark.parametrize("later", [False, True])
-async def test_a_part_that_took_effect_is_told_so(
-    world: World, monkeypatch: pytest.MonkeyPatch, unlucky: str, later: bool
-) -> None:
-    """Though the rest cannot be looked at, or there is no room to list it: it waits, and its reason says so."""
-    workspace_of(world, delete, TASK)
-    if later:
-        await settled(world, User(world))
-    real_apply, real = commit.apply, getattr(Settlement, unlucky)
-
-    def refused(*_: object) -> None:
-        raise SandboxError("no room")
-
-    def applied(*given: Any, **named: Any) -> ApplyReport:
-        done = real_apply(*given, **named)
-        monkeypatch.setattr(Settlement, unlucky, refused)
-        return done
-
-    monkeypatch.setattr(commit, "apply", applied)
-    chosen = str(world.project / "a.txt")
-    if later:
-        part = await find_pending(config(world), TASK).apply([chosen])
-    else:
-        part = await settled(world, Chooses(world, chosen))
-    assert (part.state, part.applied) == ("partly", (chosen,))
-    assert "no room" in part.reason
-    assert (world.project / "a.txt").read_text() == "edited\n" and (world.project / "b.txt").exists()
-    monkeypatch.setattr(Settlement, unlucky, real)
-    assert (await find_pending(config(world), TASK).apply()).state == "applied"
-    assert not (world.project / "b.txt").exists()
-
-
 async def test_conflicts_are_shown_and_the_rest_can_be_applied(world: World) -> None:
     """Both versions can be seen; without a choice nothing is applied."""
     workspace_of(world, delete, TASK)
@@ -259,18 +211,6 @@ async def test_nothing_expires_without_a_warning(world: World) -> None:
     assert len(pendings(config(world))) == 1
     drop_expired(config(world), since + 404 * DAY)
     assert pendings(config(world)) == ()
-
-
-async def test_what_needs_too_much_room_expires_after_a_notice(world: World) -> None:
-    """The oldest first, and the newest stays."""
-    small = Config.model_validate({"pending": {"megabytes": 1}}).at_home(world.artoo_home)
-    for task in ("old", "young"):
-        workspace_of(world, lambda home: (edit(home), (home / "project" / "big").write_bytes(b"x" * 700_000)), task)
-        await settled(world, User(world), task=task)
-    since = pendings(small)[0].since
-    assert [each.task_id for each in drop_expired(small, since + 1)] == ["old"]
-    drop_expired(small, since + 3.1 * DAY)
-    assert [each.task_id for each in pendings(small)] == ["young"]
 
 
 async def test_a_task_that_can_go_on_is_not_applied(world: World) -> None:

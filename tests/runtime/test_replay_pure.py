@@ -16,7 +16,7 @@ from artoo.contracts.events import ModelCalled, ModelFailure
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.plan import PlanRefused
-from artoo.contracts.recording import Observed, Source, TaskOpened, TaskResumed
+from artoo.contracts.recording import TaskOpened, TaskResumed
 from artoo.contracts.request import Interrupt, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import ApplyMode
@@ -92,22 +92,6 @@ def test_a_model_that_could_not_be_reached_is_asked_again() -> None:
         said(5, ended(StoppedBy.NO_MODEL), cause=4),
     ]
     assert to_drop(stream) == ("m3", "m4", "m5")
-
-
-def test_what_an_executor_saw_for_a_question_without_an_answer_is_looked_at_again() -> None:
-    """Somebody may have changed the files meanwhile; what it saw before an answer stands, and other looks do."""
-    seen, recalled = Observed(source=Source.SURROUNDINGS), Observed(source=Source.CALIBRATION)
-    stream = [
-        said(1, REQUEST, role=Role.USER),
-        said(2, seen, role=Role.PLANNER),
-        said(3, seen, role=Role.EXECUTOR),
-        said(4, asked(), cause=1, role=Role.EXECUTOR),
-        said(5, seen, role=Role.EXECUTOR),
-        said(6, asked(ModelFailure(nature="unreachable")), cause=1, role=Role.EXECUTOR),
-    ]
-    assert to_drop(stream[:4]) == () and to_drop(stream[:5]) == ("m5",)
-    assert to_drop(stream) == ("m5", "m6")
-    assert to_drop([*stream[:4], said(5, recalled, role=Role.EXECUTOR)]) == ()
 
 
 def test_a_resumed_log_reads_as_one_run() -> None:
@@ -233,27 +217,6 @@ def test_a_smaller_delta_takes_another_road() -> None:
     assert round_.then.directive is Directive.SUCCESS
     assert round_.now is not None and round_.now.directive is Directive.BREAK_SYMMETRY
     assert not round_.same
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("delta", "write NAME=VALUE"),
-        ("zeta=1", "write NAME=VALUE"),
-        ("max_retries=1", "write NAME=VALUE"),
-        ("δ=much", "is not a number"),
-        ("max_replans=1.5", "is not a whole number"),
-        ("δ=nan", "delta must be between 0 and 1"),
-        ("zeta=1", "beta, lambda, w1"),
-        ("δ=7", "delta must be between 0 and 1"),
-        ("w1=.9", r"w1 \+ w2 must be at most 1"),
-        ("gradient=steep", "paper or equal_cost"),
-    ],
-)
-def test_bad_values_are_named(line: str, why: str) -> None:
-    """Unknown names, words for numbers and values out of range are refused."""
-    with pytest.raises(ConfigurationError, match=why):
-        changed(Hyperparameters(), [line])
 
 
 # --- time -------------------------------------------------------------------------------------------------------

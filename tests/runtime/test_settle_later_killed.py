@@ -142,18 +142,6 @@ async def killed_in_a_part(victim: Victim, fuse: int, how: str) -> bool:
     return not survived
 
 
-async def killed_in_a_discard(victim: Victim, fuse: int) -> bool:
-    """`artoo discard` dies: it is told exactly when it happened, and once."""
-    await victim.reset("discard")
-    before = victim.tree()
-    survived = victim.act("discard", fuse)
-    settle_cut_applies(victim.config)
-    gone = Workspaces(victim.world.artoo_home).find(TASK) is None
-    assert [(one.what, one.count) for one in victim.lines()] == [("discarded", 4)] * gone, fuse
-    assert len(pendings(victim.config)) == (not gone) and victim.tree() == before
-    return not survived
-
-
 async def killed_at_the_end(victim: Victim, fuse: int, how: str) -> bool:
     """A review is answered with a part, the process dies; the rest is left, or settled by hand; it goes on."""
     await victim.reset("chosen")
@@ -184,14 +172,6 @@ async def test_a_part_is_applied_and_the_process_dies(victim: Victim, how: str) 
     while await killed_in_a_part(victim, fuse, how):
         fuse += STRIDE
     assert fuse > STRIDE
-
-
-async def test_a_discard_is_told_when_it_happened(victim: Victim) -> None:
-    """At each of its changes on disk."""
-    fuse = 1
-    while await killed_in_a_discard(victim, fuse):
-        fuse += 1
-    assert fuse > 3
 
 
 @pytest.mark.parametrize("how", ["leave", "discard", "apply"])

@@ -218,15 +218,6 @@ def test_a_worker_cannot_rewrite_what_is_anchored(store: StoreAddress) -> None:
             assert row == {"adds": True, "changes": False, "removes": False}
 
 
-def test_a_machine_by_a_name_that_leads_elsewhere(store: StoreAddress, tmp_path: Path) -> None:
-    """What another machine calls itself in the store never decides where a copy of its logs lies here."""
-    with connect(store) as connection:
-        stream.put(connection, "../../stolen", "tasks/x1/log.jsonl", 0, b"1\n", "x1")
-    with pytest.raises(ConfigurationError, match="no name of one"):
-        find_log_elsewhere(tmp_path / "deep" / "home", store, "x1")
-    assert not (tmp_path / "stolen").exists()
-
-
 @pytest.mark.unreplayable
 def test_what_the_home_has_forgotten_goes_from_the_store(store: StoreAddress, tmp_path: Path) -> None:
     """What the audit says was forgotten, of this home only; what was deleted by hand stays in the store."""

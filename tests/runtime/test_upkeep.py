@@ -22,7 +22,7 @@ from artoo.contracts.solution import Directive, FinalResult
 from artoo.ports.model import Question, Tier
 from artoo.runtime.config.model import Config
 from artoo.runtime.config.seed_config import AgentMemory
-from artoo.runtime.task.background_budget import UpkeepModel, account_file, spent_on, upkeep_model
+from artoo.runtime.task.background_budget import UpkeepModel, spent_on, upkeep_model
 from artoo.team.minds import Minds
 from artoo.testing import FakeClock, ScriptedModel, SequentialIds
 
@@ -60,13 +60,6 @@ async def test_a_days_calls_are_bounded_across_processes(tmp_path: Path) -> None
     assert spent_on(tmp_path, clock.now().date()).llm_calls == 1
 
 
-async def test_without_an_account_nothing_is_asked_twice(tmp_path: Path) -> None:
-    """An account that cannot be written is no licence: the asking ends, with what to mend."""
-    account_file(tmp_path).mkdir()
-    with pytest.raises(BudgetExhausted, match="cannot be written"):
-        await model(tmp_path, FakeClock()).ask(QUESTION)
-
-
 async def test_a_dream_cycle_is_worded_on_memorys_budget_seen_and_reaches_planners(tmp_path: Path) -> None:
     """What an agent saw three times is worded by the model on memory's account, stands on the stream as the
     Dreamer's, and is among what a planner of the same request is told; it is no verdict.
@@ -76,7 +69,7 @@ async def test_a_dream_cycle_is_worded_on_memorys_budget_seen_and_reaches_planne
     place = tmp_path / "agents" / "ada" / "identity.yaml"
     place.parent.mkdir(parents=True)
     async with (
-        Artoo(config(tmp_path), environ={}, model=ScriptedModel(script), clock=clock) as artoo,
+        Artoo(config(tmp_path), environ={}, model=ScriptedModel(script, leftover=True), clock=clock) as artoo,
         await EmbeddedDatabase.open(tmp_path / "a.db", clock) as database,
     ):
         artoo.bus.attach(heard.append)

@@ -10,14 +10,12 @@ from gate_world import Person
 from tool_doubles import PlainWorkspace, StillClock, roots_in
 
 from artoo.contracts.confirmation import Consent
-from artoo.contracts.execution import CallEffects
 from artoo.contracts.plan import MustNot
 from artoo.ports.tools import Departure, Parameter, Ticket, ToolSpec
 from artoo.testing.asking import AskPerson
-from artoo.tools.approval.ask_first import Asking, never
+from artoo.tools.approval.ask_first import Asking
 from artoo.tools.approval.gate import Gate
-from artoo.tools.core.default_tools import Shared, builtin_tools, gated
-from artoo.tools.core.function_tools import tool, user_tool
+from artoo.tools.core.default_tools import Shared, builtin_tools
 from artoo.tools.core.registry import Registry, SubTaskToolbox
 from artoo.tools.core.tool import Arguments, Outcome, Tool, argument
 from artoo.workspace.changes.path_class import Places
@@ -91,32 +89,6 @@ async def test_consent_comes_before_the_announcement() -> None:
     await box.call("does", {"thing": "x"}, said.ticket())
     assert said.story == ["asked", "kept", "s/1 outside", "kept", "run"]
     assert [question.act for question in person.asked] == ["s/1"]
-
-
-async def test_who_only_reads_says_so_behind_the_gate() -> None:
-    """A tool behind the gate may be repeated when it is known to read, or promises it; a default is no promise."""
-
-    @tool
-    def look(thing: str) -> str:
-        """Looks."""
-        return thing
-
-    @tool(writes=False)
-    def pure(thing: str) -> str:
-        """Looks, and changes nothing."""
-        return thing
-
-    said = Said()
-    unsaid, promised = gated((user_tool(look), user_tool(pure)), Gate())
-    for one, effects in (
-        (Asking(doing(said), why=never, reads_only=True), CallEffects.NONE),
-        (Asking(doing(said), why=never), CallEffects.OUTSIDE),
-        (unsaid, CallEffects.OUTSIDE),
-        (promised, CallEffects.NONE),
-    ):
-        said.departures.clear()
-        await box_of(said, [one]).call(one.spec.name, {"thing": "x"}, said.ticket())
-        assert [departure.effects for departure in said.departures] == [effects]
 
 
 def hands(said: Said, workspace: PlainWorkspace, person: Person) -> SubTaskToolbox:

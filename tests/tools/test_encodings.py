@@ -11,8 +11,7 @@ from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.ports.sandbox import Roots
 from artoo.tools.context.project_snapshot import ProjectLook
 from artoo.tools.core.registry import SubTaskToolbox
-from artoo.tools.files.text_files import decode, exact_text
-from artoo.tools.files.unified_diff import unified
+from artoo.tools.files.text_files import exact_text
 from artoo.workspace.changes.path_class import Places
 
 GERMAN = "Grüße aus Köln\nzwei Häuser\nEnde\n"
@@ -93,16 +92,6 @@ async def test_a_file_that_is_replaced_keeps_how_it_is_written(
     assert "line ends CRLF" in call.output
 
 
-async def test_a_file_that_cannot_hold_the_text_becomes_utf8_and_it_is_said(
-    toolbox: SubTaskToolbox, roots: Roots
-) -> None:
-    """Line ends stay all the same."""
-    (roots.project / "b.txt").write_bytes(crlf(GERMAN).encode("cp1252"))
-    call = await write(toolbox, RUSSIAN)
-    assert (roots.project / "b.txt").read_bytes() == crlf(RUSSIAN).encode()
-    assert "now UTF-8: cp1252, in which it was, has no 'П'" in call.output
-
-
 async def test_who_is_shown_a_file_is_told_how_it_is_written(
     toolbox: SubTaskToolbox, roots: Roots, places: Places
 ) -> None:
@@ -119,20 +108,3 @@ async def test_who_is_shown_a_file_is_told_how_it_is_written(
         "lines 2 to 3, not UTF-8, read as cp1252, line ends CRLF",
     )
     assert (await toolbox.call("read_file", {"path": "c.txt"})).ran is None
-
-
-@pytest.mark.parametrize("word", ["École", "Österreich", "Ärger", "naïve", "¿Qué?", "SEÑOR"])
-def test_an_accent_before_ascii_is_not_half_of_a_chinese_character(word: str) -> None:
-    """Nor do accents make a text Cyrillic."""
-    text = decode(f"{word} and so on\n".encode("cp1252"))
-    assert text is not None
-    assert (text.text.split()[0], text.encoding) == (word, "cp1252")
-
-
-def test_a_difference_says_when_only_the_writing_changed() -> None:
-    """Another encoding, other line ends: the lines are the same, and that is no reason to show nothing."""
-    assert unified(crlf(GERMAN).encode("cp1252"), GERMAN.encode()) == (
-        "(not UTF-8, read as cp1252, line ends CRLF before, UTF-8 with line ends LF now)",
-    )
-    assert unified(b"a\nb\n", b"a\r\nb\r\n") == ("(ASCII with line ends LF before, line ends CRLF now)",)
-    assert unified(b"", b"a\r\n") == ("(line ends CRLF)", "@@ -0,0 +1 @@", "+a")

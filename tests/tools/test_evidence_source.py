@@ -12,10 +12,9 @@ from real_workspaces import real_workspace
 from tool_doubles import PlainWorkspace
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait
-from artoo.contracts.errors import SandboxError
 from artoo.ports.evidence import TRIAL_TEXTS, FileView
 from artoo.ports.sandbox import Roots
-from artoo.ports.workspace import Command, Ended, Trial, Workspace
+from artoo.ports.workspace import Command, Ended, Workspace
 from artoo.tools.context.evidence_source import MAX_TEXT_BYTES, WorkspaceEvidence
 from artoo.tools.context.project_snapshot import ProjectLook
 from artoo.workspace.changes.path_class import Places
@@ -86,23 +85,6 @@ async def test_a_check_may_write(look: Look, roots: Roots) -> None:
         "true"
     )
     assert (cache.exit_code, cache.written) == (0, ())
-
-
-async def test_a_command_that_cannot_be_judged_has_no_exit_code(roots: Roots, places: Places) -> None:
-    """Time-outs and a sandbox that refuses are problems, not failures of the check."""
-    plain = PlainWorkspace(roots)
-    slow = WorkspaceEvidence(plain, places, seconds=0.2)
-    view = await slow.command("echo a; sleep 30")
-    assert (view.exit_code, view.output) == (None, "a\n")
-    assert "did not end" in (view.problem or "")
-
-    class Refusing(PlainWorkspace):
-        async def try_out(self, command: Command, seconds: float) -> Trial:
-            raise SandboxError("not here")
-
-    refusing = Refusing(roots)
-    refused = await WorkspaceEvidence(refusing, places).command("true")
-    assert (refused.exit_code, refused.problem) == (None, "not here")
 
 
 async def bash(workspace: Workspace, script: str) -> Ended:
@@ -270,26 +252,6 @@ async def test_a_commit_is_told_by_the_names_that_it_moved(roots: Roots, places:
         assert "HEAD moved from branch main to branch work" in told
         assert f"branch work made at {third}" in told and f"tag v1 made at {third}" in told
         assert (project / "b.txt").read_text() == "new\n" and _git(project, "rev-parse", "HEAD")[:10] == first
-
-
-@ONLY_LINUX
-async def test_a_bisect_that_is_left_under_way_is_told_to_who_goes_on(roots: Roots, places: Places) -> None:
-    """A worker's next command meets another HEAD: it is told so, and what git has under way. A commit is a line."""
-    _git(roots.project, "init", "--quiet", "--initial-branch=main")
-    for number in range(4):
-        _git(roots.project, "commit", "--quiet", "--allow-empty", "-m", f"c{number}")
-    async with real_workspace(roots) as workspace:
-        look = ProjectLook(roots, places, lambda: workspace.files, workspace=workspace)
-        run = await bash(workspace, "git bisect start HEAD HEAD~3 >&2 && git rev-parse HEAD")
-        (line,) = (await look.look("go on")).changed.splitlines()
-        assert line.startswith(f"in .git: HEAD moved from branch main to {run.stdout.text[:10]}; ")
-        assert " made" not in line
-        assert "under way (BISECT_" in line and "objects" not in line
-        assert "under way (BISECT_" in await WorkspaceEvidence(workspace, places).difference()
-        commit = "git -c user.name=a -c user.email=a@b.c commit --quiet --allow-empty -m x"
-        await bash(workspace, f"git bisect reset; {commit}")
-        (line,) = (await look.look("go on")).changed.splitlines()
-        assert line.startswith("in .git: branch main moved from") and "under way" not in line
 
 
 @ONLY_LINUX

@@ -70,17 +70,6 @@ async def test_a_pattern_may_begin_with_a_folder(toolbox: SubTaskToolbox, roots:
         assert call.output.splitlines()[1:] == found, pattern
 
 
-async def test_links_are_listed_and_never_followed(toolbox: SubTaskToolbox, roots: Roots, tmp_path: Path) -> None:
-    """A loop of directories ends, and a link out of the project is not entered."""
-    make(tmp_path / "outside", "secret.py")
-    make(roots.project, "d/a.py")
-    (roots.project / "d" / "loop").symlink_to("..")
-    (roots.project / "out").symlink_to(tmp_path / "outside")
-    (roots.project / "gone.py").symlink_to("nowhere")
-    call = await toolbox.call("find_files", {"pattern": "**/*.py"})
-    assert call.output.splitlines()[1:] == ["gone.py", "d/a.py"]
-
-
 async def test_a_search_that_stops_early_says_so(make_toolbox: MakeToolbox, roots: Roots) -> None:
     """A bound that was hit is truncation; with nothing found by then it is no answer at all."""
     make(roots.project, *(f"{number:03}.txt" for number in range(40)))
@@ -112,15 +101,6 @@ printf '%s\\0' {documents}/gone.pdf "{documents}/Report 2024.pdf" {documents}/ol
     assert found.paths == (str(documents / "Report 2024.pdf"),)
     assert found.how == "Spotlight"
     assert log.read_text().splitlines() == ["-0", "-onlyin", str(documents), 'kMDItemFSName == "*.pdf"c']
-
-
-async def test_a_name_cannot_leave_its_place_in_the_condition(documents: Path, tmp_path: Path) -> None:
-    """A quotation mark in a pattern does not reach Spotlight."""
-    log = tmp_path / "arguments"
-    search = index(tmp_path / "bin", "darwin", f"""printf '%s\\n' "$@" > {log}""")
-    query = FileQuery('a" || kMDItemFSName == "*', (documents,), indexed=True)
-    await search.search(query, real_files())
-    assert log.read_text().splitlines()[-1] == 'kMDItemFSName == "a* || kMDItemFSName == **"c'
 
 
 @pytest.mark.parametrize("script", ["exit 2", "exit 0", "kill -9 $$", "yes /x/notes.txt | tr '\\n' '\\0'"])

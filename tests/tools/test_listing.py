@@ -121,52 +121,6 @@ async def test_small_files_are_shown_whole_to_a_capable_model(source: ProjectLoo
     assert listing.count("Ana") == 3
 
 
-async def test_a_small_project_is_shown_whole_to_a_capable_model(source: ProjectLook, roots: Roots) -> None:
-    """Each of its files once, also those that the request does not name."""
-    (roots.project / "app.py").write_text("open('conf.json')\n")
-    (roots.project / "conf.json").write_text("{}\n")
-    look = replace(source, whole_files=True)
-    listing = (await look.look("Why does ./app.py crash?")).listing
-    assert listing.count("open('conf.json')") == 1 and "All of conf.json:\n{}" in listing
-    (roots.project / "data.txt").write_text("x\n" * 4_000)
-    assert "All of conf.json" not in (await look.look("Why does app.py crash?")).listing
-
-
-@pytest.mark.parametrize(
-    ("first", "said"),
-    [
-        ("id,amount", " (columns: id, amount)"),
-        ("nr;datum", " (columns split by ';': nr, datum)"),
-        ("a b\tc", " (columns split by '\\t': a b, c)"),
-        ("7,12", ""),  # no heading
-        ("a,,b", ""),
-        ("one", ""),
-    ],
-)
-async def test_a_tables_columns_are_told_from_its_rows(
-    source: ProjectLook, roots: Roots, first: str, said: str
-) -> None:
-    """The heading of a table is named as one, with what separates it."""
-    (roots.project / "t.csv").write_text(f"{first}\n1,2\n")
-    assert f"All of t.csv{said}:\n{first}\n" in (await source.look("Add up t.csv")).listing
-
-
-async def test_what_may_stand_for_a_named_file_that_shows_nothing_is_shown(
-    source: ProjectLook, roots: Roots
-) -> None:
-    """The first files of a directory, what is most like a broken link, and like a file that is no text."""
-    for name in ("months/a.csv", "months/b.csv", "months/c.csv", "old/sales.csv", "copy/app.log", "other.log"):
-        (roots.project / name).parent.mkdir(exist_ok=True)
-        (roots.project / name).write_text(f"top of {name}\n")
-    (roots.project / "sales.csv").symlink_to("/nowhere/sales.csv")
-    (roots.project / "app.log.gz").write_bytes(b"\x1f\x8b\x08\0")
-    listing = (await source.look("Add up all files in months.")).listing
-    assert "top of months/a.csv\n" in listing and "top of months/b.csv" in listing
-    assert "top of months/c.csv" not in listing and "other" not in listing.partition("First lines")[2]
-    listing = (await source.look("Compare sales.csv with app.log.gz.")).listing
-    assert "top of old/sales.csv" in listing and "top of copy/app.log" in listing
-
-
 async def test_a_file_that_names_another_is_followed(source: ProjectLook, roots: Roots) -> None:
     """The listing says which file a named file names, by path or by a name that only one file has, and shows it."""
     (roots.project / "data").mkdir()
@@ -236,16 +190,6 @@ async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots:
         "BROKEN LINK: data/sales.csv points to /mnt/nowhere/sales.csv, which does not exist."
         " Nearest: data/archive/sales.csv.bak",
     ]
-
-
-async def test_a_named_file_elsewhere_is_shown(source: ProjectLook, roots: Roots) -> None:
-    """By its whole path, or by its name at the top of the workspace."""
-    (roots.home / "notes.md").write_text("# Notes\n")
-    (roots.workspace / "result.txt").write_text("42\n")
-    listing = (await source.look(f"Compare ~/notes.md, result.txt and {roots.home}/none.md.")).listing
-    assert f"All of {roots.home}/notes.md:\n# Notes" in listing
-    assert f"All of {roots.workspace}/result.txt:\n42" in listing
-    assert "none.md" not in listing
 
 
 async def test_hostile_trees_are_listed(source: ProjectLook, roots: Roots) -> None:

@@ -53,30 +53,6 @@ async def test_a_save_after_it_was_read_is_seen(box: SubTaskToolbox, roots: Root
     assert (await write(box, "ONE\ntwo, by the person\n")).status is CallStatus.OK
 
 
-async def test_what_the_task_changed_itself_is_no_save(box: SubTaskToolbox, roots: Roots) -> None:
-    """By a tool or by a command; and a later save of the person's is then settling's to see, as a conflict."""
-    notes = roots.project / "notes"
-    notes.write_text("one\n")
-    await read(box)
-    await box.call("shell", {"command": "echo more >> notes"})
-    assert (await write(box, "first\n")).status is CallStatus.OK
-    notes.write_text("by the person\n")
-    assert (await write(box, "second\n")).status is CallStatus.OK
-    assert notes.read_text() == "by the person\n"
-
-
-async def test_an_edit_takes_the_save_along(box: SubTaskToolbox, staged: Workspace, roots: Roots) -> None:
-    """It is made from what stands there now."""
-    notes = roots.project / "notes"
-    notes.write_text("one\n")
-    await read(box)
-    notes.write_text("one\ntwo, by the person\n")
-    edited = await box.call("edit_file", {"path": "notes", "old": "one", "new": "ONE"})
-    assert edited.status is CallStatus.OK, said(edited)
-    with staged.files.open(notes) as file:
-        assert file.read() == b"ONE\ntwo, by the person\n"
-
-
 async def test_a_file_is_not_replaced_by_a_text_made_of_its_beginning(box: SubTaskToolbox, roots: Roots) -> None:
     """What was cut out of the output would be lost. Lines that were asked for are what was wanted."""
     notes = roots.project / "notes"

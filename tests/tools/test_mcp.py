@@ -29,8 +29,8 @@ from artoo.tools.core.registry import Registry, SubTaskToolbox
 from artoo.tools.mcp.bounded import LARGEST_ANSWER
 from artoo.tools.mcp.connection import McpConnection
 from artoo.tools.mcp.pipes import read_message
-from artoo.tools.mcp.pool import McpPool
 from artoo.tools.mcp.servers import McpServer, read_servers, servers_of
+from artoo.tools.mcp.tool import McpPool
 
 PROGRAM = Path(__file__).with_name("mcp_server.py")
 

@@ -140,23 +140,6 @@ async def test_the_question_names_command_hosts_and_what_is_known(real: Workspac
     assert len(person.asked) == 1
 
 
-async def test_without_hosts_the_record_says_how_to_ask(real: Workspace) -> None:
-    """A command that failed for want of a network says what its first line should be; others do not."""
-    net = Net(real, AskNobody())
-    for call in (
-        await net.shell("curl -sS https://pypi.org/"),
-        await net.python("import urllib.request\nurllib.request.urlopen('https://pypi.org/')"),
-        await net.python("import socket\nsocket.create_connection(('198.51.100.1', 80))"),
-    ):
-        assert call.status is CallStatus.ERROR
-        assert "# artoo hosts: pypi.org" in (call.reason or ""), call
-    hidden = await net.shell("curl -sS https://pypi.org/; echo done")
-    assert hidden.status is CallStatus.OK and "# artoo hosts: pypi.org" in (hidden.reason or "")
-    assert "artoo hosts" not in ((await net.shell("echo Connection refused")).reason or "")
-    assert "artoo hosts" not in ((await net.shell("false")).reason or "")
-    assert net.published == []
-
-
 async def test_what_is_sent_is_on_record(real: Workspace) -> None:
     """Each connection is reported with call, host and bytes, refused ones too; the task knows what went out."""
     with git_server(real.roots.home) as port:

@@ -11,7 +11,6 @@ from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.plan import MustNot
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Ticket
-from artoo.ports.waiting import under_limit
 from artoo.tools.approval.gate import Gate
 from artoo.tools.core.default_tools import Shared, builtin_tools
 from artoo.tools.core.registry import Registry, SubTaskToolbox
@@ -76,14 +75,6 @@ async def test_a_wrong_use_of_process_says_what_is_right(
 ) -> None:
     """Ids, actions and numbers are checked."""
     assert reason in said(await toolbox.call("process", arguments))
-
-
-async def test_a_wait_leaves_the_model_time_to_answer(toolbox: SubTaskToolbox) -> None:
-    """A timeout that is longer than what is left of the task's time is cut to it."""
-    async with asyncio.timeout(1.0) as limit:
-        with under_limit(limit):
-            call = await toolbox.call("shell", {"command": "sleep 60", "timeout": "600"})
-    assert call.status is CallStatus.RUNNING
 
 
 async def test_what_a_process_changed_between_calls_is_in_the_next_record(

@@ -41,19 +41,6 @@ async def test_a_text_file_is_shown_whole(toolbox: SubTaskToolbox, roots: Roots)
         )
 
 
-@pytest.mark.parametrize(
-    "path", ["`a b.txt`", '"a b.txt"', "'a b.txt'", "\u201ca b.txt\u201d", "\u00aba b.txt\u00bb"]
-)
-async def test_a_path_in_quotation_marks_is_the_path(toolbox: SubTaskToolbox, roots: Roots, path: str) -> None:
-    """Models put them around a path as in a shell or in prose; a file whose name has them comes first."""
-    (roots.project / "a b.txt").write_text("one")
-    call = await read(toolbox, path)
-    assert (call.output, call.target) == ("one", "a b.txt")
-    (roots.project / path).write_text("its own name")
-    assert (await read(toolbox, path)).output == "its own name"
-    assert said(await read(toolbox, '"c.txt"')).startswith("there is no c.txt")
-
-
 async def test_a_huge_file_is_bounded(toolbox: SubTaskToolbox, roots: Roots) -> None:
     """A sparse gigabyte costs no more than what is shown of it; its size is told."""
     with (roots.project / "huge.log").open("wb") as file:

@@ -21,7 +21,6 @@ from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
 from artoo.ports.arguments import MAX_ARGUMENT
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.ports.waiting import waiting_for_a_person
 from artoo.ports.workspace import Command, Process
 from artoo.testing.asking import AskPerson
 from artoo.tools.approval.ask_first import Asking
@@ -192,27 +191,6 @@ async def test_no_alias_is_another_name(toolbox: SubTaskToolbox) -> None:
     for spec in toolbox.specs:
         names = [name for one in spec.parameters for name in (one.name, *one.aliases)]
         assert len(names) == len(set(names))
-
-
-async def test_waiting_for_a_person_does_not_use_up_a_call() -> None:
-    """The wall limit stands still while a person is asked, and goes on afterwards."""
-
-    async def asks(arguments: Arguments) -> Outcome:
-        with waiting_for_a_person():
-            await asyncio.sleep(0.15)
-        return Outcome(output="answered")
-
-    call = await toolbox_of(Does(asks, wall_seconds=0.1)).call("does", {"thing": "x"})
-    assert (call.status, call.output) == (CallStatus.OK, "answered")
-
-    async def asks_then_hangs(arguments: Arguments) -> Outcome:
-        with waiting_for_a_person():
-            await asyncio.sleep(0)
-        await asyncio.Event().wait()
-        return Outcome()
-
-    call = await toolbox_of(Does(asks_then_hangs, wall_seconds=0.05)).call("does", {"thing": "x"})
-    assert call.status is CallStatus.TIMEOUT
 
 
 async def test_a_tool_that_asks_runs_only_what_was_agreed_to() -> None:

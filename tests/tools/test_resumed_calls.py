@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 import pytest
 from gate_world import Person
-from hypothesis import given
-from hypothesis import strategies as st
 from tool_doubles import PlainWorkspace, StillClock
 
 from artoo.contracts.confirmation import (
@@ -215,26 +213,3 @@ async def test_answers_that_are_used_up_or_were_nobodys_do_not_hold(before: Past
     gate = Gate(AskPerson(person))
     gate.restore(before)
     assert await asks(gate, "d", "s/1", person)
-
-
-STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(Consent)), max_size=12)
-
-
-@given(STEPS, st.integers(0, 12))
-async def test_a_cut_changes_no_answer(steps: list[tuple[str, Consent]], cut: int) -> None:
-    """Wherever a task is cut between two acts, the person is asked exactly what an uncut task would ask."""
-    uncut, resumed = Person(), Person()
-    whole = Gate(AskPerson(uncut))
-    first: list[Consented] = []
-    second: Gate | None = None
-    for number, (digest, consent) in enumerate(steps):
-        if number == cut:
-            acts = frozenset(f"s/{earlier}" for earlier in range(number))
-            second = Gate(AskPerson(resumed))
-            second.restore(Past(ended=acts, consented=tuple(first)))
-        uncut.answers, resumed.answers = [consent], [consent]
-        asked = await asks(whole, digest, f"s/{number}", uncut)
-        if second is not None:
-            assert await asks(second, digest, f"s/{number}", resumed) == asked
-        elif asked:
-            first.append(answered(digest, consent, f"s/{number}"))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 
 import pytest
 from tool_doubles import MakeToolbox, PlainWorkspace, said
@@ -126,21 +124,6 @@ async def test_what_is_not_python_does_not_run(
     assert workspace.commands == []
 
 
-async def test_the_line_that_failed_is_shown(toolbox: SubTaskToolbox) -> None:
-    """In every frame of the script, and in no other: what runs it is not to be seen."""
-    code = "def half(rows):\n    return rows[9]\n\nprint(half(['a']))\n"
-    call = await toolbox.call("python", {"code": code})
-    seen = [line for line in call.error_output.splitlines() if "^" not in line]
-    assert seen == [
-        "Traceback (most recent call last):",
-        '  File "<script>", line 4, in <module>',
-        "    print(half(['a']))",
-        '  File "<script>", line 2, in half',
-        "    return rows[9]",
-        "IndexError: list index out of range",
-    ]
-
-
 async def test_cancelling_a_command_leaves_an_interrupted_record(
     toolbox: SubTaskToolbox, workspace: PlainWorkspace
 ) -> None:
@@ -171,12 +154,3 @@ async def test_a_file_of_another_group_says_how_it_can_be_written(
     for end in ("false", "true"):
         call = await toolbox.call("shell", {"command": f'echo "{complaint}" >&2; {end}'})
         assert ("write_file writes it" in (call.reason or "")) is told, said(call)
-
-
-async def test_a_directory_that_cannot_be_renamed_in_a_workspace_says_what_can_be_done(
-    toolbox: SubTaskToolbox,
-) -> None:
-    """git mv takes the rename of a directory for something that always works; an overlay refuses it."""
-    complaint = f"fatal: renaming 'pkg' failed: {os.strerror(errno.EXDEV)}"
-    call = await toolbox.call("shell", {"command": f'echo "{complaint}" >&2; exit 128'})
-    assert "instead of git mv: mv, then git add -A" in (call.reason or "")

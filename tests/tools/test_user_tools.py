@@ -74,28 +74,6 @@ async def test_a_plain_function_becomes_a_tool() -> None:
     assert weather("Rome") == "Rome 4"
 
 
-async def test_an_async_function_runs_in_the_loop_and_a_plain_one_in_a_thread() -> None:
-    """Neither blocks the event loop."""
-    places: list[threading.Thread] = []
-
-    @tool
-    async def here() -> None:
-        """Runs here."""
-        await asyncio.sleep(0)
-        places.append(threading.current_thread())
-
-    @tool
-    def there() -> None:
-        """Runs there."""
-        places.append(threading.current_thread())
-
-    box = toolbox_of(here, there)
-    assert (await box.call("here", {})).status is CallStatus.OK
-    assert (await box.call("there", {"nothing": "at all"})).status is CallStatus.OK
-    assert places[0] is threading.main_thread()
-    assert places[1] is not threading.main_thread()
-
-
 async def test_arguments_are_read_as_their_types() -> None:
     """Text becomes numbers, choices, enumerations, lists and objects; what does not fit is explained."""
 

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -87,17 +86,6 @@ async def test_a_packed_page_is_bounded_unpacked(monkeypatch: pytest.MonkeyPatch
         assert (refused.problem, f"more than {MOST_UNPACKED} bytes" in refused.why) == ("offline", True)
     finally:
         await runner.cleanup()
-
-
-async def test_a_search_runs_nothing_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module that lies where the person stands is not taken for one of the library's."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DDGS_PROXY", "http://127.0.0.1:9")
-    for name in ("ddgs", "pydantic", "artoo"):
-        (tmp_path / f"{name}.py").write_text("open('ran', 'w')\nraise SystemExit\n")
-    with pytest.raises(ToolError, match="is this computer online"):
-        await duckduckgo("anything")
-    assert not (tmp_path / "ran").exists()
 
 
 async def test_google_when_its_key_is_set() -> None:

@@ -104,7 +104,7 @@ async def test_every_prompt_and_answer_is_in_the_page(tmp_path: Path, project: P
 async def test_a_task_is_stopped_from_the_page(tmp_path: Path, project: Path) -> None:
     """It ends with an honest result."""
     home = tmp_path / "artoo"
-    async with page_of(home, model=ScriptedModel(script(seconds=30))) as page:
+    async with page_of(home, model=ScriptedModel(script(seconds=30), leftover=True)) as page:
         task = await page.begin("tidy up", project)
         await page.post(f"/tasks/{task}/stop")
         await page.until(f"/tasks/{task}", 'class="state interrupted"')
@@ -115,7 +115,7 @@ async def test_a_task_is_stopped_from_the_page(tmp_path: Path, project: Path) ->
 async def test_what_cannot_begin_says_why(tmp_path: Path, project: Path) -> None:
     """An empty request, a missing directory: in words, and nothing is started."""
     home = tmp_path / "artoo"
-    async with page_of(home, model=ScriptedModel({})) as page:
+    async with page_of(home, model=ScriptedModel({}, leftover=True)) as page:
         assert (await page.post("/tasks", ("text", "  ")))[0] == 400
         status, text = await page.post("/tasks", ("text", "do it"), ("project", str(project / "nowhere")))
         assert status == 400 and "does not exist" in text

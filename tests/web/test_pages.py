@@ -60,7 +60,7 @@ async def test_places_and_rows_that_there_are_not(tmp_path: Path) -> None:
     """A refusal that names it, and no rows: not an error of the server's."""
     writer = Writer(tmp_path)
     writer.say(whole())
-    async with page_of(tmp_path, model=ScriptedModel({})) as page:
+    async with page_of(tmp_path, model=ScriptedModel({}, leftover=True)) as page:
         for named in ("~nobody-has-this-name/x", "a\0b"):
             status, text = await page.post("/tasks", ("text", "hello"), ("project", named))
             assert status == 400 and "is no place for a task" in text, text

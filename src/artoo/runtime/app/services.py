@@ -233,7 +233,7 @@ class Workshop:
         if self._mcp is None:
             from artoo.runtime.app.mcp import own_servers
             from artoo.runtime.task.task_tools import McpTools
-            from artoo.tools.mcp.pool import McpPool
+            from artoo.tools.mcp.tool import McpPool
 
             pool = McpPool(self.group)
             self.resources.push_async_callback(pool.close)

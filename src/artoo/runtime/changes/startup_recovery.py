@@ -112,9 +112,6 @@ def _tell(report: RecoveryReport) -> None:
         logger.warning("left as it is after a crash: %s (%s)", conflict.path, conflict.reason)
 
 
-logger = logging.getLogger(__name__)
-
-
 def keeping_of(config: Config) -> Keeping:
     """Return how long and how much may be pending."""
     return Keeping(days=config.pending.days, total_bytes=config.pending.megabytes << 20)

@@ -102,7 +102,7 @@ _COMPARED: Mapping[str, frozenset[str]] = {
 }
 """Of a model call, what the role did with it: how it was asked may read differently in another version."""
 
-_SHOWN = 160
+_SHOWN_VALUE = 160
 
 
 def alike(logged: Contract, said: Contract) -> bool:
@@ -162,4 +162,4 @@ def _redacted(logged: object, said: object) -> bool:
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return text if len(text) <= _SHOWN_VALUE else text[: _SHOWN_VALUE - 1] + "…"

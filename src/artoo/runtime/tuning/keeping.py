@@ -20,22 +20,10 @@ FILE = "tuning.json"
 MOST_ACCEPTED = 1_000
 
 
-class Proposal(Contract):
-    """A proposal under its number. Effects are a task's, each with its interval (value, least, most): `met` of
-    criteria (a share), `calls`, and `gain` in calls when all criteria of a task are worth `worth` calls.
-    """
+class Proposal(Proposed):
+    """A proposal under its number, when all criteria of a task are worth `worth` calls."""
 
     number: int
-    type: str
-    name: str
-    before: float
-    value: float
-    tasks: int
-    different: int
-    known: int
-    met: tuple[float, float, float]
-    calls: tuple[float, float, float]
-    gain: tuple[float, float, float]
     worth: float
     at: datetime
 
@@ -71,21 +59,7 @@ def propose(home: Path, found: Sequence[Proposed], worth: float, at: datetime) -
     """Keeps what is proposed now in the place of what was proposed before; accepted ones stay."""
     tuning = load(home)
     numbered = tuple(
-        Proposal(
-            number=tuning.last + number,
-            type=each.type,
-            name=each.name.rstrip("_"),
-            before=each.before,
-            value=each.value,
-            tasks=each.tasks,
-            different=each.different,
-            known=each.known,
-            met=(each.effect.met, each.low.met, each.high.met),
-            calls=(each.effect.calls, each.low.calls, each.high.calls),
-            gain=(each.effect.gain, each.low.gain, each.high.gain),
-            worth=worth,
-            at=at,
-        )
+        Proposal(**each.model_dump(), number=tuning.last + number, worth=worth, at=at)
         for number, each in enumerate(found, 1)
     )
     _write(home, tuning.model_copy(update={"proposals": numbered, "last": tuning.last + len(numbered)}))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from artoo.contracts.base import Contract
 from artoo.control.hyperparameters import MOST_COST, Hyperparameters
 from artoo.runtime.tuning.records import Record
 from artoo.runtime.tuning.values import LEAST_KNOWN, Evidence, Law, Value
@@ -49,22 +50,22 @@ class Effect(NamedTuple):
     gain: float
 
 
-@dataclass(frozen=True, slots=True)
-class Proposed:
+class Proposed(Contract):
     """A number that would be better. `tasks` judged it, of which `different` would have gone another way, and of
-    these it is known for `known` where to. `low` and `high` are the ends of the intervals.
+    these it is known for `known` where to. Effects are a task's, each with its interval (value, least, most): `met`
+    of criteria (a share), `calls`, and `gain` in calls.
     """
 
     type: str
     name: str
-    before: float | int
-    value: float | int
+    before: float
+    value: float
     tasks: int
     different: int
     known: int
-    effect: Effect
-    low: Effect
-    high: Effect
+    met: tuple[float, float, float]
+    calls: tuple[float, float, float]
+    gain: tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +199,18 @@ def _judged(
     low, high = (Effect(*(column[at] for column in ordered)) for at in (tail, -1 - tail))
     if low.gain <= 0:
         return f"{named} looked better in one half of the tasks, and is not surely so in the other"
-    before = getattr(h, best.name)
-    size = len(everybody)
+    met, calls, gain = zip(found.effect, low, high, strict=True)
     return Proposed(
-        type_, best.name, before, best.value, size, found.different, found.known, found.effect, low, high
+        type=type_,
+        name=best.name.rstrip("_"),
+        before=getattr(h, best.name),
+        value=best.value,
+        tasks=len(everybody),
+        different=found.different,
+        known=found.known,
+        met=met,
+        calls=calls,
+        gain=gain,
     )
 
 

@@ -28,8 +28,7 @@ from artoo.ports.workspace import Command, Ended, Files, Workspace
 from artoo.tools.core.command_runner import PLAIN_SETTINGS, bash, meant_changes, outcome_of, python
 from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
-from artoo.tools.files.paths import entry_at, existing
-from artoo.tools.files.redacted_paths import withheld
+from artoo.tools.files.paths import entry_at, existing, withheld
 from artoo.tools.files.text_files import NotPlainFile, decode, open_plain, read_limited
 from artoo.tools.settlement.diff_text import difference
 from artoo.workspace.changes.path_class import Places

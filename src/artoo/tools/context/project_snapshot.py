@@ -35,13 +35,11 @@ from artoo.tools.context.project_listing import (
 from artoo.tools.core.command_runner import meant_changes
 from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
-from artoo.tools.files.paths import absolute, entry_at, existing, found_at, shown
-from artoo.tools.files.redacted_paths import withheld
+from artoo.tools.files.paths import absolute, entry_at, existing, found_at, shown, withheld
 from artoo.tools.files.text_files import NotPlainFile, decode, kind_of_bytes, read_limited
 from artoo.tools.files.walk import Hidden, Kind, Walk, WalkLimits
 from artoo.tools.provenance.read_tracking import LookedAt
-from artoo.tools.settlement.git_ref_changes import ref_moves
-from artoo.tools.settlement.moved_files import moved_files
+from artoo.tools.settlement.diff_text import moved_files, ref_moves
 from artoo.workspace.changes.path_class import Places
 
 _LOOK = WalkLimits(entries=20_000, seconds=1.5)

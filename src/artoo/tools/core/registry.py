@@ -18,8 +18,7 @@ from artoo.ports.arguments import as_text, read_arguments
 from artoo.ports.clock import Clock
 from artoo.ports.tools import Ticket, ToolSpec, own_names
 from artoo.ports.waiting import under_limit
-from artoo.tools.approval.gate import Gate
-from artoo.tools.approval.memory_cautions import Cautions
+from artoo.tools.approval.gate import Cautions, Gate
 from artoo.tools.core.tool import Arguments, Outcome, Tool
 from artoo.tools.core.truncate import head_tail
 from artoo.tools.resume.in_flight import (

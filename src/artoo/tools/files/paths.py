@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
-from artoo.contracts.changes import path_bytes, printable_path
+from artoo.contracts.changes import PathClass, path_bytes, printable_path
 from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Files, FileStat
+from artoo.workspace.changes.path_class import Places
 
 _MARKS = frozenset(('""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u00ab\u00bb", "\u300c\u300d"))
 """Pairs of quotation marks, the first and the last."""
@@ -133,3 +135,27 @@ def size_text(size: int) -> str:
     while value >= 1_000 and (following := next(units, None)) is not None:
         value, unit = value / 1_000, following
     return f"{value:.3g} {unit}B"
+
+
+_CLOSED: Mapping[PathClass, str] = {
+    PathClass.ARTOO: "artoo's own records, not shown",
+    PathClass.SECRET: "in the closed part of the home, where credentials may be; not shown",
+    PathClass.PERSISTENCE: "a start-up file or settings of a program, closed, not shown",
+}
+
+
+def withheld(real: Path, places: Places) -> str | None:
+    """What is said of a real path in place of its content; None when that may be shown.
+
+    A hidden file in a directory that is open, such as `~/.bashrc`, is the task's own writing if the user has none.
+    """
+    if not places.is_hidden(os.fsencode(real)):
+        return None
+    if not places.is_hidden(os.fsencode(real.parent)) and not os.path.lexists(real):
+        return None
+    return closed_as(places.classify(os.fsencode(real)))
+
+
+def closed_as(path_class: PathClass) -> str:
+    """What is said of a closed place of this class."""
+    return _CLOSED.get(path_class, "in a closed place, not shown")
