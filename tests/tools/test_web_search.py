@@ -80,10 +80,10 @@ async def test_a_packed_page_is_bounded_unpacked(monkeypatch: pytest.MonkeyPatch
     await site.start()
     monkeypatch.setattr(Duckduckgo, "search_url", f"http://127.0.0.1:{runner.addresses[0][1]}/")
     try:
-        found = await asyncio.to_thread(search, "fits", 5, 20)
-        assert [(one.title, one.href) for one in found.found] == [("T", "https://x.example")]
-        refused = await asyncio.to_thread(search, "packed", 5, 20)
-        assert (refused.problem, f"more than {MOST_UNPACKED} bytes" in refused.why) == ("offline", True)
+        found = await asyncio.to_thread(search, "fits")
+        assert [one[:2] for one in found.found] == [("T", "https://x.example")]
+        refused = await asyncio.to_thread(search, "packed")
+        assert f"more than {MOST_UNPACKED} bytes" in refused.problem
     finally:
         await runner.cleanup()
 

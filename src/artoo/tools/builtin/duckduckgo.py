@@ -4,7 +4,7 @@ The library unpacks whatever an answer holds: its client is put off with answers
 unpacked. What parses pages may take more memory than they have bytes, so a bound stands around the whole too. The
 process also ends with the question, where a thread would go on.
 
-Run as `python -m artoo.tools.builtin.duckduckgo`, it reads a `Question` and prints a `Reply`, both as JSON.
+Run as `python -m artoo.tools.builtin.duckduckgo`, it reads a query and prints a `Reply` as JSON.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import asyncio
 import logging
 import resource
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from artoo.contracts.errors import ToolError
 from artoo.sandbox.reading.programs import own_environment, own_python
@@ -24,44 +23,25 @@ from artoo.sandbox.reading.programs import own_environment, own_python
 if TYPE_CHECKING:
     import primp
 
+MOST_RESULTS = 8
+REQUEST_SECONDS = 10
 MOST_MEMORY = 768 << 20
 """Bytes of data that the process may have; a search takes some 60 MB."""
 MOST_UNPACKED = 4 << 20
 """Bytes of one page; one with results has some 40 kB."""
 _LONGEST = 2_000
-
-
-Text = Annotated[str, BeforeValidator(lambda text: str(text)[:_LONGEST])]
-
-
-class Question(BaseModel):
-    """What is asked: `most` results, `seconds` for each request."""
-
-    query: str
-    most: int
-    seconds: float
-
-
-class Found(BaseModel):
-    """One result as the library names its parts."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    title: Text = ""
-    href: Text = ""
-    body: Text = ""
+OFFLINE = "the web cannot be searched, {what} was not reached ({why}); is this computer online?"
 
 
 class Reply(BaseModel):
-    """What the process prints. `problem`: which sentence of `search` fits; `why`: the library's own words."""
+    """What the process prints: title, address and text of each result; or in a sentence why there are none."""
 
-    found: tuple[Found, ...] = ()
+    found: list[tuple[str, str, str]] = []
     problem: str = ""
-    why: str = ""
 
 
-async def ask(query: str, most: int, seconds: float) -> Reply:
-    """The answer to one query. Raises ToolError when the process ends without one."""
+async def ask(query: str) -> list[tuple[str, str, str]]:
+    """The answer to one query. Raises ToolError with what to do about it when there is none."""
     process = await asyncio.create_subprocess_exec(
         *own_python("-m", __name__),
         env=own_environment(),
@@ -70,9 +50,8 @@ async def ask(query: str, most: int, seconds: float) -> Reply:
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        question = Question(query=query, most=most, seconds=seconds)
-        said, _ = await process.communicate(question.model_dump_json().encode())
-        return Reply.model_validate_json(said)
+        said, _ = await process.communicate(query.encode())
+        reply = Reply.model_validate_json(said)
     except ValidationError as error:
         raise ToolError(
             f"DuckDuckGo could not be asked: the search ended without an answer ({MOST_MEMORY >> 20} MiB is the "
@@ -82,6 +61,9 @@ async def ask(query: str, most: int, seconds: float) -> Reply:
         if process.returncode is None:
             process.kill()
             await process.wait()
+    if reply.problem:
+        raise ToolError(reply.problem)
+    return reply.found
 
 
 def keep_small() -> None:
@@ -104,7 +86,7 @@ class Page:
         self.text = self.content.decode("utf-8", "replace")
 
 
-def search(query: str, most: int, seconds: float) -> Reply:
+def search(query: str) -> Reply:
     """Asks, in this process."""
     import ddgs.http_client
     from ddgs.ddgs import DDGS
@@ -113,21 +95,23 @@ def search(query: str, most: int, seconds: float) -> Reply:
     ddgs.http_client.Response = Page  # pyright: ignore[reportAttributeAccessIssue]  # its own unpacks without end
     logging.getLogger("ddgs").setLevel(logging.ERROR)
     try:
-        found: Sequence[object] = DDGS(timeout=int(seconds)).text(query, max_results=most, backend="duckduckgo")
+        found = DDGS(timeout=REQUEST_SECONDS).text(query, max_results=MOST_RESULTS, backend="duckduckgo")
     except RatelimitException:
-        return Reply(problem="limited")
+        return Reply(problem="DuckDuckGo answers no more questions for now; wait some minutes")
     except TimeoutException:
-        return Reply(problem="slow")
+        return Reply(problem=OFFLINE.format(what="DuckDuckGo", why="it did not answer in time"))
     except DDGSException as error:
-        return Reply() if "No results found" in str(error) else Reply(problem="offline", why=str(error)[:200])
-    return Reply(found=tuple(Found.model_validate(one) for one in found[:most]))
+        why = OFFLINE.format(what="DuckDuckGo", why=str(error)[:200])
+        return Reply() if "No results found" in str(error) else Reply(problem=why)
+    names = ("title", "href", "body")
+    listed = [[str(one.get(name, ""))[:_LONGEST] for name in names] for one in found[:MOST_RESULTS]]
+    return Reply(found=[(title, address, text) for title, address, text in listed])
 
 
 def main() -> None:
-    """Answers the one question on standard input."""
+    """Answers the one query on standard input."""
     keep_small()
-    question = Question.model_validate_json(sys.stdin.buffer.read())
-    sys.stdout.write(search(question.query, question.most, question.seconds).model_dump_json())
+    sys.stdout.write(search(sys.stdin.buffer.read().decode()).model_dump_json())
 
 
 if __name__ == "__main__":

@@ -9,12 +9,10 @@ from typing import cast
 
 from artoo.contracts.errors import ToolError
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.builtin.duckduckgo import ask
+from artoo.tools.builtin.duckduckgo import MOST_RESULTS, OFFLINE, REQUEST_SECONDS, ask
 from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
 
 SEARCH_SECONDS = 40.0
-REQUEST_SECONDS = 10
-MOST_RESULTS = 8
 LARGEST_ANSWER = 2 << 20
 GOOGLE = "https://www.googleapis.com/customsearch/v1"
 KEY_NAMES = ("GOOGLE_API_KEY", "GOOGLE_SEARCH_API_KEY", "GOOGLE_CUSTOM_SEARCH_API_KEY")
@@ -72,19 +70,7 @@ class Search(CountsAsItself):
 
 async def duckduckgo(query: str) -> Sequence[Hit]:
     """By the `ddgs` library. Raises ToolError with what to do about it."""
-    reply = await ask(query, MOST_RESULTS, REQUEST_SECONDS)
-    match reply.problem:
-        case "limited":
-            raise ToolError("DuckDuckGo answers no more questions for now; wait some minutes")
-        case "slow":
-            raise ToolError(_OFFLINE.format(what="DuckDuckGo", why="it did not answer in time"))
-        case "offline":
-            raise ToolError(_OFFLINE.format(what="DuckDuckGo", why=reply.why))
-        case _:
-            return [Hit(one.title, one.href, one.body) for one in reply.found]
-
-
-_OFFLINE = "the web cannot be searched, {what} was not reached ({why}); is this computer online?"
+    return [Hit(*one) for one in await ask(query)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +105,7 @@ class Google:
                     raise ToolError(f"Google Custom Search refused: HTTP {answer.status}; check its key and quota")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             why = str(error) or type(error).__name__
-            raise ToolError(_OFFLINE.format(what="Google Custom Search", why=why)) from error
+            raise ToolError(OFFLINE.format(what="Google Custom Search", why=why)) from error
         return await asyncio.to_thread(_google_hits, bytes(body))
 
 
