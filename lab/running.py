@@ -15,8 +15,7 @@ from artoo.contracts.solution import Cost, Decided, FinalResult
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 from artoo.ports.model import Model
-from artoo.runtime.task.deadline_model import TimeLeft
-from artoo.runtime.task.role_context import TaskContext, TaskMemory
+from artoo.runtime.task.role_context import TaskContext, TaskMemory, TimeLeft
 from artoo.runtime.task.task_run import TaskRun, TaskSettings
 from artoo.testing.ids import SequentialIds
 from lab.hands import hands_of, specs_of

@@ -47,7 +47,7 @@ from artoo.contracts.solution import (
     StoppedBy,
     UnmetCriterion,
 )
-from artoo.runtime.replay.proof import prove
+from artoo.runtime.replay.replay import prove
 
 Forge = Callable[[Tape], Tape]
 OTHER = ToolCall(tool="shell", identity=("shell:ls",), target="ls", input="ls", output="nothing")

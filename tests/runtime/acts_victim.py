@@ -30,7 +30,7 @@ from artoo.redaction import Redactor
 from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.runtime.changes.startup_recovery import settle_earlier
 from artoo.runtime.config.model import Config
-from artoo.runtime.task.resume_state import past_of
+from artoo.runtime.task.resume import past_of
 from artoo.runtime.task.task_log import recorded
 from artoo.runtime.task.task_tools import Outfit, open_hands
 from artoo.sandbox.backends.select import open_backend

@@ -10,7 +10,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.roles import Role
-from artoo.runtime.task.resume_state import past_of
+from artoo.runtime.task.resume import past_of
 from artoo.tools.resume.earlier_runs import Past
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

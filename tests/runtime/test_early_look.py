@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from artoo.ports.surroundings import Surroundings
-from artoo.runtime.task.prefetch_context import EarlyLook
+from artoo.runtime.task.task_run import EarlyLook
 
 REQUEST = "count the files"
 

@@ -34,10 +34,10 @@ from artoo.loops.medium.allowance import Allowance
 from artoo.loops.medium.gaps import measure
 from artoo.loops.medium.trajectory import Trajectory
 from artoo.ports.spool import Gap
+from artoo.runtime.replay.conductor import RecordedWatch, ReplayClock
 from artoo.runtime.replay.difference import alike, differences
 from artoo.runtime.replay.recording import read_recording
 from artoo.runtime.replay.standing import standing, to_drop
-from artoo.runtime.replay.time import RecordedWatch, ReplayClock
 from artoo.runtime.replay.what_if import changed, what_if
 from artoo.runtime.task.task_header import opened_as, settings_of
 from artoo.runtime.task.task_run import TaskSettings

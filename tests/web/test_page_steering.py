@@ -11,8 +11,8 @@ from web_server import hidden, page_of
 from artoo.contracts.confirmation import Consent, Words
 from artoo.contracts.plan import Plan
 from artoo.contracts.steering import PlanProposed, QuestionAsked
+from artoo.runtime.approvals.consent import plan_shown, question_of
 from artoo.runtime.approvals.prompt_store import TaskDesk
-from artoo.runtime.approvals.words_asked import plan_shown, question_of
 from artoo.tasklog.lock import TaskLock
 from artoo.testing import Asked, Reply, ScriptedModel, native_call, with_body
 from artoo.testing.replies import Scripted

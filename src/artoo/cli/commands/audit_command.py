@@ -108,7 +108,7 @@ def verify(context: click.Context, task: str | None, noted: Head | None, as_json
         elsewhere = verify_shared(home, address, found)
     proof = None
     if task is not None:
-        from artoo.runtime.replay.proof import prove
+        from artoo.runtime.replay.replay import prove
 
         proof = asyncio.run(prove(reader_of(task)))
     if as_json:

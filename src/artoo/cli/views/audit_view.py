@@ -12,7 +12,7 @@ from artoo.cli.display.sanitize import one_line
 from artoo.contracts.audit import AuditReport
 
 if TYPE_CHECKING:  # a replay loads every role
-    from artoo.runtime.replay.proof import Proof
+    from artoo.runtime.replay.replay import Proof
 
 JsonObject = dict[str, object]
 _LINE = 200

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from datetime import datetime
-from email.utils import format_datetime
 from functools import partial
 
 from a2a.auth.user import User
@@ -16,11 +13,11 @@ from a2a.types import AgentCard
 from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
 from pydantic_core import from_json
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from artoo.protocols.a2a.card import KEYS_PATH, REST, RPC, Signer
 from artoo.protocols.a2a.handler import GONE, BoardAgent
@@ -126,11 +123,8 @@ def application(
     signer: Signer,
     tokens: Mapping[str, str],
     names: list[str],
-    since: datetime,
 ) -> ASGIApp:
-    """`agents` by name, the team under the empty one; `tokens` by foreign agent; `names` are this server's own;
-    `since` (UTC): when its cards were made.
-    """
+    """`agents` by name, the team under the empty one; `tokens` by foreign agent; `names` are this server's own."""
     routes: list[BaseRoute] = []
     cards: dict[str, AgentCard] = {}
 
@@ -146,49 +140,5 @@ def application(
         rest = create_rest_routes(handler, contexts, path_prefix=place + REST)
         routes += [route for route in rest if not isinstance(route, Mount)]  # tenants, which there are none of
     routes.append(Route(KEYS_PATH, keys))
-    app = BoundedBody(ReadableJson(CacheableCards(Starlette(routes=routes), cards, since)), LARGEST_BODY)
+    app = BoundedBody(ReadableJson(Starlette(routes=routes)), LARGEST_BODY)
     return OwnNames(TokenRequired(app, tokens, [KEYS_PATH, *cards]), names)
-
-
-MAX_AGE_SECONDS = 300
-
-
-class CacheableCards:
-    """Answers for `cards` (by path) say how long they hold, with a tag; who has that tag is told so, in short.
-
-    `since` (aware UTC): a card is as old as the process that serves it.
-    """
-
-    def __init__(self, inner: ASGIApp, cards: Mapping[str, AgentCard], since: datetime) -> None:
-        self._inner = inner
-        self._headers = {path: _headers_of(card, since) for path, card in cards.items()}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
-        known = self._headers.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
-        if known is None:
-            await self._inner(scope, receive, send)
-            return
-        if known["ETag"] in _tags(Headers(scope=scope).get("if-none-match", "")):
-            await Response(status_code=304, headers=known)(scope, receive, send)
-            return
-
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 200:
-                MutableHeaders(scope=message).update(known)
-            await send(message)
-
-        await self._inner(scope, receive, sent)
-
-
-def _headers_of(card: AgentCard, since: datetime) -> dict[str, str]:
-    digest = hashlib.sha256(card.SerializeToString(deterministic=True)).hexdigest()[:32]
-    return {
-        "Cache-Control": f"public, max-age={MAX_AGE_SECONDS}",
-        "ETag": f'"{digest}"',
-        "Last-Modified": format_datetime(since, usegmt=True),
-    }
-
-
-def _tags(given: str) -> list[str]:
-    return [tag.strip().removeprefix("W/") for tag in given.split(",")]

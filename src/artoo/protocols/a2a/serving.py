@@ -116,7 +116,7 @@ async def _door(office: Office, port: int) -> Door:
     }
     tokens = {name: own_token(config.home, token_file(name)) for name in peers}
     names = [*own_names(port), url.partition("://")[2].partition("/")[0]]
-    return Door(url, application(agents, signer, tokens, names, office.clock.now()), pushes)
+    return Door(url, application(agents, signer, tokens, names), pushes)
 
 
 async def _cards(office: Office, url: str, signer: Signer) -> dict[str, AgentCard]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -10,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from acp.exceptions import RequestError
+from acp.schema import HttpMcpServer, McpServerStdio
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
-from artoo.protocols.acp.servers import passed_servers
 from artoo.protocols.handed import HandedTask
 from artoo.runtime.task.conversations import Session
-from artoo.tools.mcp.servers import McpServer
+from artoo.tools.mcp.servers import McpServer, servers_of
 
 MOST_SESSIONS = 64
 """Sessions of one editor that are kept open; the one that was idle longest is closed, and can be loaded again."""
@@ -118,3 +119,39 @@ def directory(cwd: str) -> Path:
     if not path.is_dir():
         raise RequestError(INVALID_PARAMS, f"{shown} is not a directory")
     return path
+
+
+MOST_SERVERS = 16
+"""Servers of one session."""
+_WHERE = "the session"
+_LONGEST_NAME = 60
+
+
+def passed_servers(given: Sequence[object]) -> tuple[McpServer, ...]:
+    """As artoo knows servers. Raises ConfigurationError for what cannot be one."""
+    if len(given) > MOST_SERVERS:
+        raise ConfigurationError(f"{len(given)} MCP servers came with the session; it may have {MOST_SERVERS}")
+    entries: dict[str, dict[str, object]] = {}
+    for one in given:
+        name, entry = _entry(one)
+        entries[_free(name, entries)] = entry
+    return servers_of(entries, _WHERE)
+
+
+def _entry(one: object) -> tuple[str, dict[str, object]]:
+    if isinstance(one, McpServerStdio):
+        env = {variable.name: variable.value for variable in one.env}
+        return one.name, {"command": one.command, "args": one.args, "env": env}
+    if isinstance(one, HttpMcpServer):
+        return one.name, {"url": one.url, "headers": {header.name: header.value for header in one.headers}}
+    kind = str(getattr(one, "type", type(one).__name__))
+    raise ConfigurationError(f"an MCP server of the kind {kind!r} cannot be used: programs and streamable HTTP can")
+
+
+def _free(name: str, taken: dict[str, dict[str, object]]) -> str:
+    """A name that tools can carry: what an editor shows may have spaces, and come twice."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip("_.-")[:_LONGEST_NAME] or "server"
+    number, free = 2, plain
+    while free in taken:
+        free, number = f"{plain}_{number}", number + 1
+    return free

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 
 from acp.helpers import (
     ToolCallContentVariant,
+    plan_entry,
     start_tool_call,
     text_block,
     tool_content,
     update_agent_message_text,
     update_agent_thought_text,
+    update_plan,
     update_tool_call,
 )
 from acp.interfaces import Client
@@ -21,6 +23,7 @@ from acp.schema import (
     AgentPlanUpdate,
     AgentThoughtChunk,
     AvailableCommandsUpdate,
+    PlanEntryStatus,
     ToolCallLocation,
     ToolCallProgress,
     ToolCallStart,
@@ -48,10 +51,9 @@ from artoo.contracts.plan import DispatchManifest, SubTask
 from artoo.contracts.settling import ClassifiedChange, Review, Settled, SettledState
 from artoo.contracts.solution import FinalResult
 from artoo.protocols.acp.content import locations, shown
-from artoo.protocols.acp.plan import plan_of
 from artoo.protocols.reports import told
 from artoo.redaction import Redactor
-from artoo.tasklog.state import TaskState
+from artoo.tasklog.state import Stage, TaskState
 from artoo.tools.files.unified_diff import unified
 from artoo.tools.settlement.review import DIFF_BYTES, content_of
 from artoo.words.result import result_words
@@ -256,3 +258,33 @@ def _read_again(changes: tuple[ClassifiedChange, ...]) -> Iterator[ClassifiedCha
             yield one if made is None else one.model_copy(update={"diff": unified(b"", made)})
         else:
             yield one
+
+
+_CHECKLIST: dict[str, PlanEntryStatus] = {"pending": "pending", "in_progress": "in_progress", "done": "completed"}
+_STAGES: dict[Stage, PlanEntryStatus] = {
+    Stage.WORKING: "in_progress",
+    Stage.CHECKING: "in_progress",
+    Stage.MATCHED: "completed",
+}
+"""What has failed is still to do."""
+
+
+def plan_of(state: TaskState, clean: Redactor) -> AgentPlanUpdate | None:
+    """Return the whole plan, as the protocol wants it each time; None while there is none."""
+    entries = [plan_entry(clean.text(text), status=status) for text, status in _entries(state)]
+    return update_plan(entries) if entries else None
+
+
+def _entries(state: TaskState) -> Iterator[tuple[str, PlanEntryStatus]]:
+    """Subtasks of earlier rounds that stand, then those of the present round, each with its checklist."""
+    present = next((each for each in reversed(state.rounds) if each.subtasks), None)
+    if present is None:
+        return
+    for subtask_id in present.carried:
+        carried = state.subtask(subtask_id)
+        if carried is not None:
+            yield carried.intent, "completed"
+    for subtask in present.subtasks.values():
+        yield subtask.intent, _STAGES.get(subtask.stage, "pending")
+        for item in subtask.checklist:
+            yield item.text, _CHECKLIST[item.status]

@@ -13,6 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import InputRequiredResult
 from pydantic import Field
 
+from artoo.contracts.audit import AuditReport
 from artoo.contracts.confirmation import PERSON, ConfirmationRequest, Words
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.settling import BY_NAME, ApplyMode, Review
@@ -31,11 +32,11 @@ from artoo.protocols.mcp.attending import (
     can_ask,
     is_modern,
 )
-from artoo.protocols.mcp.replies import Advised, Audited, PutBack, Standing
-from artoo.protocols.reports import DifferenceReport, SettledReport, TaskReport, settled_report
+from artoo.protocols.reports import DifferenceReport, Report, SettledReport, TaskReport, Waiting, settled_report
+from artoo.redaction import Redactor
 from artoo.runtime.app.run_options import Budgets, RunOptions
 from artoo.runtime.changes.undo import can_be_undone, put_back, undoable_task, undone_already
-from artoo.runtime.memory.books import advice_about
+from artoo.runtime.memory.books import Advice, advice_about
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -270,3 +271,72 @@ def _chosen(review: Review, paths: Sequence[str] | None) -> Review:
     below = tuple(path.rstrip("/") + "/" for path in paths)
     changes = tuple(one for one in review.changes if one.path in paths or one.path.startswith(below))
     return review.model_copy(update={"changes": changes})
+
+
+class Standing(Report):
+    """What runs in this process, what waits for a yes below this home, and the latest tasks of it."""
+
+    running: tuple[TaskReport, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    latest: tuple[TaskReport, ...] = ()
+
+
+class PutBack(Report):
+    """Paths that are as before the task, and those that were left alone, each with why."""
+
+    task_id: str
+    restored: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+class Advised(Report):
+    """Attention ≥ 0 says how much is known, decision (between -attention and attention) how well it went."""
+
+    about: str
+    attention: float
+    decision: float
+    action: str = Field(description="what memory advises")
+    rules: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, found: Advice, clean: Redactor) -> Advised:
+        """Memory's own words, without secrets."""
+        live = found.potentials
+        return cls(
+            about=str(live.pair),
+            attention=live.attention,
+            decision=live.decision,
+            action=live.action.value,
+            rules=tuple(clean.text(rule.content) for rule in found.rules),
+        )
+
+
+class Audited(Report):
+    """The Auditor's findings of one window. `messages` 0 and no window: nothing was audited yet."""
+
+    window_start: str = ""
+    window_end: str = ""
+    messages: int = 0
+    tasks: int = 0
+    tasks_ended: dict[str, int] = Field(default_factory=dict[str, int])
+    violations: tuple[str, ...] = ()
+    anomalies: tuple[str, ...] = ()
+    drift: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, report: AuditReport | None, clean: Redactor) -> Audited:
+        """In short, without secrets."""
+        if report is None:
+            return cls()
+        return cls(
+            window_start=report.window_start.isoformat(),
+            window_end=report.window_end.isoformat(),
+            messages=report.messages_observed,
+            tasks=report.tasks_observed,
+            tasks_ended=report.tasks_ended,
+            violations=tuple(map(clean.text, report.boundary_violations)),
+            anomalies=tuple(map(clean.text, report.anomalies)),
+            drift=tuple(map(clean.text, report.drift_alerts)),
+            losses=tuple(map(clean.text, report.losses)),
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import os
 from dataclasses import dataclass, field
@@ -18,11 +19,14 @@ from artoo.contracts.confirmation import (
     Consent,
     Words,
 )
+from artoo.contracts.plan import Plan
 from artoo.contracts.settling import ApplyMode, ChangeClass, ClassifiedChange, is_gits
+from artoo.contracts.steering import PlanAnswered, PlanProposed, QuestionAsked
 from artoo.ports.confirm import Confirm, answer_of, consent_of
 from artoo.ports.sandbox import Roots
 from artoo.runtime.approvals.multi_prompt import AskedEverywhere
 from artoo.tools.approval.policy import Policies
+from artoo.words.language import language_of
 
 logger = logging.getLogger(__name__)
 
@@ -118,3 +122,44 @@ class Answers:
             return False
         inside = (printable_path(os.fsencode(root)) for root in (self.roots.project, self.roots.workspace))
         return any(change.path.startswith(f"{root}/") for root in inside)
+
+
+def question_of(asked: QuestionAsked) -> ConfirmationRequest:
+    """Return an executor's question as surfaces show it."""
+    return ConfirmationRequest(
+        digest=_digest(asked.subtask_id, asked.question),
+        title=asked.question,
+        language=language_of(asked.question),
+        wants="words",
+    )
+
+
+def plan_shown(proposed: PlanProposed) -> ConfirmationRequest:
+    """Return a plan as surfaces show it: the subtasks, then the criteria that the result is held to."""
+    plan = proposed.plan
+    steps = (f"{number}. {each.intent}" for number, each in enumerate(plan.subtasks, 1))
+    criteria = (f"✓ {each.text}" for each in plan.task_criteria)
+    title = f"Plan ({plan.effort})" if plan.effort else "Plan"
+    return ConfirmationRequest(
+        digest=_digest("plan", plan.model_dump_json()),
+        title=title,
+        details=(*steps, *criteria, *_reply(plan)),
+        language=language_of("\n".join(each.intent for each in plan.subtasks)),
+        wants="plan",
+    )
+
+
+def decision_on(said: Words | Consent) -> PlanAnswered:
+    """Return what an answer to a proposed plan means. Words say what must be different; empty ones approve."""
+    if isinstance(said, Words):
+        remarks = said.text.strip()
+        return PlanAnswered(decision="change", remarks=remarks) if remarks else PlanAnswered(decision="approve")
+    return PlanAnswered(decision="approve" if said.is_yes else "reject")
+
+
+def _reply(plan: Plan) -> tuple[str, ...]:
+    return tuple(text for text in (plan.reply, plan.question) if text)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

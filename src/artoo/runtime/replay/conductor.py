@@ -13,6 +13,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCalled
@@ -20,10 +21,11 @@ from artoo.contracts.recording import TaskResumed
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Decided, Halt, RoleFailure, StoppedBy
 from artoo.contracts.steering import SampleMeasured
+from artoo.ports.clock import Clock
+from artoo.ports.stopwatch import Stopwatch
 from artoo.ports.waiting import limits_here
 from artoo.runtime.replay.difference import alike, difference_at
 from artoo.runtime.replay.recording import Recording, Speaker
-from artoo.runtime.replay.time import ReplayClock
 
 PLAYED = frozenset(
     {Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR}
@@ -219,3 +221,64 @@ def _speaker(envelope: Envelope) -> Speaker:
 def _fail(waiter: Waiter) -> None:
     if not waiter.done.done():
         waiter.done.set_exception(NoAnswer(f"the log says that the role failed here, waiting for {waiter.what}"))
+
+
+class ReplayClock:
+    """Implements Clock. `real` runs once the task is live; time in which the task was stopped never counted."""
+
+    def __init__(self, real: Clock, start: datetime) -> None:
+        self._real = real
+        self._at = start
+        self._passed = 0.0
+        self._offset: float | None = None
+        self._sleeping: set[asyncio.Future[None]] = set()
+
+    def now(self) -> datetime:
+        """When the message that was told last was said."""
+        return self._at if self._offset is None else self._real.now()
+
+    def monotonic(self) -> float:
+        """Seconds of the task."""
+        return self._passed if self._offset is None else self._offset + self._real.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Until `wake`; once live, as long as it takes."""
+        if self._offset is not None:
+            await self._real.sleep(seconds)
+            return
+        waking = asyncio.get_running_loop().create_future()
+        self._sleeping.add(waking)
+        try:
+            await waking
+        finally:
+            self._sleeping.discard(waking)
+
+    def move(self, at: datetime, *, stopped: bool = False) -> None:
+        """It is `at` now. `stopped`: nothing ran since it was moved last."""
+        if not stopped:
+            self._passed += max(0.0, (at - self._at).total_seconds())
+        self._at = at
+
+    def wake(self) -> None:
+        """Everybody's sleep is over."""
+        for waking in self._sleeping:
+            if not waking.done():
+                waking.set_result(None)
+
+    def go_live(self) -> None:
+        """Real time from here on."""
+        self._offset = self._passed - self._real.monotonic()
+        self.wake()
+
+
+class RecordedWatch(Stopwatch):
+    """R7's stopwatch, which shows what it showed then as long as `recorded` knows that."""
+
+    def __init__(self, clock: Clock, recorded: Callable[[], float | None]) -> None:
+        super().__init__(clock)
+        self._recorded = recorded
+
+    def elapsed_ms(self) -> float:
+        """Milliseconds that count: exactly those of the log, then by the clock."""
+        recorded = self._recorded()
+        return super().elapsed_ms() if recorded is None else recorded

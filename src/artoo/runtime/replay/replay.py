@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Never, cast
 
+from artoo.auditor.watch import Watch
 from artoo.bus.inprocess import InProcessBus
+from artoo.contracts.audit import Finding
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.solution import Cost, Decided, FinalResult, Halt
 from artoo.memory.absent import NoMemory
@@ -16,11 +18,10 @@ from artoo.ports.surroundings import TurnSource
 from artoo.ports.tools import Tools, ToolSpec
 from artoo.runtime.app.system import SystemClock
 from artoo.runtime.replay.answers import NobodyToAsk, ReplayIds
-from artoo.runtime.replay.conductor import GRACE, PATIENCE, Conductor
+from artoo.runtime.replay.conductor import GRACE, PATIENCE, Conductor, ReplayClock
 from artoo.runtime.replay.difference import Difference, leaves, surplus
 from artoo.runtime.replay.recording import Recording, read_recording
 from artoo.runtime.replay.stage import ReplayContext
-from artoo.runtime.replay.time import ReplayClock
 from artoo.runtime.task.role_context import Hands, SubTaskSight, TaskMemory
 from artoo.runtime.task.task_header import settings_of
 from artoo.runtime.task.task_run import TaskRun
@@ -110,3 +111,33 @@ class _Nothing:
             raise RuntimeError(f"a replay has no {name}; it waits instead (artoo.runtime.replay.conductor)")
 
         return nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was found. `violations`: findings of the invariants; anomalies are no objection to a decision."""
+
+    replayed: Replayed
+    violations: tuple[Finding, ...]
+
+    @property
+    def holds(self) -> bool:
+        """True if every decision was reached again and no invariant was broken."""
+        return self.replayed.difference is None and not self.violations
+
+
+async def prove(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, grace: float = GRACE) -> Proof:
+    """Replay the log and hold it against the invariants. `patience`, `grace`: see `replay`.
+
+    Raises ConfigurationError for a log that cannot be replayed, MessageUnreadable for a damaged one.
+    """
+    messages = list(log)
+    replayed = await replay(messages, patience=patience, grace=grace)
+    return Proof(replayed, tuple(_violations(messages)))
+
+
+def _violations(messages: Sequence[Envelope | Gap]) -> Iterable[Finding]:
+    said = [each for each in messages if isinstance(each, Envelope)]
+    watch = Watch(recall=lambda _: said)
+    for envelope in said:
+        yield from (each for each in watch.observe(envelope) if each.nature == "violation")

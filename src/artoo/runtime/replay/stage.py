@@ -22,14 +22,18 @@ from artoo.ports.ids import Ids
 from artoo.ports.model import Model
 from artoo.ports.stopwatch import Stopwatch
 from artoo.ports.tools import ToolSpec
-from artoo.runtime.replay.answers import RecordedEyes, RecordedIds, RecordedModel, RecordedRemember, read_back
-from artoo.runtime.replay.conductor import PLAYED, Conductor
+from artoo.runtime.replay.answers import (
+    RecordedEyes,
+    RecordedIds,
+    RecordedModel,
+    RecordedRemember,
+    RecordedTools,
+    read_back,
+)
+from artoo.runtime.replay.conductor import PLAYED, Conductor, RecordedWatch, ReplayClock
 from artoo.runtime.replay.recording import Recording
-from artoo.runtime.replay.time import RecordedWatch, ReplayClock
-from artoo.runtime.replay.tools import RecordedTools
-from artoo.runtime.task.deadline_model import TimeLeft
 from artoo.runtime.task.observed_sources import Eyes
-from artoo.runtime.task.role_context import Hands, TaskContext, TaskMemory, equip
+from artoo.runtime.task.role_context import Hands, TaskContext, TaskMemory, TimeLeft, equip
 
 _USER = (Role.USER, None)
 

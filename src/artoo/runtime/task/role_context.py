@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.recording import Observed, Source
 from artoo.contracts.roles import Role
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
 from artoo.ports.ids import Ids
-from artoo.ports.model import Model
+from artoo.ports.model import Answer, Conversation, Model, OnText, Question, Spoken
 from artoo.ports.recall import Recall
 from artoo.ports.remember import Remember
 from artoo.ports.stopwatch import Stopwatch
 from artoo.ports.surroundings import SurroundingsSource, TurnSource
 from artoo.ports.tools import Tools, ToolSpec
-from artoo.runtime.task.deadline_model import TimeLeft, in_time
 from artoo.runtime.task.observed_sources import Eyes, LiveEyes, plain
 from artoo.tools.approval.prompts import AskOnStream
 from artoo.tools.core.processes import Processes
@@ -143,3 +148,57 @@ async def equip(hands: Hands, user: Port) -> None:
 def _seen(specs: tuple[ToolSpec, ...]) -> Observed:
     """Every task of a process begins with this message, and mostly with the same one: 250 µs."""
     return Observed(source=Source.TOOLS, answer=plain(specs))
+
+
+T = TypeVar("T", bound=BaseModel)
+
+TimeLeft = Callable[[], float]
+"""Seconds for which somebody may still ask; below zero when that is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInTime:
+    """Implements Model. A question that would be answered too late ends as one for which no budget is left.
+
+    What a person is asked meanwhile stops the task's time, but not that of a question which is out: it may be given
+    up a little early, and then says so.
+    """
+
+    model: Model
+    time_left: TimeLeft
+
+    async def ask(self, question: Question[T]) -> Answer[T]:
+        """See Model."""
+        async with self._in_time():
+            return await self.model.ask(question)
+
+    async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
+        """See Model."""
+        async with self._in_time():
+            return await self.model.converse(conversation, on_text)
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncGenerator[None]:
+        left = self.time_left()
+        if left <= 0:
+            raise _too_late()
+        limit = asyncio.timeout(left)
+        try:
+            async with limit:
+                yield
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise _too_late() from error
+
+
+def _too_late() -> BudgetExhausted:
+    return BudgetExhausted(
+        "the task's budget of time is spent but for what delivering needs; raise it with `seconds` of its limits",
+        budget="time",
+    )
+
+
+def in_time(model: Model, time_left: TimeLeft | None) -> Model:
+    """`model`, bounded where there is a bound."""
+    return model if time_left is None else ModelInTime(model, time_left)
