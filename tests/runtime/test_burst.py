@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
 from lossless import LosslessConsumer, TaskLogConsumer
 
 from artoo.bus.inprocess import InProcessBus
@@ -18,6 +19,7 @@ PLACES = 1_000
 CONSUMERS: tuple[LosslessConsumer, ...] = (TaskLogConsumer(),)
 
 
+@pytest.mark.torture
 async def test_a_burst_is_kept_whole_and_holds_nobody_up(tmp_path: Path) -> None:
     """100,000 messages at once, six times what a spool holds in memory: the publisher never waits, a slow
     watcher's losses are counted exactly and reported, and every lossless consumer has every message in order."""

@@ -218,14 +218,13 @@ async def killed_at(lives: Lives, kind: str, number: int | str) -> bool:
 
 @pytest.mark.parametrize("kind", ["kept", "lost"])
 async def test_kill_at_some_messages(lives: Lives, kind: str) -> None:
-    """Killed at every 31st message, with and without the log having it, the task ends as if nothing had been."""
+    """Killed at every 61st message, with and without the log having it, the task ends as if nothing had been."""
     number = 5 if kind == "kept" else 20
     while await killed_at(lives, kind, number):
-        number += 31
+        number += 61
 
 
-@pytest.mark.parametrize("kind", ["kept", "lost"])
-@pytest.mark.parametrize("message", ["Ending", "Settled", "FinalResult"])
+@pytest.mark.parametrize(("kind", "message"), [("lost", "Ending"), ("kept", "Settled"), ("lost", "FinalResult")])
 async def test_kill_at_the_end(lives: Lives, kind: str, message: str) -> None:
     """Whether or not the log has heard of it: what was applied is applied once, and the result says so."""
     assert await killed_at(lives, kind, message)
