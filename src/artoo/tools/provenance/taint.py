@@ -1,6 +1,6 @@
 """Where names came from: what a file, a page, a mail or a tool said first is data, and data gives no orders.
 
-A bounded index of the paths, hosts and mail addresses in the outputs of a task's tools, each with the first source
+A bounded index of the hosts and mail addresses in the outputs of a task's tools, each with the first source
 that said it. What the person's own request says is nobody else's.
 """
 
@@ -23,12 +23,7 @@ MOST_WORDS = 200_000
 _OUTSIDE = frozenset({"search", "web_search", "web_fetch"})
 """Tools whose output came from outside: to send it there again tells nobody anything."""
 
-_LONGEST_NAME = 300
-_RUN = re.compile(r"[\w@%+=~./-]+")
-"""All that a path can be part of. Patterns look at one run at a time, and at no longer one than a name may be: a
-search that may begin at every character must not go on to the end of the text each time."""
 _WORD = re.compile(r"[^\W_]{2,64}")
-_PATH = re.compile(r"[\w@%+=~.-]*(?:/[\w@%+=.-]+)+/?|[\w@%+=-][\w@%+=.-]*\.[A-Za-z0-9]{1,8}\b")
 _MAILBOX = re.compile(r"[\w.+-]{1,64}")
 _DOMAIN = re.compile(r"(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
 _LONGEST_DOMAIN = 255
@@ -39,8 +34,6 @@ _HOST = re.compile(
     r"(?:com|org|net|edu|gov|info|biz|xyz|app|dev|cloud|site|online|io|ai|cn|uk|de|fr|ru|jp|eu|us|me|tv|to))\b",
     re.IGNORECASE,
 )
-_LISTING = frozenset({"find_files", "shell:ls", "shell:find", "shell:tree", "shell:stat", "shell:du"})
-"""Tools that name what is there; that a file exists is not somebody's word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +75,13 @@ class Origins:
         self._passages.keep(f"{call.output}\n{call.error_output}", source)
         if not _OUTSIDE.intersection(call.identity):
             self._keep_words(f"{call.output}\n{call.error_output}", source)
-        lists = set(call.identity) <= _LISTING
-        self._keep_names(f"{call.output}\n{call.error_output}", source, paths=not lists)
+        self._keep_names(f"{call.output}\n{call.error_output}", source)
 
     def observe_text(self, source: str, text: str) -> None:
         """Remembers the names and words of a text that models are shown without having called a tool."""
         self._passages.keep(text, source)
         self._keep_words(text, source)
-        self._keep_names(text, source, paths=True)
-
-    def of_path(self, path: str) -> str | None:
-        """The source that named a path first; None when the request does, or nothing did."""
-        parts = [part for part in path.split("/") if part]
-        if not parts or any(self._asked_for(part) for part in parts[-3:]):
-            return None
-        tails = ("/".join(parts[start:]) for start in range(len(parts)))
-        known = (self._sources.get(form) for tail in tails for form in (f"/{tail}", tail, f"~/{tail}"))
-        return next((source for source in known if source is not None), None)
+        self._keep_names(text, source)
 
     def foreign(self, texts: Iterable[str]) -> tuple[Foreign, ...]:
         """Hosts and mail addresses in an act's input that came from data, not from the request."""
@@ -110,8 +93,8 @@ class Origins:
                     found.setdefault(name, Foreign(kind, name, source))
         return tuple(found.values())
 
-    def _keep_names(self, text: str, source: str, *, paths: bool) -> None:
-        for name in _names(text, paths=paths):
+    def _keep_names(self, text: str, source: str) -> None:
+        for _, name in _reached(text):
             if len(self._sources) >= MOST_NAMES:
                 return
             self._sources.setdefault(name, source)
@@ -154,21 +137,10 @@ class Origins:
         """True if not all words of the files that were read are remembered."""
         return len(self._words) >= MOST_WORDS
 
-    def _asked_for(self, part: str) -> bool:
-        return len(part) > 2 and part.casefold() in self.request.casefold()
-
 
 def _source(call: ToolCall) -> str:
     what = " ".join(call.target.split())[:120]
     return f"{call.tool} {what}".strip()
-
-
-def _names(text: str, *, paths: bool) -> Iterator[str]:
-    yield from (name for _, name in _reached(text))
-    if paths:
-        for run in _RUN.finditer(text):
-            if run.end() - run.start() <= _LONGEST_NAME:
-                yield from (match.group().rstrip("/.") for match in _PATH.finditer(run.group()))
 
 
 def _reached(text: str) -> Iterator[tuple[str, str]]:

@@ -83,13 +83,6 @@ class ShellCommand:
         named = tuple(f"{SHELL}:{program}" for program in self.programs)
         return named if named and self.parsed and not self.unknown_program else (SHELL, *named)
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Every known argument that is not an option, and every known file of a redirection, without repeats."""
-        found = [word for one in self.commands for word in one.arguments if word and not word.startswith("-")]
-        found += [redirection.path for redirection in self.redirections if redirection.path]
-        return tuple(dict.fromkeys(found))
-
 
 class _Parsers(threading.local):
     """One parser for each thread: a parser that two threads use at once crashes the process."""
