@@ -23,7 +23,7 @@ from artoo.cli.doctor.checks import Finding, State
 from artoo.cli.doctor.models import embedded, models
 from artoo.cli.doctor.sandbox import findings_of
 from artoo.llm import guard
-from artoo.llm.model_store import ModelStore
+from artoo.llm.embedded.store import ModelStore
 from artoo.runtime.config.model import Config
 from artoo.sandbox.backends.diagnostics import BackendDiagnosis, apparmor_remedy
 

@@ -65,6 +65,24 @@ def test_files_that_were_moved_are_counted_by_their_folder() -> None:
     assert ungrounded("15 moved.", seen_in([call("mv", "", *MOVED)], [])) == ()
 
 
+def test_files_that_were_sorted_into_folders_are_counted_together() -> None:
+    """Several calls move 21 files into three folders: both paths of each file are changes, and its name is one."""
+    calls = [
+        call("mv", "", *(f"/p/{place}f{kind}{at}" for place in ("", f"{kind}/") for at in range(7)))
+        for kind in ("img", "doc", "txt")
+    ]
+    assert ungrounded("21 moved.", seen_in(calls, [])) == ()
+    assert [each.text for each in ungrounded("22 moved.", seen_in(calls, []))] == ["22"]
+
+
+@pytest.mark.parametrize(
+    "answer", ["3 hits:\n- a\n- b\n- c\n\nOther:\n- d", "3 rows:\n| n |\n|---|\n| a |\n| b |\n| c |"]
+)
+def test_the_entries_of_an_answers_lists_and_tables_are_counted(answer: str) -> None:
+    """The answer itself shows how many there are."""
+    assert ungrounded(answer, seen_in([call("ls", "x")], [])) == ()
+
+
 @pytest.mark.parametrize(
     ("answer", "output", "named"),
     [

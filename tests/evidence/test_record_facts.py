@@ -160,6 +160,7 @@ class _Files:
         ("Delete all *.tmp files.", "All .tmp files are deleted.", (ran("rm *.tmp"),), []),
         ("Where is ./a/x.txt?", "./a/x.txt is here.", (ran("find", "./a/x.txt"),), []),
         ("Is a/x.txt there?", "./a/x.txt is here.", (ran("find a", "a/x.txt"),), []),
+        ("Use ctx.get_source.", "ctx.get_source is used.", (ran("true"),), []),
         ("Delete a.txt.", "a.txt is deleted.", (ran("rm a.txt", changes=("/p/a.txt",)),), []),
     ],
 )

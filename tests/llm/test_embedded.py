@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import tempfile
 import threading
 import time
@@ -14,11 +13,9 @@ import pytest
 
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
-from artoo.llm.completion import Called
-from artoo.llm.embedded import EmbeddedTransport
-from artoo.llm.embedded_answer import StreamedAnswer
-from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine, OnChunk, check_gguf, physical_cores
-from artoo.llm.embedded_prefixes import Prefixes
+from artoo.llm.embedded.engine import Engine, EngineSettings, LlamaEngine, OnChunk, check_gguf, physical_cores
+from artoo.llm.embedded.prefixes import Prefixes
+from artoo.llm.embedded.transport import EmbeddedTransport
 from artoo.llm.wires import chat
 
 GGUF = b"GGUF" + bytes(60)
@@ -106,36 +103,6 @@ async def test_an_answer_that_goes_round_in_circles_is_stopped(model: Path) -> N
     assert other.played == 700
 
 
-async def test_the_request_is_passed_on_with_the_prefix_cache_asked_for(model: Path) -> None:
-    """Grammar and temperature reach llama.cpp untouched, and cache_prompt is on unless the caller says no."""
-    engine = FakeEngine(TEXT)
-    transport = EmbeddedTransport(model, load=loader(engine, []))
-    await transport.post({"grammar": 'root ::= "a"', "temperature": 0}, timeout=5)
-    await transport.post({"cache_prompt": False}, timeout=5)
-    first, second = engine.bodies
-    assert (first["grammar"], first["temperature"], first["cache_prompt"]) == ('root ::= "a"', 0, True)
-    assert second["cache_prompt"] is False
-    await transport.close()
-
-
-async def test_nothing_is_loaded_before_the_first_request(model: Path) -> None:
-    """Making the transport and asking what it serves loads nothing."""
-    loads: list[Path] = []
-    transport = EmbeddedTransport(model, load=loader(FakeEngine(TEXT), loads))
-    reply = await transport.models(timeout=5)
-    assert isinstance(reply.body, dict)
-    assert reply.body["data"] == [
-        {
-            "id": "tiny.gguf",
-            "object": "model",
-            "owned_by": "llamacpp",
-            "meta": {"n_ctx": 8_192, "size": 64},
-        }
-    ]
-    assert loads == []
-    await transport.close()
-
-
 async def test_concurrent_callers_load_once_and_share_the_slots(model: Path) -> None:
     """Eight requests at once load the model once, and never more than `slots` of them run together."""
     loads: list[Path] = []
@@ -207,19 +174,6 @@ async def test_a_failed_load_is_told_to_all_and_tried_again(model: Path) -> None
     await transport.close()
 
 
-async def test_a_file_that_fails_its_check_is_never_loaded(model: Path) -> None:
-    """What the check refuses does not reach llama.cpp."""
-    loads: list[Path] = []
-
-    def check(path: Path) -> None:
-        raise ModelUnreachable("damaged")
-
-    transport = EmbeddedTransport(model, check=check, load=loader(FakeEngine(TEXT), loads))
-    with pytest.raises(ModelUnreachable, match="damaged"):
-        await transport.post({}, timeout=5)
-    assert loads == []
-
-
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"<html>not found</html> and more text"])
 def test_what_is_no_gguf_is_refused(tmp_path: Path, content: bytes) -> None:
     """Empty, cut short, or a web page saved as a model: refused by its first bytes, with what to do."""
@@ -274,24 +228,6 @@ def test_a_disk_without_room_is_no_traceback(tmp_path: Path, monkeypatch: pytest
         LlamaEngine(path, EngineSettings(prefixes=there / "states"))
 
 
-def test_a_saved_prefix_that_another_process_removes_costs_only_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is restored, and gone before its age can be set."""
-    system = "You are R3. " * 30
-    state = tmp_path / f"{hashlib.sha256(system.encode()).hexdigest()[:32]}.state"
-    state.write_bytes(b"saved")
-
-    def restore(prefixes: Prefixes, slot: int, action: str, name: str) -> bool:
-        (tmp_path / name).unlink()
-        return action == "restore"
-
-    monkeypatch.setattr(Prefixes, "_act", restore)
-    prefixes = Prefixes(tmp_path, -1, 1, lambda body, stopped: pytest.fail("it was restored"))
-    prefixes.prepare({"messages": [{"role": "system", "content": system}]}, lambda: False)
-    assert not state.exists()
-
-
 def test_a_prefix_that_is_stopped_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read no further, not saved, and read by the next call; who waits for it may be stopped too."""
     acts: list[str] = []
@@ -315,30 +251,6 @@ def test_a_prefix_that_is_stopped_is_not_kept(tmp_path: Path, monkeypatch: pytes
     looks = iter([True, False])
     prefixes.prepare(body, lambda: next(looks))
     assert acts == ["save"]
-
-
-def test_an_error_of_llama_cpp_keeps_its_status() -> None:
-    """A refusal of llama.cpp reaches the caller with the status that its server would have used."""
-    answer = StreamedAnswer()
-    answer.add({"error": {"code": 400, "message": "too long", "type": "exceed_context_size_error"}})
-    reply = answer.reply()
-    assert reply.status == 400
-    assert reply.body == {"error": {"code": 400, "message": "too long", "type": "exceed_context_size_error"}}
-
-
-def test_streamed_tool_calls_are_joined() -> None:
-    """The pieces of each tool call are put together in order."""
-    answer = StreamedAnswer()
-    for piece in (
-        {"index": 0, "id": "t", "function": {"name": "shell", "arguments": ""}},
-        {"index": 0, "function": {"arguments": '{"a":'}},
-        {"index": 0, "function": {"arguments": "1}"}},
-    ):
-        answer.add({"choices": [{"delta": {"tool_calls": [piece]}}]})
-    answer.add({"choices": [{"delta": {"reasoning_content": "hm"}, "finish_reason": "tool_calls"}]})
-    completion = chat.WIRE.read(answer.reply()).completion
-    assert completion is not None and (completion.finish, completion.thoughts) == ("tool_calls", "hm")
-    assert completion.calls == (Called("t", "shell", '{"a":1}'),)
 
 
 def test_threads_count_physical_cores(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from artoo.llm.embedded import EmbeddedTransport
-from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine
-from artoo.llm.model_store import ModelStore
+from artoo.llm.embedded.engine import Engine, EngineSettings, LlamaEngine
+from artoo.llm.embedded.store import ModelStore
+from artoo.llm.embedded.transport import EmbeddedTransport
 from artoo.llm.transport import Json, TransportReply
 
 
@@ -134,7 +134,7 @@ async def test_an_interrupted_process_ends_quietly() -> None:
         """
         import asyncio, signal, sys
         from pathlib import Path
-        from artoo.llm.embedded import EmbeddedTransport
+        from artoo.llm.embedded.transport import EmbeddedTransport
 
         signal.signal(signal.SIGINT, signal.default_int_handler)  # tests run in the background have it ignored
 

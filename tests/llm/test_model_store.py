@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -15,7 +14,7 @@ import pytest
 from artoo.cli.commands import model_command
 from artoo.cli.main import main
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
-from artoo.llm.model_store import KNOWN_MODELS, QWEN_CODER, ModelStore, hash_file, try_lock
+from artoo.llm.embedded.store import KNOWN_MODELS, QWEN_CODER, ModelStore, hash_file
 
 from .model_fixtures import CONTENT, MODEL, make_store
 
@@ -69,7 +68,7 @@ def test_a_full_check_is_remembered_until_the_file_changes(
         hashed.append(path)
         return hash_file(path)
 
-    monkeypatch.setattr("artoo.llm.model_store.hash_file", counting)
+    monkeypatch.setattr("artoo.llm.embedded.store.hash_file", counting)
     path = put_model(store)
     assert store.verify(MODEL)
     assert store.verify(MODEL)
@@ -80,13 +79,6 @@ def test_a_full_check_is_remembered_until_the_file_changes(
     path.write_bytes(b"GGUF" + CONTENT[4:][::-1])
     assert not store.verify(MODEL)
     with pytest.raises(ModelUnreachable, match="artoo model pull tiny"):
-        store.check_file(path)
-
-
-def test_a_short_file_is_damaged_without_hashing(store: ModelStore) -> None:
-    """A wrong size needs no hash to be refused."""
-    path = put_model(store, CONTENT[:1000])
-    with pytest.raises(ModelUnreachable, match="damaged"):
         store.check_file(path)
 
 
@@ -120,40 +112,6 @@ def test_a_damaged_choice_is_said(store: ModelStore) -> None:
         store.active()
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones(store: ModelStore) -> None:
-    """A mistyped name lists the names there are."""
-    with pytest.raises(ConfigurationError, match="known are: tiny"):
-        store.use("tinny")
-
-
-def test_list_as_json(store: ModelStore, tmp_path: Path) -> None:
-    """`model list --json` gives one object a model, with the user's own file last."""
-    put_model(store)
-    own = tmp_path / "own.gguf"
-    own.write_bytes(b"GGUF" + bytes(40))
-    store.use(str(own))
-    result = run(store, "list", "--json")
-    assert result.exit_code == 0
-    assert json.loads(result.output) == [
-        {
-            "name": "tiny",
-            "path": str(store.path_of(MODEL)),
-            "size": MODEL.size,
-            "present": True,
-            "active": False,
-            "licence": "Apache-2.0",
-        },
-        {"name": None, "path": str(own), "size": 44, "present": True, "active": True, "licence": None},
-    ]
-
-
-def test_list_marks_the_active_model(store: ModelStore) -> None:
-    """The plain list marks the model in use and says whether it is here."""
-    assert "* tiny  (0 MB, not fetched, Apache-2.0)" in run(store, "list").output
-    put_model(store)
-    assert "here" in run(store, "list").output
-
-
 def test_use_refuses_what_is_no_model(store: ModelStore, tmp_path: Path) -> None:
     """A path that holds no GGUF ends with exit code 3 and changes nothing."""
     (tmp_path / "page.gguf").write_text("<html>")
@@ -161,21 +119,6 @@ def test_use_refuses_what_is_no_model(store: ModelStore, tmp_path: Path) -> None
     assert result.exit_code == 3
     assert "not a GGUF" in result.output
     assert store.active() == MODEL
-
-
-def test_use_by_name(store: ModelStore) -> None:
-    """A known model can be chosen before it is fetched; the answer says how to fetch it."""
-    result = run(store, "use", "tiny")
-    assert (result.exit_code, "artoo model pull" in result.output) == (0, True)
-    assert run(store, "use", "unknown").exit_code == 2
-
-
-def test_what_goes_wrong_is_said_as_by_every_command(store: ModelStore) -> None:
-    """In the terminal's one form for errors, and without secrets."""
-    ended = run(store, "use", "password=hunter2hunter2")
-    assert ended.exit_code == 2
-    assert ended.output.startswith("artoo: no known model is called 'password=[redacted]")
-    assert "hunter2" not in ended.output
 
 
 def test_remove_asks(store: ModelStore) -> None:
@@ -202,37 +145,3 @@ def test_remove_leaves_the_users_own_files_alone(store: ModelStore, tmp_path: Pa
     assert result.exit_code == 2
     assert "did not fetch" in result.output
     assert own.exists()
-
-
-def test_remove_waits_for_no_fetch(store: ModelStore) -> None:
-    """A model that is being fetched is not removed under the other process."""
-    with try_lock(store.lock_path(MODEL)) as taken:
-        assert taken
-        result = run(store, "remove", "tiny", "--yes")
-    assert result.exit_code == 2
-    assert "being fetched" in result.output
-
-
-def test_pull_of_a_model_that_is_here(store: ModelStore) -> None:
-    """`pull` verifies what is here and says where it is."""
-    put_model(store)
-    result = run(store, "pull")
-    assert result.exit_code == 0, result.output
-    assert str(store.path_of(MODEL)) in result.output
-
-
-def test_pull_of_ones_own_file(store: ModelStore, tmp_path: Path) -> None:
-    """There is nothing to fetch for a file of the user's own."""
-    own = tmp_path / "own.gguf"
-    own.write_bytes(b"GGUF" + bytes(40))
-    store.use(str(own))
-    result = run(store, "pull")
-    assert "nothing to fetch" in result.output
-
-
-def test_where_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """ARTOO_HOME moves the models, and `~` in it is the person's own directory."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("ARTOO_HOME", "~/elsewhere")
-    assert main(["model", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["path"].startswith(str(tmp_path / "elsewhere" / "models"))

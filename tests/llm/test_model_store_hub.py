@@ -11,7 +11,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from artoo.contracts.errors import ModelUnreachable
-from artoo.llm.model_fetch import HubSource, fetch_model
+from artoo.llm.embedded.fetch import HubSource, fetch_model
 
 from .model_fixtures import CONTENT, MODEL, make_store
 

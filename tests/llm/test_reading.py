@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.plan import Plan, PlannedSubTask
-from artoo.llm.reading import Unreadable, read_answer
+from artoo.llm.text.reading import Unreadable, read_answer
 
 
 class Step(BaseModel):
@@ -102,29 +102,6 @@ def test_says_what_is_wrong(text: str, problem: str):
     assert "\n" not in caught.value.problem
 
 
-def test_inside_of_a_cut_object_is_no_answer():
-    """The complete inner object of a cut outer one is never taken for the answer."""
-    with pytest.raises(Unreadable, match="cut off"):
-        read_answer('{"steps": [{"tool": "shell"}, {"tool": "gl', Step)
-
-
-def test_unclosed_thought_at_the_token_limit_is_no_answer():
-    """A model that was stopped while it thought has not answered, whatever it wrote down."""
-    with pytest.raises(Unreadable, match="still thinking"):
-        read_answer('<think>maybe {"tool": "shell"}', Step, cut=True)
-
-
-def test_unknown_fields_alone_are_no_answer():
-    """Dropping unknown fields must not make an empty value out of something else."""
-
-    class AllOptional(BaseModel):
-        model_config = ConfigDict(extra="forbid")
-        name: str = ""
-
-    with pytest.raises(Unreadable, match="Extra"):
-        read_answer('{"error": "overloaded"}', AllOptional)
-
-
 def test_harmless_faults_in_nested_unions():
     """Unknown fields and nulls are dropped inside lists and tagged unions too."""
     text = (
@@ -159,26 +136,6 @@ BODY = 'for f in *; do echo "$f" | awk \'{print $1}\'; done\necho `date` "{"'
 def test_body_travels_in_a_fence(text: str):
     """The block after (or before) the header is the body, word for word; inside the JSON it is accepted as well."""
     assert read_answer(text, Step, body_field="command") == Step(tool="shell", command=BODY)
-
-
-def test_header_alone_has_no_body():
-    """Without a block the body keeps its default."""
-    assert read_answer('{"tool": "finish", "final": true}', Step, body_field="command") == Step(
-        tool="finish", final=True
-    )
-
-
-def test_cut_body_is_no_answer():
-    """A block that the token limit cut would be half a program."""
-    with pytest.raises(Unreadable, match="command is cut off"):
-        read_answer('{"tool": "shell"}\n```bash\nrm -r a', Step, body_field="command", cut=True)
-
-
-def test_markdown_body_keeps_its_fences():
-    """A Markdown file may hold fenced blocks itself: it ends at the last fence."""
-    body = "# Title\n```python\nx = 1\n```\nend"
-    text = f'{{"tool": "write_file"}}\n```markdown\n{body}\n```'
-    assert read_answer(text, Step, body_field="command").command == body
 
 
 _CODE = "Run it:\n\n```sh\npython3 hi.py\n```\n\nThe licence is missing."
@@ -218,12 +175,6 @@ def test_a_program_ends_at_its_own_fence():
     assert read_answer(given, Worded, body_field="command").command == program
     unclosed_within = '{"tool": "shell"}\n```python\nprint("""\n```sh\n""")\n```'
     assert read_answer(unclosed_within, Worded, body_field="command").command == 'print("""\n```sh\n""")'
-
-
-def test_words_that_were_cut_are_no_answer():
-    """The token limit cut them: the rest is asked for."""
-    with pytest.raises(Unreadable, match="command is cut off"):
-        read_answer('{"tool": "answer"}\n```\nIt is', Worded, body_field="command", cut=True)
 
 
 def test_bare_block_is_salvaged_by_the_type():
@@ -273,28 +224,6 @@ def test_long_garbage_is_read_in_reasonable_time():
             read_answer(text, Step, body_field="command")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"tool": "shell", "note": "a\\ud83d"}',
-        "{'tool': 'shell', 'note': 'a\\ud83d'}",
-        '{"tool": "shell", "note": "a\\ud83d",}',
-    ],
-)
-def test_half_an_emoji_becomes_a_question_mark(text: str):
-    """A lone surrogate, which no UTF-8 can carry, goes no further; a whole pair is read as it is."""
-    assert read_answer(text, Step).note == "a?"
-    whole = read_answer('{"tool": "shell", "note": "\\ud83d\\ude00 \\ud83d"}', Step)
-    assert whole.note == "😀 ?"
-
-
-def test_a_depth_at_the_edge_of_what_can_be_read_is_refused():
-    """Too deep is unreadable, whoever would have to read it and however deep it is."""
-    for depth in (*range(60, 70), *range(100, 1_100, 7), *range(980, 1_010)):
-        with pytest.raises(Unreadable):
-            read_answer('{"a": ' * depth + "1" + "}" * depth, Step)
-
-
 class Rests(BaseModel):
     model_config = ConfigDict(extra="forbid")
     sources: tuple[int, ...] = ()
@@ -321,12 +250,3 @@ def test_a_number_in_a_text_and_a_list_of_one(told: dict[str, object], sources: 
             read_answer(json.dumps(told), Rests)
     else:
         assert read_answer(json.dumps(told), Rests).sources == sources
-
-
-def test_slips_of_several_kinds_and_in_a_union():
-    """Each is mended where it stands; what no pass mends is told."""
-    told = {"sources": "call 1", "names": "a", "more": 1, "inner": None}
-    read = read_answer(json.dumps(told), Rests)
-    assert (read.sources, read.names) == ((1,), ["a"])
-    with pytest.raises(Unreadable, match="inner"):
-        read_answer(json.dumps({"inner": {"tool": ["a"], "sources": "b"}}), Rests)

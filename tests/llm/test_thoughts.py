@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artoo.contracts.errors import ModelAnswerInvalid
-from artoo.llm.call_forms import formed_calls
-from artoo.llm.thoughts import split_thoughts
+from artoo.llm.text.call_forms import formed_calls
+from artoo.llm.text.thoughts import split_thoughts
 from artoo.testing import Reply, ScriptedModel
 from llm.asking import question
 from llm.conversing import conversation

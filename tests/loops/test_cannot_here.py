@@ -70,7 +70,7 @@ async def test_what_is_sent_back_says_why_and_the_judge_sees_the_listing(world: 
     correction = ended.one(CorrectionSignal)
     assert (correction.what_was_wrong, correction.what_to_do) == ("no file", "Read notiz.txt.")
     asked = ended.asked("ValidationReport")[0].user
-    assert "notiz.txt (6 B)" in asked.partition("Files here:")[2].partition("Request:")[0]
+    assert "notiz.txt (6 B)" in asked.partition("Shown before the first call:")[2]
     assert ended.one(SubTaskOutcome).hopeless
 
 

@@ -24,10 +24,9 @@ from scenario import (
 )
 
 from artoo import Artoo
-from artoo.contracts.envelope import Envelope
 from artoo.contracts.plan import Plan
 from artoo.contracts.request import TaskSpec, Turn
-from artoo.llm.model_store import ModelStore
+from artoo.llm.embedded.store import ModelStore
 from artoo.testing.replies import Scripted
 
 
@@ -132,17 +131,6 @@ async def test_a_failure_is_told_in_chinese(world: World) -> None:
         "尝试过：read_file: 没有.txt → "
         "there is no 没有.txt; nothing with a similar name is in the project\n您可以：\n- 告诉我文件在哪里"
     )
-
-
-async def test_the_templates_are_in_chinese_without_a_model(world: World) -> None:
-    """Interrupted before anything was known of the request, R7 still answers in its language."""
-
-    async def stop(artoo: Artoo, envelope: Envelope) -> None:
-        if envelope.kind == "UserRequest":
-            artoo.interrupt()
-
-    ended = await world.play("数一数这里的文件", lambda _: plan(), during=stop)
-    assert ended.told.startswith("任务未能完成：任务被中断")
 
 
 async def test_a_correction_in_chinese_is_recognised(world: World) -> None:

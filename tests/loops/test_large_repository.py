@@ -61,6 +61,21 @@ async def test_the_edit_loop_finds_by_search_and_keeps_its_prompts_small(world: 
     assert [path.rpartition("/shop/")[2] for call in ended.calls for path in call.changes] == ["prices.py"]
 
 
+async def test_a_long_tree_is_not_sent_to_a_worker_that_knows_where_to_begin(world: World) -> None:
+    """The planner has chosen the files from it, and its first calls read them."""
+    for number in range(60):
+        world.file(f"package/module_number_{number}.py", f"{number}\n")
+    first = {"tool": "read_file", "arguments": {"path": "package/module_number_7.py"}}
+    script = {
+        "Plan": plan({**subtask("say what stands there"), "first_calls": [first]}),
+        "ExecutorStep": says("7 stands there.", 1),
+    }
+    ended = await world.play("What stands in the seventh module?", script)
+    assert "module_number_8.py" in ended.asked("Plan")[0].user
+    assert "module_number_8.py" not in ended.asked("ExecutorStep")[0].user
+    assert [call.output for call in ended.calls] == ["7\n"]
+
+
 async def test_a_model_with_room_for_it_reads_a_file_in_one_look(world: World) -> None:
     """What is kept of a command's output is less than a file of some pages, and each further call is a step."""
     lines = "".join(f"{number} {'word ' * 10}\n" for number in range(1, 201))

@@ -31,6 +31,7 @@ GRAMMARS: dict[str, str] = {
     "auditor/stats.py _SEALED": "a sealed line: JSON",
     "verdicts/checks.py _matches_probe": "the expression of a criterion's own check",
     "verdicts/checks.py _search": "the expression of a criterion's own check",
+    "evidence/facts.py _ENDING": "the ending of a file's name",
     "evidence/facts.py _NAME": "a word that may be a directory's name",
     "evidence/grounding.py _DIGITS": "digits",
     "evidence/grounding.py _COMMAS": "what stands between the items of a list in a line",

@@ -74,6 +74,16 @@ async def test_an_edit_shows_what_it_changed(toolbox: SubTaskToolbox, roots: Roo
     assert (roots.project / "m.py").read_text() == TEXT.replace("sum(rows)", "sum(row for row in rows if row)")
 
 
+async def test_an_edit_of_a_large_file_shows_the_changed_lines(toolbox: SubTaskToolbox, roots: Roots) -> None:
+    """With their numbers in the file, however long it is."""
+    (roots.project / "long.py").write_text("".join(f"x{number} = {number}\n" for number in range(30_000)))
+    call = await edit(toolbox, "long.py", "x20000 = 20000\n", "x20000 = 1\n")
+    assert call.output.splitlines()[2:] == [
+        *("@@ -19999,5 +19999,5 @@", " x19998 = 19998", " x19999 = 19999"),
+        *("-x20000 = 20000", "+x20000 = 1", " x20001 = 20001", " x20002 = 20002"),
+    ]
+
+
 async def test_text_in_several_places_needs_all_or_more_of_it(toolbox: SubTaskToolbox, roots: Roots) -> None:
     """What could mean another place is refused with the lines; `all` changes every one."""
     (roots.project / "m.py").write_text(TEXT)

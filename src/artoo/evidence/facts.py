@@ -18,6 +18,9 @@ from artoo.ports.evidence import EvidenceSource
 LOOKED_FOR = 12  # names in a text that are looked for on disk
 MOST_WORDS = 40  # words of a request that are: most of them name nothing
 _NAME = re.compile(r"[\w-]{2,64}")
+_ENDING = re.compile(
+    r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z"
+)  # of a file's name: `ctx.get_source` is a name in a program
 _SAID = 160
 _MEND = "Do it in another way, or say what it printed; if it stays undone, end with cannot."
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
@@ -143,7 +146,7 @@ async def told_files(result: ExecutionResult, asked: str, source: EvidenceSource
     gone = [name for name, file in seen.items() if name in wanted and not (file.exists or file.is_broken_link)]
     gone = [name for name in gone if not any(path.endswith(f"/{name}") for path in touched)]
     return [
-        name for name in gone if "." in name or (await source.file(name.partition("/")[0] or "/")).exists
+        name for name in gone if _ENDING.search(name) or (await source.file(name.partition("/")[0] or "/")).exists
     ], empty
 
 

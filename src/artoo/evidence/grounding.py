@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby
 
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.shortened import shortened
@@ -105,7 +105,9 @@ def seen_in(calls: Sequence[ToolCall], request: Iterable[str], unnamed: str = ""
     codes = [f"{call.exit_code} {call.total_bytes} B" for call, _ in telling]
     counts = {len(telling), *(count for call, _ in telling for count in _counts(call))}
     counts.add(sum(len(call.output.split("\n")) - call.output.endswith("\n") for call, _ in telling if call.output))
-    counts.update(Counter(path.rpartition("/")[0] for call, _ in telling for path in call.changes).values())
+    changed = {path for call, _ in telling for path in call.changes}
+    counts.update(Counter(path.rpartition("/")[0] for path in changed).values())
+    counts.update(filter(None, (len(changed), len({path.rpartition("/")[2] for path in changed}))))  # moved ones
     columns = [(seen, *columns_in(seen, call.input, call.identity)) for call, seen in telling]
     numbers = tuple(chain(*(found for _, found, _ in columns)))
     measured = frozenset(seen for seen, _, certain in columns if certain)
@@ -137,9 +139,8 @@ def _like_lines(text: str) -> Iterable[int]:
 
 
 def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
-    """The tokens of the answer that stand nowhere, each once, in order; the length of its own list stands."""
-    listed = len(LIST_MARK.findall(answer))
-    seen = replace(seen, counts=seen.counts | {listed}) if listed > 1 else seen
+    """The tokens of the answer that stand nowhere, each once, in order; the length of its own lists stands."""
+    seen = replace(seen, counts=seen.counts.union(_entries(answer)))
     first = {token.text: token for token in reversed(tokens_of(answer))}
     missing = [token for token in first.values() if not (_stands(token, seen) or _is_counted(token, answer, seen))]
     if wanted := {token.number.text for token in missing if token.number is not None}:
@@ -151,6 +152,15 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
         found = worked_out(wanted, text, stated, seen.texts, seen.outputs)
         missing = [token for token in missing if token.number is None or token.number.text not in found]
     return tuple(sorted(missing, key=lambda token: token.start))
+
+
+def _entries(answer: str) -> Iterator[int]:
+    """How many entries the lists of an answer have, in all and one by one, and how many rows its tables."""
+    yield from (count for count in (len(LIST_MARK.findall(answer)),) if count > 1)
+    kinds = ("|" if line.startswith("|") else bool(LIST_MARK.match(line)) for line in answer.splitlines())
+    for kind, lines in groupby(kinds):
+        rows = len([*lines]) - 2 * (kind == "|")  # without its heading and the line below that
+        yield from (rows,) if kind and rows > 1 else ()
 
 
 def _stands(token: Token, seen: Seen) -> bool:

@@ -24,6 +24,11 @@ def by_file(heads: str) -> dict[str, str]:
     return {path: "\n".join(lines) for path, lines in parts.items()}
 
 
+def beyond(listing: str, heads: str) -> str:
+    """Return what is shown of files that a listing does not show, or shows otherwise."""
+    return "\n".join(part for part in by_file(heads).values() if part not in listing)
+
+
 def named_and_others(heads: str, texts: Iterable[str], calls: Sequence[ToolCall] = ()) -> tuple[str, str]:
     """Return what is shown of the files that a text names or a call read, and of all others.
 

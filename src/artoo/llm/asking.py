@@ -7,7 +7,7 @@ from typing import Any
 
 from artoo.contracts.events import Usage
 from artoo.llm.budget import Meter, Reservation
-from artoo.llm.live_text import LiveText
+from artoo.llm.text.live_text import LiveText
 from artoo.llm.wires.how import Form
 from artoo.ports.model import Tier
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
@@ -130,7 +129,8 @@ class Budget:
         self._calls = 0
         self._tokens = 0
         self._money = 0.0
-        self._waiting: deque[tuple[Reservation, asyncio.Future[None]]] = deque()
+        self._queue = asyncio.Lock()
+        self._changed = asyncio.Event()
 
     def cost(self) -> Cost:
         """Calls, tokens and money used so far (the other figures of Cost stay as they were given)."""
@@ -147,7 +147,7 @@ class Budget:
     @property
     def idle(self) -> bool:
         """True when nothing is reserved and nobody waits."""
-        return self._calls == 0 and self._tokens == 0 and not self._waiting
+        return self._calls == 0 and self._tokens == 0 and not self._queue.locked()
 
     def raise_limits(self, calls: int, tokens: int) -> None:
         """Raise both limits, and admit the requests that wait for room; a limit that is higher already stays."""
@@ -155,24 +155,18 @@ class Budget:
             self._max_calls = max(self._max_calls, calls)
         if self._max_tokens is not None:
             self._max_tokens = max(self._max_tokens, tokens)
-        self._admit()
+        self._changed.set()
 
     async def reserve(self, demand: Demand) -> Reservation:
         """See Meter. Waits only for requests that are under way."""
         reservation = Reservation(demand, self._most_money(demand))
-        if not self._waiting and self._fits(reservation):
-            self._take(reservation)
-            return reservation
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append((reservation, turn))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self.release(reservation)
-            else:
-                self._admit()  # whoever stood behind may be first now
-            raise
+        async with self._queue:  # the first to come waits for room, all others for the first
+            while not self._fits(reservation):
+                self._changed.clear()
+                await self._changed.wait()
+            self._calls += 1
+            self._tokens += reservation.demand.tokens
+            self._money += reservation.money
         return reservation
 
     def settle(self, reservation: Reservation, usage: Usage) -> float | None:
@@ -192,29 +186,7 @@ class Budget:
         self._tokens -= reservation.demand.tokens
         # Sums of fractions: what is left over when nothing is reserved is rounding, not money.
         self._money = self._money - reservation.money if self._calls else 0.0
-        self._admit()
-
-    def _take(self, reservation: Reservation) -> None:
-        self._calls += 1
-        self._tokens += reservation.demand.tokens
-        self._money += reservation.money
-
-    def _admit(self) -> None:
-        """Lets in whoever waits, in order, as far as there is room; tells them when there never will be."""
-        while self._waiting:
-            reservation, turn = self._waiting[0]
-            if turn.done():  # cancelled while it waited
-                self._waiting.popleft()
-                continue
-            try:
-                if not self._fits(reservation):
-                    return
-            except BudgetExhausted as error:
-                turn.set_exception(error)
-            else:
-                self._take(reservation)
-                turn.set_result(None)
-            self._waiting.popleft()
+        self._changed.set()
 
     def _fits(self, reservation: Reservation) -> bool:
         """True: go; False: wait for a request under way. Raises BudgetExhausted when waiting cannot help."""

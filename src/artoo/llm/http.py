@@ -17,8 +17,8 @@ from yarl import URL
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.address import normalise_base_url
-from artoo.llm.jsontext import read_leniently
 from artoo.llm.streamed import EventReader
+from artoo.llm.text.jsontext import read_leniently
 from artoo.llm.transport import Json, OnEvent, TransportReply
 from artoo.redaction import Redactor
 from artoo.settings.proxy import proxy_for

@@ -6,7 +6,7 @@ from typing import cast
 
 import orjson
 
-from artoo.llm.jsontext import read_leniently
+from artoo.llm.text.jsontext import read_leniently
 from artoo.llm.transport import Json
 
 Event = dict[str, Json]

@@ -13,8 +13,8 @@ from typing import cast
 import orjson
 
 from artoo.contracts.conversation import ModelTurn
-from artoo.llm.jsontext import objects_in
-from artoo.llm.reading import Unreadable
+from artoo.llm.text.jsontext import objects_in
+from artoo.llm.text.reading import Unreadable
 from artoo.llm.transport import Json
 from artoo.llm.wires.text import turn_of
 from artoo.ports.tools import Parameter, ToolSpec

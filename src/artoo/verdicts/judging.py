@@ -273,7 +273,7 @@ def verdict_on(
         mode=criterion.mode,
         verdict=verdict,
         failure_class=failed_as if verdict == "fail" else None,
-        evidence=(evidence.text if isinstance(evidence, Reason) else evidence)[:EVIDENCE_KEPT],
+        evidence=without_middle(evidence.text if isinstance(evidence, Reason) else evidence, EVIDENCE_KEPT),
         reason=reason,
         decided_by=decided_by,
         identities=identities if verdict == "fail" and not blameless else (),

@@ -13,7 +13,7 @@ from artoo.contracts.execution import CallStatus, ExecutionResult, SubTaskOutcom
 from artoo.contracts.shortened import listed, set_off, without_middle
 from artoo.evidence.facts import rests_on_nothing
 
-FACTS_SHOWN = 24_000
+FACTS_SHOWN = 16_000
 """Characters of calls and difference that a judge is shown."""
 DIFFERENCE_SHOWN = 8_000
 SHORTEST_SHARE = 600
@@ -37,7 +37,10 @@ def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str
     share = max(SHORTEST_SHARE, FACTS_SHOWN // max(1, len(calls)))
     seen = without_middle(difference, DIFFERENCE_SHOWN)
     shown = calls[-FACTS_SHOWN // SHORTEST_SHARE :]
-    parts = [f"call {number}: {_call(call, share, seen)}" for number, call in shown]
+    parts, first = list[str](), dict[str, int]()
+    for number, call in shown:
+        same = first.setdefault(told := _call(call, share, seen), number)
+        parts.append(f"call {number}: {told if same == number else f'as call {same}'}")
     parts += [f"Changed by this task before this subtask:\n{earlier}"] if earlier else []
     parts.append(_changed(f"Changed by this {'subtask' if earlier else 'task'}:", seen))
     return "\n\n".join(parts)

@@ -14,8 +14,8 @@ from artoo.cli.commands.options import as_json_option
 from artoo.cli.display.sanitize import print_json
 from artoo.cli.display.side_channel import MEGABYTE
 from artoo.cli.results.home import current_home
-from artoo.llm.model_fetch import Report, fetch_model
-from artoo.llm.model_store import KnownModel, ModelStore
+from artoo.llm.embedded.fetch import Report, fetch_model
+from artoo.llm.embedded.store import KnownModel, ModelStore
 
 
 def model_store() -> ModelStore:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from artoo.cli.doctor.checks import Finding, State
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
-from artoo.llm.model_store import ModelStore
+from artoo.llm.embedded.store import ModelStore
 from artoo.llm.transport import Json
 from artoo.runtime.config.endpoints import TIERS, EndpointSettings, TierName, endpoint
 from artoo.runtime.config.model import Config

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, creat
 
 from artoo.contracts.conversation import Message, ModelTurn, Returned, Said, Took, ToolRequest
 from artoo.llm.prompt import Exchange, Prompt, carried, exchanges
-from artoo.llm.reading import read_answer
+from artoo.llm.text.reading import read_answer
 from artoo.ports.model import Conversation
 from artoo.ports.tools import Parameter, ToolSpec
 

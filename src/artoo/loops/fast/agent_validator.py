@@ -50,6 +50,7 @@ from artoo.verdicts.shown import DIFFERENCE_SHOWN
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
 _NOT_HERE = "If it cannot be done here, end with cannot."
 """An honest report of that meets no criterion: a worker that is not told mends what it cannot mend."""
+_DISPUTE = "The planner wrote this check unseen. If the check is wrong, change nothing for it and answer why."
 _OF_CONTENTS = (CommandSucceeds, FileMatches)
 """Checks that a file which a failed program left behind does not pass."""
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
@@ -79,6 +80,8 @@ class AgentValidator:
     """What a correction has named: tokens, or a call that fell short."""
     _asked: bool = field(default=False, init=False)
     """A correction has named a fact once, which is not done again."""
+    _missed: frozenset[str] = field(default=frozenset(), init=False)
+    """Criteria of R2's whose checks the last correction was about."""
     _lacking: int = field(default=0, init=False)  # calls that a judge failed for the world, without advice
 
     async def run(self) -> None:
@@ -169,8 +172,11 @@ class AgentValidator:
             of_check = [verdict for verdict in decided if verdict.verdict == "fail"]
             useless = all(judging.of_nobody(verdict.reason) for verdict in of_check)  # no work makes it hold
             withheld = any(call.withheld_by is not None for call in result.tool_calls)
-            judged = Judged.open(left, "not judged: a check failed")
-            judged = replace(judged, final=useless, advice=_WITHOUT if withheld else "")
+            disputed = self._is_disputed(criteria, of_check, result)
+            advice = _WITHOUT if withheld else _DISPUTE if self._missed else ""
+            judged = replace(
+                Judged.open(left, "not judged: a check failed"), final=useless or disputed, advice=advice
+            )
         else:
             judged = await self._looked_at_twice(subtask, result, left, beside, cause)
             judged = judged or await self._asked_about(subtask, result, left, beside, cause)
@@ -178,6 +184,18 @@ class AgentValidator:
             found.get(each.criterion, each) if each.verdict == "open" else each for each in judged.verdicts
         )
         return replace(judged, verdicts=(*decided, *rest))
+
+    def _is_disputed(
+        self, criteria: Sequence[Criterion], failed: Sequence[CriterionVerdict], result: ExecutionResult
+    ) -> bool:
+        """True if the worker stands by its work: a correction named the checks that fail, all of them R2's, and
+        nothing was changed since. What it answers is its reason; R2 may replace the checks.
+        """
+        texts = frozenset(verdict.criterion for verdict in failed)
+        own = all(each.by == "planner" for each in criteria if each.text in texts)
+        again = own and texts <= self._missed and not any(call.changed_something for call in result.attempt_calls)
+        self._missed = texts if own and not result.small_model else frozenset()
+        return again
 
     async def _checked(
         self, criteria: Sequence[Criterion], subtask: SubTask, result: ExecutionResult

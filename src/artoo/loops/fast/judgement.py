@@ -17,7 +17,7 @@ from artoo.loops.asking import Asker
 from artoo.prompts.segments import Segment
 from artoo.verdicts.judging import Judged, no_budget, reason_of
 from artoo.verdicts.quotes import JudgedCriterion, numbered, unquoted, usable_verdicts
-from artoo.verdicts.shown import SHORTEST_SHARE, facts_of
+from artoo.verdicts.shown import SHORTEST_SHARE, at_first, facts_of
 
 _CLAIM_SHOWN = 6_000
 _REPORT_TOKENS = 800
@@ -69,17 +69,14 @@ async def judge(
     judged: Judged | None = None
     gone = _ABSENT.format(absent=beside.absent) if beside.absent else ""
     doubt = _DOUBT.format(beside.doubt) if beside.doubt else ""
-    facts = facts_of(result, difference, beside.earlier)
-    # Quotes may come from what stands above only where the executor had nothing else to look at.
     used = subtask.surroundings if CANNOT in criteria else heads_used(subtask, result)
-    above = "\n\n".join(filter(None, (beside.today, used)))
-    evidence = "\n\n".join(filter(None, (facts, gone, _checks(beside.failed))))
-    shown = f"{above}\n\n{evidence}"
+    facts = facts_of(result, difference, beside.earlier)
+    evidence = "\n\n".join(filter(None, (at_first(used), facts, gone, _checks(beside.failed))))
+    shown = f"{beside.today}\n\n{evidence}"
     claimed = f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}"
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
         Segment.ENVIRONMENT: beside.today,
-        Segment.SURROUNDINGS: subtask.surroundings,  # as the executor was told: both prompts begin alike
         Segment.TASK: subtask.request or subtask.intent,
         Segment.CONTEXT: "\n\n".join(filter(None, (_planned(subtask), claimed, doubt))),
         Segment.EVIDENCE: evidence,
@@ -124,10 +121,12 @@ def claim_of(result: ExecutionResult, shown: str) -> str:
 
 
 def heads_used(subtask: SubTask, result: ExecutionResult) -> str:
-    """What the executor may have used of files that it was shown: nothing where calls have read all of these."""
-    read = [call.target for call in result.tool_calls if call.tool == "read_file"]
+    """What the executor may have used of files that it was shown: of those alone that no call has read."""
+    read = tuple(call.target for call in result.tool_calls if call.tool == "read_file")
     shown = by_file(subtask.heads)
-    return "" if read and all(any(path.endswith(name) for path in read) for name in shown) else subtask.heads
+    return "\n".join(
+        part for name, part in shown.items() if not (name and any(path.endswith(name) for path in read))
+    )
 
 
 def _checks(failed: Sequence[CriterionVerdict]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from artoo.contracts.execution import CorrectionSignal, ToolCall
 from artoo.contracts.plan import Glance, SubTask
 from artoo.contracts.settling import ChangeClass
+from artoo.evidence.shown_files import beyond
 from artoo.loops.asking import Asker, Opening
 from artoo.loops.fast.conversation import CONTRACT
 from artoo.loops.fast.own_tools import in_text
@@ -23,14 +24,16 @@ _ALL = "The whole request."
 _REPEATED = 200
 """Characters of a request that is said again below "Your subtask" if it is the subtask: pasted text is not."""
 _PART = "The rest of the request is not yours."
+_LONG_TREE = 1_200
+"""Characters of a tree of files from which it is left out for a worker that knows where to begin."""
 
 
 @dataclass(slots=True)
 class Briefing:
     """Words an executor's assignment and its corrections. `unasked`: what may take effect unasked after the task.
 
-    Paths of the project begin with `project`. `listing` is what is on disk, whole, and `shown` the part of it that
-    the first message had.
+    Paths of the project begin with `project`. `listing` is what a small model may be shown of the disk, and `shown`
+    the part of it that the first message had.
     """
 
     asker: Asker
@@ -49,7 +52,10 @@ class Briefing:
         small = self.asker.known.small
         simple = small and self.heuristics.programs
         seen = await self._seen(subtask, surroundings)
-        self.listing = "" if not self.heuristics.listing else _listing(subtask, seen)
+        self.listing, since = "", ""
+        if self.heuristics.listing:
+            self.listing = _listing(subtask, seen) if small else _without_long_tree(subtask)
+            since = "" if small else _since(self.listing, subtask, seen)
         named = "" if seen is not None else subtask.named_files
         self.shown = (named if small and self.heuristics.brief and self.listing else "") or self.listing
         segments = {
@@ -61,7 +67,7 @@ class Briefing:
             Segment.SURROUNDINGS: self.shown,
             Segment.TASK: "" if small else subtask.request,
             Segment.CONTEXT: "\n\n".join(
-                filter(None, (subtask.given if small else subtask.context, _said(subtask)))
+                filter(None, (since, subtask.given if small else subtask.context, _said(subtask)))
             ),
             Segment.SUBTASK: _assignment(subtask, small=small),
         }
@@ -113,12 +119,28 @@ class Briefing:
 
 
 def _listing(subtask: SubTask, seen: Surroundings | None) -> str:
-    if seen is None:
-        return subtask.surroundings
+    """What is on disk now, and what the task has done there."""
+    return subtask.surroundings if seen is None else "\n".join(filter(None, (seen.listing, *_done(seen))))
+
+
+def _without_long_tree(subtask: SubTask) -> str:
+    """What was on disk when the task began. Where the plan or the request names files, a long tree is left out."""
+    begins = bool(subtask.named_files or subtask.first_calls)
+    is_long = len(subtask.surroundings) - len(subtask.heads) > _LONG_TREE
+    return (subtask.named_files or subtask.heads) if begins and is_long else subtask.surroundings
+
+
+def _since(listing: str, subtask: SubTask, seen: Surroundings | None) -> str:
+    """What the task has done since then, and what is shown of files beyond the listing, or otherwise than there."""
+    shown = beyond(listing, subtask.heads if seen is None else seen.heads)
+    files = (f"Files as they are now:\n{shown}",) if shown else ()
+    return "\n".join((*(() if seen is None else _done(seen)), *files))
+
+
+def _done(seen: Surroundings) -> Iterator[str]:
     here = "your subtask" if seen.earlier else "this task"
     done = {"this task before your subtask": seen.earlier, f"{here} so far": seen.changed}
-    known = (f"Done in {where}:\n{what}" for where, what in done.items() if what)
-    return "\n".join(filter(None, (seen.listing, *known)))
+    yield from (f"Done in {where}:\n{what}" for where, what in done.items() if what)
 
 
 def _said(subtask: SubTask) -> str:

@@ -14,6 +14,7 @@ from artoo.contracts.request import TaskSpec
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, PlanDirective, RoleFailure, StoppedBy
 from artoo.contracts.steering import PlanAnswered, PlanProposed, UserMessage
+from artoo.evidence.shown_files import beyond
 from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
 from artoo.loops.heuristics import Heuristics
@@ -53,12 +54,14 @@ _MOST_CHANGES = 5
 class _Task:
     """What R2 keeps of its task over the rounds: the contract with the user, and the plans already tried.
 
+    `around` is what was on disk at first: it is shown in every round, so that prompts begin alike.
     `kind` is the label under which memory advises; the first plan decides it.
     `planned` are the criteria of the last plan's subtasks.
     """
 
     spec: TaskSpec
     asked_at: datetime
+    around: Surroundings
     kinds: Kinds
     kind: str
     advice: Advice
@@ -165,7 +168,7 @@ class Planner:
                     kinds.guess, spec.intent, self.offered(), around.missing, envelope
                 )
                 asked_at = envelope.at.astimezone(timezone(timedelta(minutes=spec.east)))
-                task = self._task = _Task(spec, asked_at, kinds, kinds.guess, advice)
+                task = self._task = _Task(spec, asked_at, around, kinds, kinds.guess, advice)
                 this = _Round(1, advice.must_not, around)
                 if self.asker.known.small and self.heuristics.unplanned:  # the request is its own only subtask
                     criteria = of_person(spec.intent, spec.checks)
@@ -280,7 +283,7 @@ class Planner:
             return None, [*found, *against]
         wanted = "\n".join((task.spec.intent, *(subtask.intent for subtask in subtasks)))
         if frozenset(paths_in(wanted)) - frozenset(paths_in(task.spec.intent)) - shown:  # files of the plan alone
-            this = replace(this, around=await self.surroundings.look(wanted))
+            this = replace(this, around=_with(this.around, await self.surroundings.look(wanted)))
         task.tried.append(fingerprint(subtasks))
         return _plan_of(task, this, criteria, subtasks, cautions, scope), []
 
@@ -295,8 +298,7 @@ class Planner:
         standing = f"Criteria that hold in any case:\n{standing}" if standing else ""
         said = "\n".join(f"- {text}" for text in self._said.values())
         said = f"The user wrote while the task was running:\n{said}" if said else ""
-        done = f"\nDone in this task so far:\n{this.around.changed}" if this.around.changed else ""
-        around = f"{this.around.listing}{done}".strip()
+        since = _since(task.around, this.around) if self.heuristics.listing else ""
         now = task.asked_at.isoformat(timespec="minutes")
         return {
             **tools_to_plan_with(specs),
@@ -304,16 +306,30 @@ class Planner:
             **advice.segments(prohibitions(this.must_not)),
             Segment.ENVIRONMENT: today_is(task.asked_at),
             Segment.SESSION: earlier(spec),
-            Segment.SURROUNDINGS: around if self.heuristics.listing else "",
+            Segment.SURROUNDINGS: task.around.listing if self.heuristics.listing else "",
             Segment.TASK: spec.intent,
             Segment.DIRECTIVE: ""
             if this.directive is None
             else directive_text(this.directive, task.amendable(this.directive)),
             Segment.CONTEXT: "\n\n".join(
-                filter(None, (f"Now: {now}", checks if spec.checks else "", standing, said))
+                filter(None, (f"Now: {now}", since, checks if spec.checks else "", standing, said))
             ),
             Segment.CLOSING: "\n\n".join(filter(None, (_change(this), "" if refused is None else str(refused)))),
         }
+
+
+def _with(around: Surroundings, more: Surroundings) -> Surroundings:
+    """Return what is on disk with what a further look shows of files."""
+    heads = "\n".join(filter(None, (around.heads, beyond(around.listing, more.heads))))
+    whole = tuple(dict.fromkeys((*around.whole, *more.whole)))
+    return replace(around, heads=heads, whole=whole, guide=more.guide)
+
+
+def _since(first: Surroundings, now: Surroundings) -> str:
+    """Return what has changed on disk since the listing that prompts begin with."""
+    done = f"Done in this task so far:\n{now.changed}" if now.changed else ""
+    shown = beyond(first.listing, now.heads)
+    return "\n".join(filter(None, (done, f"Files as they are now:\n{shown}" if shown else "")))
 
 
 def _change(this: _Round) -> str:
@@ -348,7 +364,7 @@ def _plan_of(
         label=task.kind,
         deadline=task.deadline,
         scope=scope,
-        surroundings=this.around.listing,
+        surroundings=task.around.listing,
         heads=this.around.heads,
         whole=this.around.whole,
         named_files=this.around.named,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from artoo.contracts.request import Turn
     from artoo.contracts.solution import FinalResult
     from artoo.llm.budget import MeteredModel
-    from artoo.llm.model_fetch import Report
+    from artoo.llm.embedded.fetch import Report
     from artoo.ports.confirm import Confirm
     from artoo.ports.evidence import EvidenceSource
     from artoo.ports.printing import OnOutput

@@ -9,10 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from artoo.llm.client import EndpointModel
-from artoo.llm.embedded import EmbeddedTransport, served
-from artoo.llm.embedded_engine import EngineSettings
-from artoo.llm.model_fetch import Report, fetch_model, silent
-from artoo.llm.model_store import KnownModel, ModelStore
+from artoo.llm.embedded.engine import EngineSettings
+from artoo.llm.embedded.fetch import Report, fetch_model, silent
+from artoo.llm.embedded.store import KnownModel, ModelStore
+from artoo.llm.embedded.transport import EmbeddedTransport, served
 from artoo.llm.retry import RetryPolicy
 from artoo.llm.transport import OnEvent, TransportReply
 from artoo.ports.clock import Clock

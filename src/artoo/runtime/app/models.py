@@ -14,7 +14,7 @@ from artoo.runtime.config.model import Config
 
 if TYPE_CHECKING:
     from artoo.llm.client import EndpointModel
-    from artoo.llm.model_fetch import Report
+    from artoo.llm.embedded.fetch import Report
 
 
 def open_models(

@@ -24,7 +24,7 @@ from artoo.contracts.memory import Megram
 from artoo.contracts.plan import Caution, MustNot
 from artoo.contracts.recording import Source
 from artoo.contracts.roles import Role
-from artoo.llm.reading import Unreadable, read_answer
+from artoo.llm.text.reading import Unreadable, read_answer
 from artoo.loops.fast.conversation import CONTRACT
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +12,11 @@ from artoo.contracts.execution import CallStatus
 from artoo.contracts.settling import is_gits
 from artoo.contracts.shortened import listed
 from artoo.ports.sandbox import Roots
-from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.tools import INTEGER, Parameter, ToolSpec
 from artoo.ports.workspace import Files
 from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
-from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument, number
 from artoo.tools.files.glob_patterns import path_pattern
 from artoo.tools.files.paths import existing, found_at, is_directory, printable, shown
 from artoo.tools.files.suggest_paths import explain_missing
@@ -25,6 +25,7 @@ from artoo.tools.files.walk import Entry, Hidden, Kind, Walk, WalkLimits
 
 MAX_FILE_BYTES = 4 << 20
 MAX_MATCHES = 200
+MAX_CONTEXT = 20
 _LINE_CHARACTERS = 160
 _MATCH_SECONDS = 2.0
 """For one file: an expression that backtracks without end must not."""
@@ -41,6 +42,7 @@ _SPEC = ToolSpec(
         Parameter("pattern", "a regular expression, or the exact text", aliases=("phrase", "query", "regex")),
         Parameter("path", "a file or folder (default: the project)", False, ("folder", "directory")),
         Parameter("glob", "only files with such names, as in *.py", False, ("include",)),
+        Parameter("context", "lines shown before and after each match", False, ("context_lines",), INTEGER),
     ),
     priority=22,
     only_reads=True,
@@ -67,7 +69,8 @@ class SearchText(CountsAsItself):
 
         Raises ToolError for a path that is not there.
         """
-        search = _Search(argument(arguments, "pattern"), argument(arguments, "glob"))
+        around = max(0, min(round(number(arguments, "context", 0)), MAX_CONTEXT))
+        search = _Search(argument(arguments, "pattern"), argument(arguments, "glob"), around)
         return await in_thread(self._run, search, argument(arguments, "path"))
 
     def _run(self, search: _Search, path: str) -> Outcome:
@@ -78,17 +81,21 @@ class SearchText(CountsAsItself):
         walk = Walk(place, self.limits, files, hidden=Hidden.LAST)
         entries = walk if is_directory(files, place) else [_alone(place, files)]
         prefix = "" if place == self.roots.project else f"{shown(place, self.roots)}/"
-        lines, holding = list[str](), set[str]()
+        lines, holding, found_lines = list[str](), set[str](), 0
         for entry in entries:
             name = shown(place, self.roots) if entry.path == "." else printable(f"{prefix}{entry.path}")
-            for number, line in _matches(search, entry, name, files):
+            last = 0
+            for at, line, is_match in _matches(search, entry, name, files):
                 holding.add(name)
-                lines.append(f"{name}:{number}: {line.rstrip()[:_LINE_CHARACTERS]}")
-                if len(lines) == MAX_MATCHES:
+                found_lines += is_match
+                lines += ["--"] if search.around and lines and at != last + 1 else []
+                last = at
+                lines.append(f"{name}{':' if is_match else '-'}{at}: {line.rstrip()[:_LINE_CHARACTERS]}")
+                if found_lines == MAX_MATCHES:
                     break
-            if len(lines) == MAX_MATCHES:
+            if found_lines == MAX_MATCHES:
                 break
-        early = len(lines) == MAX_MATCHES or not walk.complete
+        early = found_lines == MAX_MATCHES or not walk.complete
         search.unsearched[_UNREADABLE] += [printable(f"{prefix}{folder}/") for folder in walk.unreadable]
         found = "file contains" if len(holding) == 1 else "files contain"
         rest = [_remark(why, paths) for why, paths in search.unsearched.items() if paths]
@@ -96,7 +103,7 @@ class SearchText(CountsAsItself):
             output="\n".join([f"{len(holding)} {found} {search.pattern}", *lines, *search.remarks, *rest]),
             status=CallStatus.TIMEOUT if early and not lines else CallStatus.OK,
             truncated=early,
-            result_count=len(lines),
+            result_count=found_lines,
             reason="the search stopped at its limit, there may be more; use a longer pattern, a path or a glob"
             if early
             else None,
@@ -106,11 +113,15 @@ class SearchText(CountsAsItself):
 class _Search:
     """One pattern, and what was not searched for it."""
 
-    def __init__(self, pattern: str, glob: str) -> None:
-        """Compile the pattern; text that is no regular expression is searched as it is."""
+    def __init__(self, pattern: str, glob: str, around: int = 0) -> None:
+        """Compile the pattern; text that is no regular expression is searched as it is.
+
+        `around`: how many lines are shown before and after each match.
+        """
         import regex
 
         self.pattern = pattern
+        self.around = around
         self.remarks: list[str] = []
         self.unsearched = defaultdict[str, list[str]](list)
         self._glob = path_pattern(glob) if glob else None
@@ -124,18 +135,33 @@ class _Search:
         """True if the file's name is one of those that are wanted."""
         return self._glob is None or entry.path == "." or self._glob.matches(entry.path)
 
-    def lines(self, text: str, name: str) -> Iterator[tuple[int, str]]:
-        """Yield the lines that hold the pattern as it is or match it."""
+    def lines(self, text: str, name: str) -> Iterator[tuple[int, str, bool]]:
+        """Yield the lines that hold the pattern as it is or match it, and `around` lines beside each.
+
+        The third value says whether it is a match itself.
+        """
+        before, behind = deque[tuple[int, str]](maxlen=self.around), 0
         try:
-            for number, line in enumerate(text.splitlines(), 1):
+            for at, line in enumerate(text.splitlines(), 1):
                 if self.pattern in line or self._expression.search(line, timeout=_MATCH_SECONDS):
-                    yield number, line
+                    yield from ((earlier, text, False) for earlier, text in before)
+                    before.clear()
+                    behind = self.around
+                    yield at, line, True
+                elif behind:
+                    behind -= 1
+                    yield at, line, False
+                else:
+                    before.append((at, line))
         except TimeoutError:
             self.unsearched["not searched to the end, as the expression took too long"].append(name)
 
 
-def _matches(search: _Search, entry: Entry, name: str, files: Files) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line that matches. What was not searched goes to `unsearched`."""
+def _matches(search: _Search, entry: Entry, name: str, files: Files) -> Iterator[tuple[int, str, bool]]:
+    """Yield number and text of each line to show, and whether it matches.
+
+    What was not searched goes to `unsearched`.
+    """
     if entry.kind is not Kind.FILE or not search.takes(entry):
         return
     text, why = _text(files, entry)

@@ -26,6 +26,9 @@ LISTING_CHARACTERS = 1_200
 WHOLE_CHARACTERS = 8_000
 """The same where whole files are shown: a call that reads them costs more."""
 
+_TREE_CHARACTERS = 4_000
+"""Of a larger tree the beginning is shown: the planner may have a folder listed before the work begins."""
+
 MOST_NAMED = 8
 MAX_REQUEST = 20_000
 """Characters of a request that are looked at."""
@@ -117,7 +120,7 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     third = characters // 3
     facts = _joined((*_broken(snapshot, named), *(f"{name} names {path}" for name, path in points_to)), third)
     heads = _whole_heads(snapshot.heads, characters)
-    tree = _tree(snapshot, named, characters - len(facts) - 1)
+    tree = _tree(snapshot, named, min(_TREE_CHARACTERS, characters - len(facts) - 1))
     about = "\n".join(filter(None, (heads, facts)))
     whole = (path for path, head in snapshot.heads.items() if head.whole)
     enough = not snapshot.missing and all(snapshot.heads.get(path, Head()).lines for path in named)

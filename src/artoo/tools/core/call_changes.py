@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from artoo.contracts.changes import Change
+from artoo.contracts.changes import Change, ChangeKind
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import Mark, Workspace
 from artoo.tools.provenance.read_tracking import LookedAt
@@ -57,6 +57,8 @@ class CallChanges:
     _since: Mark | None = None
     _by_subtask: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _before: dict[str, Workspace | None] = field(default_factory=dict[str, Workspace | None])
+    _contents: dict[str, str] = field(default_factory=dict[str, str])
+    """The digest of each file as the last call that changed it left it."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def restore(self, changed: Iterable[tuple[str, str]]) -> None:
@@ -88,12 +90,19 @@ class CallChanges:
             self._open.discard(call)
         if call.mark is not None and self.runs() and not self._open:
             self._since = await self.workspace.mark()
+        changes = tuple(change for change in changes if not self._is_as_before(change))
+        self._contents.update({one.path: one.content_sha256 or "" for one in changes})
         self._by_subtask.setdefault(call.subtask, set()).update(change.path for change in changes)
         self.looked.forget(changes)
         certain = call.mark is None
         return Changed(
             changes, bool(changes) and not certain and (call.overlapped or self.others_run(call.subtask))
         )
+
+    def _is_as_before(self, change: Change) -> bool:
+        """True if a file was written again with the content that the last call left in it, as `git stash` does."""
+        same = change.content_sha256 is not None and self._contents.get(change.path) == change.content_sha256
+        return same and change.kind is ChangeKind.OVERWRITTEN
 
     def abandon(self, call: OpenCall) -> None:
         """Forget a call that was cancelled."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from artoo.ports.printing import Heard, OnOutput, Printed, unheard
+from artoo.tools.core.truncate import without_terminal_codes
 
 LINES_TOLD = 8
 LONGEST_LINE = 400
@@ -16,7 +16,6 @@ LONGEST_LINE = 400
 EVERY_SECONDS = 0.2
 _WINDOW_BYTES = 16 * 1024
 """What is kept of the output. A secret of several lines is found as long as its beginning is in here."""
-_TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class _Tail:
     def _lines(self) -> tuple[str, ...]:
         """The last lines as a terminal would show them: what a carriage return wrote over is gone."""
         whole = self._redacted(bytes(self._window).decode("utf-8", "replace"))
-        rows = _TERMINAL_CODES.sub("", whole).split("\n")
+        rows = without_terminal_codes(whole).split("\n")
         if self._cut:  # the beginning of the first is not known, and with it whether it is a secret
             rows[:1] = [] if len(rows) > 1 else [rows[0][-LONGEST_LINE:]]
         shown = (row.rstrip("\r").rpartition("\r")[2].rstrip() for row in rows)

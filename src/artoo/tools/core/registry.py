@@ -20,7 +20,7 @@ from artoo.ports.tools import Ticket, ToolSpec, own_names
 from artoo.ports.waiting import under_limit
 from artoo.tools.approval.gate import Cautions, Gate
 from artoo.tools.core.tool import Arguments, Outcome, Tool
-from artoo.tools.core.truncate import head_tail
+from artoo.tools.core.truncate import head_tail, without_terminal_codes
 from artoo.tools.resume.in_flight import (
     Announcing,
     Durable,
@@ -219,7 +219,9 @@ class SubTaskToolbox:
         )
 
     def _record(self, tool: Tool, arguments: Arguments, outcome: Outcome, started: float) -> ToolCall:
-        output, error_output = well_formed(outcome.output), well_formed(outcome.error_output)
+        output, error_output = (
+            without_terminal_codes(well_formed(each)) for each in (outcome.output, outcome.error_output)
+        )
         kept, error_kept = head_tail(output, self.registry.kept), head_tail(error_output, self.registry.kept // 2)
         total, name = outcome.total_bytes, tool.spec.name
         understood = tool.spec.parameters[0].name in arguments

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 
 from artoo.contracts.execution import OUTPUT_KEPT
@@ -15,6 +16,12 @@ _MOST_SHOWN = 40_000
 
 _WHOLE_LINE_WINDOW = 200
 _BINARY_SHARE = 0.1
+_TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+
+
+def without_terminal_codes(text: str) -> str:
+    """Return `text` without escape sequences: colours and movements of the cursor are for a terminal alone."""
+    return _TERMINAL_CODES.sub("", text) if "\x1b" in text else text
 
 
 def room_for_output(window: int) -> int:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 from artoo.contracts.changes import is_visible
 from artoo.tools.files.text_files import Text, exact_text
 from artoo.words.shown import written
 
-_MOST_LINES = 1_000
+_MOST_LINES = 10_000
+"""Between the first and the last line that differ: comparing more takes too long."""
+_BESIDE = 2
+"""Lines that are shown beside a change."""
+_PLACE = re.compile(r"^@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@$")
 
 
 def unified(before: bytes, after: bytes) -> tuple[str, ...]:
-    """The lines of a unified diff of two texts, without a head; empty when one is no text or very long.
+    """Return a unified diff of two texts, without a head; nothing if one is no text or a very long part changed.
 
     A first line in brackets says how they are written down, where that is not UTF-8 with LF or has changed.
     """
@@ -21,10 +26,31 @@ def unified(before: bytes, after: bytes) -> tuple[str, ...]:
         return ()
     strip = not old.mixed and not new.mixed
     was, now = _lines(old, strip=strip), _lines(new, strip=strip)
+    skipped, was, now = _differing(was, now)
     if max(len(was), len(now)) > _MOST_LINES:
         return ()
-    found = difflib.unified_diff(was, now, lineterm="", n=2)
-    return (*_form(old, new), *(line for number, line in enumerate(found) if number >= 2))
+    found = difflib.unified_diff(was, now, lineterm="", n=_BESIDE)
+    lines = (line for number, line in enumerate(found) if number >= 2)
+    return (*_form(old, new), *(_placed(line, skipped) for line in lines))
+
+
+def _differing(was: list[str], now: list[str]) -> tuple[int, list[str], list[str]]:
+    """Return both texts from the first to the last line that differs, and how many lines were skipped before."""
+    most = min(len(was), len(now))
+    first = next((at for at in range(most) if was[at] != now[at]), most)
+    rest = most - first
+    last = next((at for at in range(rest) if was[-1 - at] != now[-1 - at]), rest)
+    skipped, end = max(0, first - _BESIDE), max(0, last - _BESIDE)
+    return skipped, was[skipped : len(was) - end], now[skipped : len(now) - end]
+
+
+def _placed(line: str, skipped: int) -> str:
+    """Return a line of a diff; its line numbers count from the beginning of the file."""
+    found = _PLACE.match(line)
+    if found is None or not skipped:
+        return line
+    old, old_count, new, new_count = found.groups()
+    return f"@@ -{int(old) + skipped}{old_count} +{int(new) + skipped}{new_count} @@"
 
 
 def _form(old: Text, new: Text) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from artoo.llm.call_forms import formed_calls, with_lines
-from artoo.llm.calls import as_call
-from artoo.llm.fences import Fence, fences_in, wrapping
-from artoo.llm.jsontext import Found, objects_in
-from artoo.llm.thoughts import split_thoughts
+from artoo.llm.text.call_forms import formed_calls, with_lines
+from artoo.llm.text.calls import as_call
+from artoo.llm.text.fences import Fence, fences_in, wrapping
+from artoo.llm.text.jsontext import Found, objects_in
+from artoo.llm.text.thoughts import split_thoughts
 from artoo.ports.tools import ToolSpec
 
 T = TypeVar("T", bound=BaseModel)

@@ -3,7 +3,7 @@
     <home>/models/<file name>            a fetched model, whole and verified before it got this name
     <home>/models/<file name>.verified   size, time stamp and hash of the last full check
     <home>/models/active.json            the choice of `artoo model use`
-    <home>/models/.fetch/<name>/         an unfinished fetch (artoo.llm.model_fetch)
+    <home>/models/.fetch/<name>/         an unfinished fetch (artoo.llm.embedded.fetch)
 
 All methods do short file work; `check_file` and `verify` may read a whole model (seconds): run them in a thread.
 """
@@ -24,7 +24,7 @@ from typing import cast
 
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.disk.whole import write_whole
-from artoo.llm.embedded_engine import check_gguf
+from artoo.llm.embedded.engine import check_gguf
 from artoo.settings.expanded import expanded
 
 HASH_CHUNK_BYTES = 4 * 1024 * 1024

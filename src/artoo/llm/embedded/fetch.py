@@ -25,8 +25,8 @@ from typing import cast
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.disk.whole import write_whole
-from artoo.llm.embedded_worker import Stop, in_thread
-from artoo.llm.model_store import KnownModel, ModelStore, WheelPart, hash_file, hold_lock, read_object
+from artoo.llm.embedded.store import KnownModel, ModelStore, WheelPart, hash_file, hold_lock, read_object
+from artoo.llm.embedded.worker import Stop, in_thread
 from artoo.sandbox.reading.programs import find_program, own_environment, own_python
 
 Progress = Callable[[int], None]
@@ -171,7 +171,7 @@ class HubSource:
 
 
 async def _download_from_hub(model: KnownModel, directory: Path, report: Progress) -> Path:
-    command = own_python("-m", "artoo.llm.model_fetch", model.hub_repository, model.hub_file, str(directory))
+    command = own_python("-m", "artoo.llm.embedded.fetch", model.hub_repository, model.hub_file, str(directory))
     code, output = await _run(command, _QUIET | own_environment(), directory, report, model.hub_file)
     if code != 0:
         reason = output.strip().rpartition("\n")[2] or f"exit code {code}"

@@ -11,12 +11,12 @@ from pydantic import JsonValue
 
 from artoo.contracts.conversation import ModelTurn, Took, ToolRequest
 from artoo.contracts.well_formed import well_formed, well_formed_value
-from artoo.llm.call_forms import bare_calls, formed_calls
 from artoo.llm.completion import Called, Completion
-from artoo.llm.fences import fences_in
-from artoo.llm.jsontext import objects_in
-from artoo.llm.reading import LONGEST_ANSWER, Unreadable
-from artoo.llm.thoughts import split_thoughts
+from artoo.llm.text.call_forms import bare_calls, formed_calls
+from artoo.llm.text.fences import fences_in
+from artoo.llm.text.jsontext import objects_in
+from artoo.llm.text.reading import LONGEST_ANSWER, Unreadable
+from artoo.llm.text.thoughts import split_thoughts
 from artoo.llm.transport import Json
 from artoo.llm.wires.text import ANSWER, CANNOT, turn_of
 from artoo.ports.model import Conversation

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm import guard
-from artoo.llm.embedded_answer import HEADERS, StreamedAnswer
-from artoo.llm.embedded_engine import Engine, EngineSettings, LlamaEngine, check_gguf, close_all
-from artoo.llm.embedded_worker import Stop, run_in_thread, stop_all
+from artoo.llm.embedded.answer import HEADERS, StreamedAnswer
+from artoo.llm.embedded.engine import Engine, EngineSettings, LlamaEngine, check_gguf, close_all
+from artoo.llm.embedded.worker import Stop, run_in_thread, stop_all
 from artoo.llm.transport import Json, OnEvent, TransportReply
 
 LoadEngine = Callable[[Path, EngineSettings], Engine]

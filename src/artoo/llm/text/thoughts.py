@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from artoo.llm.fences import fences_in
+from artoo.llm.text.fences import fences_in
 
 _NAME = (
     r"(?P<name>(?:\w+[:_-])?(?:think\w*|thoughts?(?:_\w+)?|reason(?:ing)?(?:_\w+)?|reflection|scratchpad|analysis"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from artoo.contracts.errors import ModelUnreachable
-from artoo.llm.embedded_prefixes import Prefixes, keep_listener
+from artoo.llm.embedded.prefixes import Prefixes, keep_listener
 from artoo.llm.schema import Schema, without_keys
 
 GGUF_MAGIC = b"GGUF"
@@ -126,7 +126,7 @@ class LlamaEngine:
 
     llama.cpp's server always opens a listener beside the calls in memory that are used here. It gets a UNIX
     socket in a directory that only this user can enter, deleted as soon as the model is loaded: there is no port,
-    and nothing that anybody else could connect to (`embedded_prefixes` keeps a descriptor).
+    and nothing that anybody else could connect to (`prefixes` keeps a descriptor).
     """
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:

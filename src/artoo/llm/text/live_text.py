@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from artoo.llm.thoughts import may_be_thinking, split_thoughts
+from artoo.llm.text.thoughts import may_be_thinking, split_thoughts
 from artoo.ports.model import OnText
 
 
