@@ -4,16 +4,12 @@ import asyncio
 from typing import cast
 
 import pytest
-from pydantic import BaseModel, ConfigDict
 
-from artoo.contracts.errors import ModelAnswerInvalid, ModelRefused, ModelUnreachable
+from artoo.contracts.errors import ModelAnswerInvalid, ModelRefused
 from artoo.llm.client import EndpointModel
 from artoo.llm.http import HttpTransport
-from artoo.llm.request import ServerTraits
 from artoo.llm.retry import RetryPolicy
-from artoo.llm.runaway import runs_away
 from artoo.llm.transport import Json, TransportReply
-from artoo.ports.model import Question, Tier
 from artoo.testing import (
     Asked,
     FakeClock,
@@ -33,7 +29,6 @@ from artoo.testing import (
     stall,
     thinking,
     too_many_requests,
-    with_body,
     wrong_types,
 )
 
@@ -109,12 +104,6 @@ async def test_an_answer_that_goes_round_in_circles_is_not_asked_for_again(over_
     assert len(server.player.requests) == 1
 
 
-@pytest.mark.parametrize("text", ["-" * 300, "0, " * 100, "".join(f"row {each}\n" for each in range(200)), ""])
-def test_what_somebody_may_want_goes_round_in_no_circle(text: str):
-    """A ruler, a list of zeros, lines that differ."""
-    assert not runs_away(text)
-
-
 async def test_a_second_bad_answer_is_a_clear_error():
     """The error names the contract, the problem and the token limit, holds the text, and says what was spent."""
     async with ScriptedServer({"Step": [wrong_types(STEP), cut(STEP)]}) as server, client_of(server) as model:
@@ -150,25 +139,6 @@ async def test_transient_faults_are_outlived():
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        (server_error(500, "out of memory"), "HTTP 500.*out of memory"),
-        (cut_connection(), "connection.*broke"),
-        (stall(), "no complete answer within 0.2 s"),
-        (Reply(text="", message={}, status=200, usage={}), "Step"),
-    ],
-)
-async def test_faults_that_stay_end_as_unreachable(fault: Reply, said: str):
-    """When attempts run out, the error says what happened, at which server."""
-    policy = RetryPolicy(attempts=2, per_call=0.2)
-    expected = ModelAnswerInvalid if fault.message == {} else ModelUnreachable
-    async with ScriptedServer({"Step": [fault, fault]}) as server, client_of(server, retry=policy) as model:
-        with pytest.raises(expected, match=said) as caught:
-            await model.ask(question())
-    assert server.base_url in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("status", "hint"), [(401, "API key"), (403, "API key"), (404, "/v1"), (400, "HTTP 400"), (422, "HTTP 422")]
 )
 async def test_a_refusal_is_final(status: int, hint: str):
@@ -181,26 +151,6 @@ async def test_a_refusal_is_final(status: int, hint: str):
         with pytest.raises(ModelRefused, match=f"no such thing.*{hint}|{hint}.*no such thing") as caught:
             await model.ask(question())
     assert caught.value.status == status
-
-
-async def test_a_redirect_names_where_it_leads():
-    """It is not followed, and the error says which address to configure if that server is meant."""
-    moved = Reply(status=308, error="moved", headers={"Location": "https://new.example/v1/chat/completions"})
-    async with ScriptedServer({"Step": [moved]}) as server, client_of(server) as model:
-        with pytest.raises(ModelRefused, match=r"HTTP 308.*sends on to https://new\.example/v1.*set the base URL"):
-            await model.ask(question())
-
-
-async def test_rate_limit_that_stays_is_refused_with_its_status():
-    """A caller that backs off can see the 429."""
-    replies = [too_many_requests(1), too_many_requests(1)]
-    async with (
-        ScriptedServer({"Step": replies}) as server,
-        client_of(server, retry=RetryPolicy(attempts=2)) as model,
-    ):
-        with pytest.raises(ModelRefused) as caught:
-            await model.ask(question())
-    assert caught.value.status == 429
 
 
 async def test_the_models_own_no_is_a_refusal():
@@ -232,41 +182,6 @@ async def test_structure_by_the_best_way_the_server_has(refuse: list[str], wire:
     assert ("JSON schema" in asked.user) == (wire in ("json_object", "prompted"))
 
 
-async def test_schema_is_named_like_the_contract():
-    """The response format carries the contract's name and a schema that forbids unknown fields."""
-    async with ScriptedServer({"Step": [STEP]}) as server, client_of(server) as model:
-        await model.ask(question())
-    body = server.player.requests[0].body
-    form = cast(dict[str, dict[str, object]], body["response_format"])["json_schema"]
-    assert form["name"] == "Step"
-    assert cast(dict[str, object], form["schema"])["additionalProperties"] is False
-    assert "strict" not in form
-    assert (body["model"], body["temperature"], body["max_tokens"]) == ("m", 0, 256)
-    assert "seed" not in body
-
-
-async def test_a_closed_schema_is_asked_for_strictly():
-    """Where every field is required, the schema can be enforced, and is asked for so."""
-
-    class Verdict(BaseModel):
-        model_config = ConfigDict(extra="forbid")
-        met: bool
-
-    async with ScriptedServer({"Verdict": [Verdict(met=True)]}) as server, client_of(server) as model:
-        await model.ask(Question("Verdict", Verdict, "contract: Verdict", "?", Tier.TOOL))
-    form = cast(dict[str, dict[str, object]], server.player.requests[0].body["response_format"])
-    assert form["json_schema"]["strict"] is True
-
-
-async def test_variants_sample():
-    """Variant 0 is greedy; another variant asks with a temperature and its number as seed."""
-    async with ScriptedServer({"Step": [STEP]}) as server, client_of(server) as model:
-        await model.ask(question(variant=3))
-    body = server.player.requests[0].body
-    assert body["seed"] == 3
-    assert cast(float, body["temperature"]) > 0
-
-
 @pytest.mark.parametrize(
     ("complaint", "gone", "there"),
     [
@@ -289,39 +204,6 @@ async def test_parameters_that_a_server_refuses_are_left_out(complaint: str, gon
     for request in server.player.requests[1:]:
         assert gone not in request.body
         assert there in request.body
-
-
-async def test_what_may_hold_a_block_is_held_by_nothing():
-    """No schema over an answer with a fenced block, on any server; which one it is, is asked once."""
-    reply = with_body({"tool": "shell"}, "echo '```'")
-    async with ScriptedServer({"Step": [reply, reply]}, owned_by="llamacpp") as server, client_of(server) as model:
-        first = await model.ask(question(body_field="command"))
-        await model.ask(question(body_field="command"))
-    body = server.player.requests[0].body
-    assert first.value == Step(tool="shell", command="echo '```'")
-    assert (first.wire, server.model_lists) == ("free", 1)
-    assert not {"response_format", "stop"} & set(body) and body["cache_prompt"] is True
-    assert server.player.requests[0].system == question().system
-
-
-async def test_a_small_model_stops_at_the_closing_fence(monkeypatch: pytest.MonkeyPatch):
-    """A model that is known to be small writes nothing after its program; a block without its end is whole."""
-    monkeypatch.setattr(ServerTraits, "is_small", property(lambda self: True))
-    cut = Reply(text='I list them.\n{"tool": "shell"}\n```bash\nls')
-    async with ScriptedServer({"Step": [cut]}, owned_by="llamacpp") as server, client_of(server) as model:
-        answer = await model.ask(question(body_field="command"))
-        assert (await model.known()).small
-    assert answer.value.command == "ls"
-    assert server.player.requests[0].body["stop"] == ["\n```\n"]
-
-
-async def test_the_window_is_the_smaller_one():
-    """What the operator says of the context and what the server tells: the smaller one counts."""
-    async with ScriptedServer({}, owned_by="llamacpp") as server:
-        async with client_of(server, window=4_096) as model:
-            assert (await model.known()).window == 4_096
-        async with client_of(server) as model:
-            assert not (await model.known()).small
 
 
 @pytest.mark.parametrize(("ids", "window"), [(["x"], 1_000), (["x", "m"], 2_000), (["x", "y"], 32_768)])
@@ -350,42 +232,3 @@ async def test_many_questions_at_once_learn_together():
     async with ScriptedServer(answering, refuse=["json_schema"]) as server, client_of(server) as model:
         answers = await asyncio.gather(*(model.ask(question(user=str(number))) for number in range(32)))
     assert {answer.wire for answer in answers} == {"forced_tool"}
-
-
-async def test_missing_usage_is_estimated():
-    """A server that does not count tokens still yields figures, marked as estimates."""
-    uncounted = Reply(text='{"tool": "a"}', usage={})
-    async with ScriptedServer({"Step": [uncounted]}) as server, client_of(server) as model:
-        answer = await model.ask(question())
-    assert answer.usage.estimated
-    assert answer.usage.prompt_tokens > 0
-    assert answer.usage.completion_tokens > 0
-
-
-@pytest.mark.parametrize(
-    ("usage", "prompt", "completion"),
-    [({"prompt_tokens": 900}, 900, 3), ({"completion_tokens": 70}, 5, 70), ({"total_tokens": 970}, 5, 3)],
-)
-async def test_a_part_of_the_usage_that_is_missing_is_estimated(
-    usage: dict[str, object], prompt: int, completion: int
-):
-    """A budget of tokens or money counts both: a part that a server leaves out is not free."""
-    reply = Reply(text='{"tool": "a"}', usage=usage)
-    async with ScriptedServer({"Step": [reply]}) as server, client_of(server) as model:
-        used = (await model.ask(question())).usage
-    assert used.prompt_tokens >= prompt and used.completion_tokens >= completion and used.estimated
-
-
-async def test_thoughts_that_a_server_does_not_count_are_estimated():
-    """They are written and paid for like the answer, wherever they stand."""
-    message = {"content": '{"tool": "a"}', "reasoning_content": "hm, " * 1_000}
-    async with ScriptedServer({"Step": [Reply(message=message, usage={})]}) as server, client_of(server) as model:
-        assert (await model.ask(question())).usage.completion_tokens >= 1_000
-
-
-async def test_cached_tokens_are_reported():
-    """The share of the prompt that the server had in its cache comes back with the answer."""
-    async with ScriptedServer({"Step": [STEP, STEP]}) as server, client_of(server) as model:
-        await model.ask(question(user="first"))
-        answer = await model.ask(question(user="second"))
-    assert 0 < answer.usage.cached_tokens <= answer.usage.prompt_tokens

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from artoo.llm.dialect import Dialect, DialectMemory, may_object, suspects
+from artoo.llm.dialect import Dialect, DialectMemory, suspects
 from artoo.llm.transport import Json, TransportReply
 from artoo.testing import FakeClock, ScriptedServer
 
@@ -37,22 +37,6 @@ def test_what_a_refusal_names_is_left_out_first(reply: TransportReply, first: st
     assert found[0] == first and sorted(found) == sorted(USED)
 
 
-def test_what_was_accepted_before_is_not_suspected():
-    """Only what depends on the value may be refused after all: one schema is, another is not."""
-    assert suspects(refusal(), USED, frozenset(USED)) == ["json_schema", "tools"]
-
-
-@pytest.mark.parametrize("status", [200, 401, 402, 403, 429, 500, 503])
-def test_other_statuses_are_no_objections(status: int):
-    """They are about a key, a quota or a fault, and not about the form."""
-    assert not may_object(refusal(status))
-
-
-def test_an_unknown_model_is_no_objection():
-    """Its code says that no other form helps."""
-    assert not may_object(refusal(404, code="model_not_found")) and may_object(refusal(404))
-
-
 async def test_what_was_learnt_survives_the_process(tmp_path: Path):
     """The next run asks in the right form at once, for a week, and for this server and model only."""
     clock = FakeClock(auto_advance=True)
@@ -66,17 +50,6 @@ async def test_what_was_learnt_survives_the_process(tmp_path: Path):
         async with client_of(server, memory=DialectMemory(file, clock)) as model:
             assert (await model.ask(question())).requests == 2
         assert DialectMemory(file, clock).load("another server") is None
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"key": 3}', '{"key": {"at": "x"}}', '{"key": {}}'])
-async def test_a_damaged_cache_is_an_empty_one(tmp_path: Path, content: str):
-    """Nothing in the file can stop a run, and saving repairs it."""
-    file = tmp_path / "dialects.json"
-    file.write_text(content)
-    memory = DialectMemory(file, FakeClock())
-    assert memory.load("key") is None
-    await memory.save("key", Dialect(without=frozenset({"seed"})))
-    assert DialectMemory(file, FakeClock()).load("key") == Dialect(without=frozenset({"seed"}))
 
 
 async def test_an_unwritable_cache_is_no_error(tmp_path: Path):

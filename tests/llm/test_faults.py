@@ -15,7 +15,6 @@ from aiohttp import web
 from artoo.contracts.errors import (
     ContextOverflow,
     ModelAnswerInvalid,
-    ModelError,
     ModelRefused,
     ModelUnreachable,
 )
@@ -69,23 +68,6 @@ async def test_an_error_in_the_middle_is_tried_again(vendor: Vendor) -> None:
 
 
 @wires
-async def test_an_error_that_stays_is_one_clear_error(vendor: Vendor) -> None:
-    """With the server's words."""
-    broken = vendor.stream([*vendor.events("All", [], False)[:2], vendor.error], end=False)
-    async with playing(vendor, broken) as (model, _):
-        with pytest.raises(ModelError, match="overloaded"):
-            await model.converse(conversation())
-
-
-@wires
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
-async def test_faults_that_pass_are_outlived(vendor: Vendor, status: int) -> None:
-    """A wait that the server asks for is kept."""
-    busy = web.json_response({"error": {"message": "busy"}}, status=status, headers={"Retry-After": "7"})
-    assert await turn(vendor, busy, good(vendor)) == ("All done.", 2)
-
-
-@wires
 @pytest.mark.parametrize("content_type", ["text/plain", "application/json", "", "application/x-ndjson"])
 async def test_a_stream_is_read_by_what_is_in_it(vendor: Vendor, content_type: str) -> None:
     """Under any type, and as lines of JSON."""
@@ -94,16 +76,6 @@ async def test_a_stream_is_read_by_what_is_in_it(vendor: Vendor, content_type: s
         body = b"\n".join(orjson.dumps(event) for event in vendor.events("All done.", [], False))
     reply = web.Response(body=body, headers={"Content-Type": content_type} if content_type else {})
     assert (await turn(vendor, reply))[0] == "All done."
-
-
-@wires
-async def test_comments_and_unknown_events_are_passed_over(vendor: Vendor) -> None:
-    """Keep-alive lines, pings and kinds of events that come later."""
-    events = vendor.events("All done.", [], False)
-    odd = b': keep-alive\n\nevent: ping\ndata: {"type": "ping"}\n\n' + vendor.stream(
-        [{"type": "new.kind"}], end=False
-    )
-    assert (await turn(vendor, odd + vendor.stream(events)))[0] == "All done."
 
 
 @wires
@@ -117,14 +89,6 @@ async def test_a_page_is_no_answer(vendor: Vendor) -> None:
 
 
 # ---- odd answers ----
-
-
-@wires
-async def test_an_answer_that_reached_its_limit_says_so(vendor: Vendor) -> None:
-    """Its words are there, and it is marked as cut."""
-    async with playing(vendor, vendor.stream(vendor.events("All", [], True))) as (model, _):
-        spoken = await model.converse(conversation())
-    assert (spoken.turn.text, spoken.turn.cut) == ("All", True)
 
 
 @wires
@@ -156,22 +120,6 @@ async def test_calls_with_the_same_id_are_two(vendor: Vendor) -> None:
     if vendor is CHAT:  # one index and one id would be one call
         assert [call.name for call in calls] == ["shell", "read_file"]
     assert len({call.id for call in calls}) == len(calls) == 2
-
-
-@pytest.mark.parametrize("index", [0, None], ids=["index 0", "no index"])
-async def test_calls_without_an_index_of_their_own_are_told_apart(index: int | None) -> None:
-    """By their ids: several compatible servers stream whole calls so."""
-    place: Event = {} if index is None else {"index": index}
-    functions = [{"name": "read_file", "arguments": f'{{"path": "{at}"}}'} for at in range(3)]
-    pieces: list[Event] = [
-        {**place, "id": f"call_{at}", "type": "function", "function": function}
-        for at, function in enumerate(functions)
-    ]
-    events: list[Event] = [{"choices": [{"index": 0, "delta": {"tool_calls": [piece]}}]} for piece in pieces]
-    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
-    async with playing(CHAT, CHAT.stream(events)) as (model, _):
-        calls = (await model.converse(conversation())).turn.calls
-    assert [call.arguments["path"] for call in calls] == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -261,18 +209,6 @@ async def test_what_is_refused_in_every_form_is_one_error(vendor: Vendor) -> Non
         assert caught.value.status == 400 and len(played.asked) <= 14
 
 
-@wires
-@pytest.mark.parametrize(
-    ("status", "hint"), [(401, "API key"), (402, "HTTP 402"), (403, "API key"), (429, "limits")]
-)
-async def test_a_key_or_quota_is_no_form(vendor: Vendor, status: int, hint: str) -> None:
-    """Nothing is left out for it."""
-    async with playing(vendor, refused("no", status)) as (model, played):
-        with pytest.raises(ModelRefused, match=hint) as caught:
-            await model.converse(conversation())
-    assert caught.value.status == status and all("tools" in body for body in played.asked)
-
-
 # ---- prompts that are too long ----
 
 LONG = "word " * 4_000  # about 5,000 tokens
@@ -306,14 +242,6 @@ async def test_a_prompt_that_is_too_long_is_named_as_that(vendor: Vendor, error:
             await model.converse(conversation(text=LONG))
         assert caught.value.window == window
         assert (await model.converse(conversation())).native
-
-
-@wires
-async def test_a_request_that_is_too_large_is_too_long(vendor: Vendor) -> None:
-    """HTTP 413, whatever stands in it."""
-    async with playing(vendor, web.Response(status=413, text="Request Entity Too Large")) as (model, _):
-        with pytest.raises(ContextOverflow):
-            await model.converse(conversation(text=LONG))
 
 
 async def test_a_server_without_the_path_is_asked_on_another_wire() -> None:

@@ -10,7 +10,6 @@ from aiohttp import web
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.http import HttpTransport, normalise_base_url
-from artoo.llm.wires import chat
 from artoo.settings.proxy import is_loopback, proxy_for
 from artoo.testing import ScriptedServer, slow
 
@@ -54,18 +53,6 @@ async def test_nobody_there():
     assert caught.value.transient
     await transport.close()
     guard.retract(address)
-
-
-async def test_closed_transport_refuses():
-    """After close, a request is an error of its own; closing twice is fine."""
-    async with ScriptedServer({}) as server:
-        transport = HttpTransport(server.base_url)
-        assert (await transport.models(timeout=5)).status == 200
-        await transport.close()
-        await transport.close()
-        with pytest.raises(ModelUnreachable, match="was closed") as caught:
-            await transport.post(BODY, timeout=5)
-        assert not caught.value.transient
 
 
 async def test_redirects_and_pages_are_returned_as_they_are():
@@ -144,30 +131,6 @@ async def test_real_endpoints_are_forbidden_in_tests():
         await transport.post(BODY, timeout=1)
 
 
-async def test_half_an_emoji_in_a_reply_is_a_question_mark():
-    """A model whose last token is half of one has answered."""
-    application = web.Application()
-    application.router.add_post("/v1/chat/completions", _half)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    address = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    guard.admit(address)
-    transport = HttpTransport(address)
-    try:
-        completion = chat.WIRE.read(await transport.post(BODY, timeout=20)).completion
-        assert completion is not None and completion.text == "done ?"
-    finally:
-        await transport.close()
-        await runner.cleanup()
-        guard.retract(address)
-
-
-async def _half(request: web.Request) -> web.Response:
-    body = rb'{"choices": [{"message": {"content": "done \ud83d"}}]}'
-    return web.Response(body=body, content_type="application/json")
-
-
 async def _packed(request: web.Request) -> web.Response:
     """64 MiB of nothing, in 64 kB with their length."""
     packed = zlib.compressobj(9, wbits=31 if request.query.get("how") != "deflate" else 15)
@@ -194,46 +157,3 @@ async def test_a_packed_reply_is_bounded_unpacked(how: str):
         await transport.close()
         await runner.cleanup()
         guard.retract(address)
-
-
-@pytest.mark.parametrize("announced", [True, False])
-async def test_a_connection_is_given_back_or_closed(announced: bool):
-    """What was read whole gives its connection back; one whose reader was cancelled half-way is not used again."""
-    half, peers = asyncio.Event(), set[object]()
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        peers.add(request.transport)
-        response = web.StreamResponse(headers={"Content-Length": "4"} if announced else {})
-        await response.prepare(request)
-        await response.write(b"[1")
-        if (await request.json())["model"] == "slow":
-            half.set()
-            await asyncio.sleep(3_600)
-        await response.write(b",2" if not announced else b"2")
-        await response.write(b"]")
-        return response
-
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", answer)
-    runner = web.AppRunner(app, handler_cancellation=True)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    address = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    guard.admit(address)
-    transport = HttpTransport(address)
-    try:
-        for _ in range(3):
-            assert isinstance((await transport.post(BODY, timeout=5)).body, list)
-        assert len(peers) == 1
-        cut = asyncio.ensure_future(transport.post({**BODY, "model": "slow"}, timeout=5))
-        await half.wait()
-        cut.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await cut
-        assert isinstance((await transport.post(BODY, timeout=5)).body, list)
-        assert len(peers) == 2
-    finally:
-        await transport.close()
-        guard.retract(address)
-        await runner.cleanup()

@@ -28,30 +28,6 @@ def money_of(budget: Budget) -> Money:
     return money
 
 
-def test_a_price_is_per_million_tokens() -> None:
-    """Fresh prompt, cached prompt and completion each have their own price, as in vendors' lists."""
-    price = Price(prompt=3.0, cached=0.3, completion=15.0)
-    assert price.of(Usage(prompt_tokens=1_000_000)) == 3.0
-    used = Usage(prompt_tokens=2_000_000, cached_tokens=1_000_000, completion_tokens=100_000)
-    assert price.of(used) == pytest.approx(3.0 + 0.3 + 1.5)
-
-
-@given(
-    prompt=st.integers(0, 10**6),
-    cached=st.integers(0, 10**6),
-    completion=st.integers(0, 10**6),
-    prices=st.tuples(*[st.floats(0, 100)] * 3),
-)
-@settings(deadline=None)
-def test_no_usage_costs_more_than_was_reserved(
-    prompt: int, cached: int, completion: int, prices: tuple[float, float, float]
-) -> None:
-    """Whatever part of the prompt was cached, the reservation of the same tokens covers it."""
-    price = Price(*prices)
-    usage = Usage(prompt_tokens=prompt, cached_tokens=cached, completion_tokens=completion)
-    assert price.of(usage) <= price.at_most(prompt, completion) * (1 + 1e-9) + 1e-12
-
-
 async def test_money_is_counted_and_labelled() -> None:
     """With prices and no limit, the cost of answer, repair and all stands in the cost and with the answer."""
     budget = Budget(prices=PRICES)
@@ -62,21 +38,6 @@ async def test_money_is_counted_and_labelled() -> None:
     assert (money.currency, money.unpriced_calls, answer.billed) == ("EUR", 0, 2)
     assert money.amount == pytest.approx(expected)
     assert answer.money == pytest.approx(expected)
-
-
-async def test_no_prices_no_money() -> None:
-    """Without prices there is no amount, not one of zero."""
-    budget = Budget()
-    answer = await BudgetedModel(ScriptedModel(lambda asked: STEP, leftover=True), budget).ask(question())
-    assert budget.cost().money is None
-    assert answer.money is None
-
-
-async def test_a_model_without_price_is_counted_as_such() -> None:
-    """Without a limit an unknown price does not become zero in silence: the calls are named beside the amount."""
-    budget = Budget(prices=PriceList("EUR", {}))
-    await BudgetedModel(ScriptedModel(lambda asked: STEP, leftover=True), budget).ask(question())
-    assert money_of(budget) == Money(currency="EUR", unpriced_calls=1)
 
 
 async def test_a_limit_needs_the_price() -> None:
@@ -143,39 +104,10 @@ async def test_the_first_to_wait_is_the_first_to_go() -> None:
     assert order == ["large", "small"]
 
 
-async def test_who_waits_hears_that_nothing_is_left() -> None:
-    """A call that used everything up wakes all who wait, with the reason."""
-    budget = Budget(max_tokens=1_000)
-    first = await budget.reserve(Demand(900))
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        waiting = [group.create_task(refused(budget, 500)) for _ in range(3)]
-        await asyncio.sleep(0)
-        budget.settle(first, Usage(prompt_tokens=1_000))
-    assert [task.result() for task in waiting] == ["tokens"] * 3
-
-
 async def refused(budget: Budget, tokens: int) -> str:
     with pytest.raises(BudgetExhausted) as caught:
         await budget.reserve(Demand(tokens))
     return caught.value.budget
-
-
-@pytest.mark.parametrize("granted", [False, True])
-async def test_cancelling_who_waits_leaves_room(granted: bool) -> None:
-    """A waiter that is cancelled holds nothing, not even when its turn had just come, and lets the next one in."""
-    budget = Budget(max_tokens=1_000)
-    first = await budget.reserve(Demand(900))
-    large = asyncio.ensure_future(budget.reserve(Demand(950)))
-    await asyncio.sleep(0)
-    small = asyncio.ensure_future(budget.reserve(Demand(100)))
-    await asyncio.sleep(0)
-    if granted:
-        budget.release(first)
-    large.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await large
-    async with asyncio.timeout(5):
-        assert (await small).demand.tokens == 100
 
 
 @dataclass(slots=True)
@@ -255,32 +187,6 @@ def test_no_budget_is_overshot_by_more_than_one_call(
     assert most_calls is None or len(bill.prices) <= most_calls
     for limit, used in ((tokens, bill.tokens), (money, bill.prices)):
         assert limit is None or sum(used) <= limit or sum(used) - max(used) < limit
-    assert budget.idle
-
-
-async def test_forty_parallel_questions_over_http_stay_within_one_call() -> None:
-    """The real client over a real server, answers of all lengths, some to be repaired: the money holds."""
-
-    def answering(asked: Asked) -> Reply:
-        length = 40 * (int(asked.user) * 7919 % 23)
-        text = '{"tool": "' + "x" * length + '"' + ("" if int(asked.user) % 5 == 0 else "}")
-        return Reply(text=text, delay=0.001 * (int(asked.user) % 3))
-
-    limit = 0.02
-    budget = Budget(max_money=limit, prices=PRICES)
-    paid: list[float] = []
-    async with ScriptedServer(answering) as server, client_of(server) as shared:
-        model = BudgetedModel(shared, budget)
-
-        async def ask(number: int) -> None:
-            answer = await model.ask(question(user=str(number), max_tokens=300))
-            paid.append((answer.money or 0.0) / answer.billed)
-
-        results = await asyncio.gather(*(ask(number) for number in range(40)), return_exceptions=True)
-    spent = [result for result in results if isinstance(result, BudgetExhausted)]
-    assert spent and {error.budget for error in spent} == {"money"}
-    dearest = PRICES.models["m"].at_most(2_000, 300)
-    assert limit <= money_of(budget).amount < limit + dearest
     assert budget.idle
 
 

@@ -16,14 +16,11 @@ from artoo.llm import guard
 from artoo.llm.client import EndpointModel
 from artoo.llm.http import HttpTransport
 from artoo.llm.retry import RetryPolicy
-from artoo.llm.streamed import EventReader
-from artoo.llm.transport import TransportReply
-from artoo.llm.wires import chat
 from artoo.settings.proxy import proxy_for
-from artoo.testing import FakeClock, ScriptedServer
+from artoo.testing import FakeClock
 from certificates import Authority
 
-from .asking import STEP, client_of, question
+from .asking import question
 
 
 class Raw:
@@ -83,13 +80,6 @@ async def test_an_answer_that_is_nearly_json_is_read(body: bytes, command: str) 
         assert (answer.value.command, raw.requests) == (command, 1)
 
 
-async def test_half_an_emoji_in_a_prompt_is_a_question_mark() -> None:
-    """A byte of a file's name that is no text is written out: no server could be sent either."""
-    async with ScriptedServer({"Step": [STEP]}) as server, client_of(server) as model:
-        await model.ask(question(user="x \ud83d caf\udce9"))
-    assert server.player.requests[0].user == "x ? caf\\xe9"
-
-
 async def failure(base_url: str) -> ModelUnreachable:
     """How one request to this address fails."""
     guard.admit(base_url)
@@ -140,16 +130,6 @@ async def test_a_proxy_that_refuses_is_named(
     assert f"cannot connect to the proxy http://{address}" in str(gone) and not gone.sent
 
 
-@pytest.mark.parametrize(
-    ("named", "used"),
-    [("proxy:3128", "http://proxy:3128"), ("HTTP://proxy:1", "http://proxy:1"), ("httpd:80", "http://httpd")],
-)
-def test_a_proxy_is_written_as_curl_takes_it(monkeypatch: pytest.MonkeyPatch, named: str, used: str) -> None:
-    """Without a scheme, or with one in capitals."""
-    monkeypatch.setenv("HTTPS_PROXY", named)
-    assert proxy_for("https://model.example/v1") == used
-
-
 @pytest.mark.parametrize("named", ["socks5://proxy:1080", "http://me:hidden@proxy:port", "http://"])
 def test_a_request_never_goes_around_a_proxy(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
     """One that cannot be used is refused with what to do; before, the request was sent straight to the server."""
@@ -159,78 +139,6 @@ def test_a_request_never_goes_around_a_proxy(monkeypatch: pytest.MonkeyPatch, na
     with pytest.raises(ConfigurationError, match="NO_PROXY") as caught:
         proxy_for("https://model.example/v1")
     assert "hidden" not in str(caught.value)
-
-
-def _events(*chunks: str, end: str = "data: [DONE]\n\n") -> bytes:
-    return ("".join(f"data: {chunk}\r\n\r\n" for chunk in chunks) + end).encode()
-
-
-_STREAM = b"Content-Type: text/event-stream; charset=utf-8\r\n"
-
-
-async def test_a_stream_that_nobody_asked_for_is_read():
-    """Its pieces are one answer, with its tokens: a server that always streams is not asked in vain."""
-    body = _events(
-        '{"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}',
-        '{"choices":[{"index":0,"delta":{"content":"{\\"tool\\":\\"shell\\","}}]}',
-        ": a comment, which is no event",
-        '{"choices":[{"index":1,"delta":{"content":"another"}}]}',
-        '{"choices":[{"index":0,"delta":{"content":"\\"command\\":\\"ls\\"}"},"finish_reason":"stop"}]}',
-        '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5}}',
-    ).replace(b"data: : a", b": a")
-    async with answering(body, head=_STREAM) as (model, server):
-        answer = await model.ask(question())
-    assert (answer.value.command, server.requests) == ("ls", 1)
-    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (7, 5)
-
-
-async def test_a_streamed_call_of_a_tool_is_read():
-    """Its arguments come in pieces too."""
-    call = '{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"%s"}}]}}]}'
-    pieces = (call % '{\\"tool\\":\\"shell\\",', call % '\\"command\\":\\"ls\\"}')
-    async with answering(_events(*pieces), head=_STREAM) as (model, _):
-        assert (await model.ask(question())).value.command == "ls"
-
-
-def test_a_streamed_call_keeps_its_name():
-    """It is in the first piece only, and says which tool is called."""
-    call = '{"choices":[{"delta":{"tool_calls":[{"index":0,"function":%s}]}}]}'
-    pieces = (call % '{"name":"shell","arguments":""}', call % '{"name":"","arguments":"{}"}')
-    reader = EventReader()
-    reader.feed(_events(*pieces))
-    completion = chat.WIRE.read(TransportReply(200, {}, None, events=tuple(reader.events))).completion
-    assert completion is not None and completion.text == '{"name": "shell", "arguments": {}}'
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        _events('{"choices":[{"delta":{"content":"{\\"tool\\":"}}]}', end=""),
-        _events('{"choices":[{"delta":{"content":', '{"choices":[{"delta":{"content":"x"}}]}'),
-        _events('{"something":"else"}'),
-        b"",
-    ],
-)
-async def test_half_a_stream_is_no_answer(body: bytes):
-    """One that was cut, or that says something else, is asked again, and the error says what came."""
-    async with answering(body, head=_STREAM) as (model, server):
-        with pytest.raises(ModelUnreachable, match="no chat completion, but text/event-stream"):
-            await model.ask(question())
-        assert server.requests == 2
-
-
-async def test_an_error_in_a_stream_is_the_servers():
-    """What a stream says went wrong is what the person reads."""
-    async with answering(_events('{"error":{"message":"out of cards","code":503}}'), head=_STREAM) as (model, _):
-        with pytest.raises(ModelUnreachable, match=r"HTTP 503.*out of cards"):
-            await model.ask(question())
-
-
-async def test_a_page_instead_of_an_answer_is_named():
-    """A login page of a proxy is no completion, and the error says what came."""
-    async with answering(b"<html>log in</html>", head=b"Content-Type: text/html\r\n") as (model, _):
-        with pytest.raises(ModelUnreachable, match=r"no chat completion, but text/html.*log in"):
-            await model.ask(question())
 
 
 async def test_when_to_come_back_is_said():

@@ -110,19 +110,6 @@ async def test_a_question_is_asked_in_ever_weaker_forms(vendor: Vendor) -> None:
     assert first.value.command == "ls" and first.wire == "prompted" and before >= weak
 
 
-@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.wire)
-async def test_a_forced_call_is_an_answer(vendor: Vendor) -> None:
-    """The arguments of the call are the value."""
-    call = vendor.stream(vendor.events("", [("c1", "Step", orjson.dumps(STEP).decode())], False))
-
-    def answer(body: Event) -> web.Response | bytes:
-        return call if "tool_choice" in body else refused("no such thing")
-
-    async with playing(vendor, answer) as (model, _):
-        found = await model.ask(question())
-    assert (found.value.command, found.wire) == ("ls", "forced_tool")
-
-
 IMAGE = AttachedImage(name="a.png", media_type="image/png", size=3, sha256="0" * 64)
 
 

@@ -7,11 +7,10 @@ import json
 from collections.abc import Callable
 
 import pytest
-from scenario import FastClock, Json, World, judged, plan, shell, subtask
+from scenario import FastClock, Json, World, judged, plan, subtask
 
-from artoo.contracts.criteria import Assurance
 from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import CallStatus, SubTaskOutcome
+from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import PlanRefused
 from artoo.testing import (
     Asked,
@@ -20,11 +19,9 @@ from artoo.testing import (
     cut_connection,
     empty,
     fenced,
-    native_call,
     null_content,
     prose,
     reasoned,
-    refusal,
     server_error,
     stall,
     thinking,
@@ -119,49 +116,6 @@ async def test_trouble_on_the_way_is_waited_out(world: World, role: str, form: s
     assert hit.requests == len(RETRIED[form](GOOD[role])) and not hit.repaired
 
 
-async def test_native_tool_calls_are_read(world: World) -> None:
-    """A call, and in the next turn its output as the answer."""
-    world.file("a.txt", "the sky is blue\n")
-    turns: list[Scripted] = [native_call({"command": "cat a.txt"}, "shell"), native_call({}, "deliver")]
-    ended = await world.play(REQUEST, script_with("ExecutorStep", turns))
-    assert (ended.directive, ended.result.output) == ("accept", "the sky is blue")
-
-
-NAMED_ELSEWHERE = [
-    native_call(
-        {"file_path": "a.txt", "old_string": "blue", "new_string": "grey", "replace_all": False}, "edit_file"
-    ),
-    native_call({"filePath": "a.txt", "oldString": "blue", "newString": "grey"}, "edit"),
-    {"tool": "edit_file", "input": {"file_path": "a.txt", "old_string": "blue", "new_string": "grey"}},
-    {"tool": "edit_file", "input": "a.txt", "more": {"old_str": "blue", "new_str": "grey"}},
-    native_call({"command": "sed -i s/blue/grey/ a.txt", "description": "edit", "timeout": 9}, "bash"),
-    with_body({"tool": "bash", "input": ""}, "sed -i s/blue/grey/ a.txt", "bash"),
-    native_call({"file_path": "a.txt", "content": "the sky is grey\n"}, "write"),
-]
-
-
-@pytest.mark.parametrize("step", NAMED_ELSEWHERE, ids=range(len(NAMED_ELSEWHERE)))
-async def test_the_names_of_other_agents_are_read_and_never_shown(world: World, step: Scripted) -> None:
-    """A tool and its arguments as other programs name them are the same call."""
-    world.file("a.txt", "the sky is blue\n")
-    script = {**script_with("ExecutorStep", [step, STEP]), "ValidationReport": judged(("pass", "the sky is grey"))}
-    by_text = not (isinstance(step, Reply) and step.message)
-    ended = await world.play(REQUEST, script, refuse=TEXT_DIALECT if by_text else ())
-    made, look = ended.calls
-    assert (made.status, made.changes) == (CallStatus.OK, (str(world.project / "a.txt"),))
-    assert look.output == "the sky is grey\n"
-    steps = ended.asked("ExecutorStep")
-    assert not any("old_str" in asked.system + asked.user.partition("[1]")[0] for asked in steps)
-
-
-async def test_what_could_be_two_things_is_refused(world: World) -> None:
-    """An argument that is given twice, under two names, is no call: nobody says which of them holds."""
-    world.file("a.txt", "the sky is blue\n")
-    twice: Json = {"path": "a.txt", "old": "blue", "old_string": "sky", "new": "grey"}
-    ended = await world.play(REQUEST, script_with("ExecutorStep", [native_call(twice, "edit_file"), STEP]))
-    assert ended.calls[0].status is not CallStatus.OK and "old_string" in (ended.calls[0].reason or "")
-
-
 async def test_a_file_is_not_emptied_by_a_step_that_says_its_text_elsewhere(world: World) -> None:
     """What a tool needs and nobody gave is asked for; what stands beside the main input is the file's text."""
     world.file("a.txt", "the sky is blue\n")
@@ -173,22 +127,6 @@ async def test_a_file_is_not_emptied_by_a_step_that_says_its_text_elsewhere(worl
     refused, made = ended.calls
     assert (refused.status, refused.changes, made.status) == (CallStatus.REFUSED, (), CallStatus.OK)
     assert "needs 'content'" in (refused.reason or "") and '"content": "b\\n"' in made.input
-
-
-async def test_a_bare_block_is_a_final_step(world: World) -> None:
-    """Code without its line of JSON runs in the tool of its language, and its output is the result."""
-    world.file("a.txt", "the sky is blue\n")
-    ended = await world.play(REQUEST, script_with("ExecutorStep", ["```bash\ncat a.txt\n```"]))
-    assert (ended.directive, ended.calls[0].tool) == ("accept", "shell")
-
-
-async def test_code_may_contain_anything(world: World) -> None:
-    """Quotes, braces, backslashes and JSON in the fenced body reach the tool unchanged."""
-    code = 'printf \'%s\\n\' "{\\"tool\\": \\"answer\\"}" | cat; cat a.txt # {'
-    world.file("a.txt", "the sky is blue\n")
-    ended = await world.play(REQUEST, script_with("ExecutorStep", [shell(code)]))
-    assert ended.calls[0].input == code
-    assert ended.directive == "accept"
 
 
 async def test_servers_without_schemas_are_enough(world: World) -> None:
@@ -219,14 +157,6 @@ async def test_a_planner_that_cannot_plan_is_an_honest_failure(world: World) -> 
     assert ended.result.output == "" and ended.calls == []
 
 
-async def test_a_judge_that_cannot_judge_is_not_a_pass(world: World) -> None:
-    """Without a usable verdict a criterion stands open, and the result is unverified."""
-    world.file("a.txt", "the sky is blue\n")
-    ended = await world.play(REQUEST, script_with("ValidationReport", ["yes!", "sure!"]))
-    outcome = ended.one(SubTaskOutcome)
-    assert (outcome.status, outcome.assurance) == ("matched", Assurance.UNVERIFIED) and outcome.open
-
-
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("trouble", [server_error(), stall(0.05), cut_connection()], ids=["500", "stall", "cut"])
 async def test_trouble_without_end_is_no_model(world: World, role: str, trouble: Reply) -> None:
@@ -238,10 +168,3 @@ async def test_trouble_without_end_is_no_model(world: World, role: str, trouble:
 
     ended = await world.play(REQUEST, everything, clock=FastClock(200))
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "no_model")
-
-
-async def test_a_refusing_model_ends_the_task(world: World) -> None:
-    """A model that declines is quoted, and nothing is claimed."""
-    ended = await world.play(REQUEST, {"Plan": refusal("I do not look at files.")})
-    assert ended.result.stopped_by == "prompt_refused"
-    assert "I do not look at files." in ended.told

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
-from scenario import Script, World, judged, matches, plan, python, shell, subtask
+from scenario import Script, World, judged, plan, python, shell, subtask
 
-from artoo import Budgets, ConfigurationError, RunOptions
+from artoo import Budgets, ConfigurationError
 from artoo.cli.display.symbols import ASCII, cost_line
 from artoo.cli.results.result_json import as_json, exit_code
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.findings import Unjudged
-from artoo.contracts.solution import Cost, Money, StoppedBy
-from artoo.runtime.app.budgets import open_budget
+from artoo.contracts.solution import StoppedBy
 from artoo.runtime.changes.find_pending import pendings
 from artoo.sandbox.backends.select import open_backend
 from artoo.testing import Asked, FakeClock, ScriptedServer, slow
 from artoo.testing.replies import Scripted
-from artoo.words.catalogue import ENGLISH, in_language
+from artoo.words.catalogue import ENGLISH
 
 COUNT = "How many lines has a.txt?"
 PRICES = {"currency": "EUR", "models": {"scripted": {"prompt": 100, "cached": 50, "completion": 400}}}
@@ -87,16 +86,6 @@ async def test_a_result_that_a_judge_had_no_time_for_is_delivered(world: World, 
     assert [(each.nature, each.budget) for each in failed] == [("budget", "time")]
 
 
-async def test_results_that_nobody_could_merge_are_delivered(world: World) -> None:
-    """So do the results of several parts, each as it is."""
-    world.file("a.txt", "x\n")
-    parts = [subtask(f"count {name}", matches("[0-9]"), tool="shell") for name in ("these", "those")]
-    script = {"Plan": plan(*parts, criteria=["both are counted"]), "ExecutorStep": [shell("wc -l < a.txt")] * 2}
-    ended = await world.play(COUNT, script, config=world.config(limits={"calls": 3}))
-    assert (ended.directive, ended.result.output.split()) == ("success", ["1", "1"])
-    assert any(isinstance(fact, Unjudged) for fact in ended.result.facts)
-
-
 async def test_a_task_that_stops_names_every_tool_call(world: World) -> None:
     """Calls of a part that came to no end count too."""
     world.file("a.txt", "x\n")
@@ -119,15 +108,6 @@ async def test_what_a_task_cost_is_in_its_result(world: World) -> None:
     assert " EUR" in cost_line(ended.result.cost, ASCII, ENGLISH, rounds=1)
 
 
-async def test_without_prices_no_cost_is_claimed(world: World) -> None:
-    """No prices, no amount anywhere: not even a zero."""
-    world.file("a.txt", "x\n")
-    script = {"Plan": plan(subtask("count them all", tool="shell")), "ExecutorStep": shell("wc -l < a.txt")}
-    ended = await world.play(COUNT, script)
-    assert ended.result.cost.money is None
-    assert "money" not in json.loads(as_json(ended.result))["cost"]
-
-
 async def test_a_limit_of_money_without_a_price_starts_nothing(world: World) -> None:
     """The model has no price: the error names it and what to write, before any message."""
     async with ScriptedServer({}) as server, world.artoo(server.base_url) as artoo:
@@ -135,38 +115,6 @@ async def test_a_limit_of_money_without_a_price_starts_nothing(world: World) -> 
             await artoo.run(COUNT, options=world.options(budgets=Budgets(money=0.5)))
         assert artoo.bus.open_tasks == 0
         assert server.player.requests == []
-
-
-def test_the_model_on_this_machine_costs_nothing(world: World) -> None:
-    """With the embedded model alone, a limit of money needs no prices."""
-    budget = open_budget(world.config(limits={"money": 1.0}), RunOptions(), {})
-    assert budget.cost().money == Money(currency="USD")
-
-
-async def test_a_budget_of_the_command_line_replaces_that_of_the_file(world: World) -> None:
-    """`--budget money=0.5` is read as such, and wins."""
-    assert Budgets.parse(["calls=3, money=0.50"]) == Budgets(calls=3, money=0.5)
-    with pytest.raises(ConfigurationError, match="above zero"):
-        Budgets.parse(["money=-1"])
-
-
-@pytest.mark.parametrize(
-    ("money", "english", "chinese"),
-    [
-        (Money(amount=12.5, currency="EUR"), "12.50 EUR", "12.50 EUR"),
-        (Money(amount=0.01234, currency="USD"), "0.0123 USD", "0.0123 USD"),
-        (Money(amount=0.00000012, currency="USD"), "0.00000012 USD", "0.00000012 USD"),
-        (
-            Money(currency="USD", unpriced_calls=2),
-            "0 USD (without price: 2 calls)",
-            "0 USD (另有 2 次调用没有价格)",
-        ),
-    ],
-)
-def test_amounts_are_never_rounded_away(money: Money, english: str, chinese: str) -> None:
-    """Large amounts have two decimals, small ones three significant digits; calls without a price are named."""
-    assert english in cost_line(Cost(money=money), ASCII, ENGLISH, rounds=1)
-    assert chinese in cost_line(Cost(money=money), ASCII, in_language("zh"), rounds=1)
 
 
 async def test_what_was_done_before_the_calls_were_spent_waits(world: World) -> None:

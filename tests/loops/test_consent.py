@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scenario import World, exists, gives_up, matches, plan, shell, subtask
+from scenario import World, matches, plan, shell, subtask
 
 from artoo import Artoo
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
@@ -102,17 +102,6 @@ async def test_a_policy_permits_what_it_names(world: World, where: str) -> None:
     assert not old.exists()
 
 
-async def test_a_person_may_take_longer_than_every_limit(world: World) -> None:
-    """While a person thinks, no limit of call or task runs out."""
-    world.file("old.txt", "mine\n")
-    config = world.config(control={"time_budget_ms": 3_000})
-    ended = await world.play(
-        "Delete old.txt and say gone", DELETE, config=config, confirm=Person(Consent.ONCE, seconds=4.0)
-    )
-    assert ended.directive == "accept"
-    assert ended.result.cost.elapsed_ms < 4_000
-
-
 async def test_an_interrupt_ends_an_open_question(world: World) -> None:
     """The task ends while the review is open; nothing took effect, and no dialogue is left."""
     old = world.file("old.txt", "mine\n")
@@ -127,49 +116,9 @@ async def test_an_interrupt_ends_an_open_question(world: World) -> None:
     assert old.exists()
 
 
-async def test_a_dialogue_that_breaks_agrees_to_nothing(world: World) -> None:
-    """An exception in `confirm` is a no, and the task goes on to its honest end."""
-    old = world.file("old.txt", "mine\n")
-
-    async def broken(request: ConfirmationRequest) -> Consent:
-        raise RuntimeError("no window")
-
-    ended = await world.play("Delete old.txt and say gone", DELETE, confirm=broken)
-    assert ended.one(ConfirmationAnswer).by == "nobody"
-    assert ended.result.changes.state == "pending"
-    assert old.exists()
-
-
 def call_of(tool: str, text: str) -> Reply:
     """A step that calls a tool with one text."""
     return Reply(json.dumps({"tool": tool, "input": text, "is_final": True}))
-
-
-async def test_mcp_servers_of_the_configuration(world: World) -> None:
-    """A configured server's tools are offered; one that reads runs unasked where the person trusts its word."""
-    entry = {"command": sys.executable, "args": [str(SERVER)], "trustReadOnly": True}
-    script = {
-        "Plan": plan(subtask("Add 2 and 3", matches("5"))),
-        "ExecutorStep": call_of("notes_total", '{"a": 2, "b": 3}'),
-    }
-    ended = await world.play("Add 2 and 3", script, config=world.config(mcp_servers={"notes": entry}))
-    assert ended.directive == "accept"
-    assert ended.calls[0].identity == ("mcp:notes:total",)
-
-
-async def test_a_no_that_is_on_record_is_not_judged(world: World) -> None:
-    """What ends for want of consent needs no judge to say that it cannot be done."""
-    entry = {"command": sys.executable, "args": [str(SERVER)]}
-    asked = Reply(json.dumps({"tool": "notes_total", "input": '{"a": 2, "b": 3}'}))
-    script = {
-        "Plan": plan(subtask("Add 2 and 3", "the sum is told")),
-        "ExecutorStep": [asked, gives_up("not agreed to")],
-    }
-    ended = await world.play(
-        "Add 2 and 3", script, confirm=Person(Consent.NO), config=world.config(mcp_servers={"notes": entry})
-    )
-    assert (ended.calls[0].withheld_by, ended.directive) == ("person", "abandon")
-    assert ended.contracts == ["Plan", "ExecutorStep", "ExecutorStep"]
 
 
 @pytest.mark.parametrize("consent", [Consent.ONCE, Consent.NO])
@@ -189,12 +138,3 @@ async def test_a_projects_servers_need_a_yes(world: World, consent: Consent) -> 
     assert str(SERVER) in question.details[0]
     assert "s3cret" not in question.details[0]
     assert (ended.calls[0].tool == "notes_total") is agreed
-
-
-async def test_new_files_are_silent_and_checked(world: World) -> None:
-    """A command that makes a new file does so unasked, and a check finds it."""
-    script = {"Plan": plan(subtask("Make a.txt", exists("a.txt"))), "ExecutorStep": shell("echo hello > a.txt")}
-    ended = await world.play("Make a.txt here with hello", script)
-    assert ended.directive == "accept"
-    assert ended.calls[0].changes == (str(world.project / "a.txt"),)
-    assert ended.all(ConfirmationRequest) == []

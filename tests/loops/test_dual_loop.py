@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from scenario import (
     Each,
     Json,
     World,
-    exists,
     gives_up,
     judged,
     matches,
     merged,
     moves,
-    offered,
     plan,
     python,
     read,
@@ -21,14 +18,11 @@ from scenario import (
     says,
     shell,
     subtask,
-    write,
 )
 
 from artoo.contracts.execution import CorrectionSignal, SubTaskOutcome
 from artoo.contracts.plan import DispatchManifest, Plan, PlanRefused, SubTask
 from artoo.contracts.solution import Decided, OutcomeSummary, PlanDirective, ReplanRequest
-from artoo.testing import Asked
-from artoo.testing.replies import Scripted
 
 COUNT = "How many lines has a.txt?"
 
@@ -153,22 +147,6 @@ async def test_a_correction_that_helps_ends_in_accept(world: World) -> None:
     assert outcome.criteria_verdicts[0].failed_attempts == 1
 
 
-async def test_a_model_that_quotes_its_own_echo_is_told_so(world: World) -> None:
-    """A call did print the number, so that it stands nowhere would be a riddle."""
-    world.file("a.txt", "x\n" * 5)
-    script = {
-        "Plan": plan(subtask("count the lines")),
-        "ExecutorStep": [
-            shell("echo 731", final=False),
-            says("It has 731 lines.", 1),
-            shell("wc -l < a.txt"),
-        ],
-    }
-    ended = await world.play("How many lines has a.txt?", script)
-    *_, again = ended.asked("ExecutorStep")
-    assert "731" in again.user and "printed of its own input shows nothing" in again.user
-
-
 MORE_TO_TRY = judged(("fail", ""))
 """The judge's answer to a worker that gave up too early."""
 WORDS = plan(subtask("show", matches("alpha"), matches("beta"), tool="shell"))
@@ -230,20 +208,6 @@ async def test_plateau_of_a_blocked_path_changes_the_path(world: World) -> None:
     directive = ended.one(PlanDirective)
     assert (directive.failure_class, directive.blocked_tools) == ("environmental", ())
     assert directive.blocked_targets == (("read_file", "gone.txt"),)
-
-
-@pytest.mark.parametrize("last", [shell("true", final=False), read("out.txt", final=False)])
-async def test_what_a_worker_left_out_is_no_lack_of_the_world(world: World, last: Scripted) -> None:
-    """The file that the task was to make is not there: the method is not to be kept."""
-    script = {
-        "Plan": [plan(subtask("make out.txt", exists("out.txt"))), replan(subtask("write it", tool="write_file"))],
-        "ExecutorStep": [last, says("It is done.", 1), write("out.txt", "one\n")],
-    }
-    ended = await world.play("Make out.txt.", script, config=world.config(control=NO_RETRY))
-    directive = ended.one(PlanDirective)
-    assert (directive.loss.P, directive.failure_class) == (1.0, "logical")
-    assert "out.txt does not exist" in ended.asked("Plan")[1].user
-    assert ended.directives == ["break_symmetry", "accept"]
 
 
 async def test_a_moving_blocked_path_is_refined(world: World) -> None:
@@ -448,19 +412,6 @@ async def test_a_twice_refused_plan_is_a_logical_failure(world: World) -> None:
     assert ended.directives == ["break_symmetry", "accept"]
 
 
-async def test_a_plan_that_was_tried_is_refused_after_break_symmetry(world: World) -> None:
-    """After `break_symmetry` a plan in nearly the same words is refused, and a different one runs."""
-    words(world)
-    same = replan(subtask("show", tool="shell"))
-    script = {
-        "Plan": [WORDS, same, replan(subtask("read the whole", tool="read_file"))],
-        "ExecutorStep": [shell("cat none.txt"), read("all.txt")],
-    }
-    ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
-    assert ended.directive == "accept"
-    assert "nearly the same as one that failed" in ended.asked("Plan")[2].user
-
-
 async def test_blocked_tools_are_refused_by_the_tool_layer(world: World) -> None:
     """A blocked program is refused when the executor tries it all the same; another way is open."""
     words(world)
@@ -472,21 +423,6 @@ async def test_blocked_tools_are_refused_by_the_tool_layer(world: World) -> None
     refused = ended.calls[1]
     assert refused.status == "refused" and "shell:cat is blocked" in (refused.reason or "")
     assert ended.all(SubTask)[1].must_not.tools == ("shell:cat",)
-    assert ended.directive == "accept"
-
-
-async def test_a_blocked_tool_is_not_offered(world: World) -> None:
-    """A whole tool that failed is neither planned nor offered in the next round."""
-    words(world)
-    script = {
-        "Plan": [WORDS, replan(subtask("run", tool="shell"))],
-        "ExecutorStep": [read("none.txt"), shell("cat all.txt")],
-    }
-    ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
-    assert "read_file" in offered(ended.asked("ExecutorStep")[0])
-    assert "read_file" not in offered(ended.asked("ExecutorStep")[1])
-    assert ["read_file(" in asked.user for asked in ended.asked("Plan")] == [True, False]
-    assert "Must not use:\n- read_file" in ended.asked("Plan")[1].user
     assert ended.directive == "accept"
 
 
@@ -514,20 +450,6 @@ async def test_blocked_targets_are_refused_in_plan_and_call(world: World) -> Non
     assert ended.directive == "accept"
 
 
-async def test_plan_limits_are_kept(world: World) -> None:
-    """More subtasks than the limit, none, or a tool that does not exist: the answer is sent back, then mended."""
-    world.file("one.txt", "1\n")
-    for bad in (
-        plan(*(subtask(f"s{number}", tool="shell") for number in range(9))),
-        plan(),
-        plan(subtask("s", tool="telepathy")),
-    ):
-        script = {"Plan": [bad, plan(subtask("read", tool="shell"))], "ExecutorStep": shell("wc -l < one.txt")}
-        ended = await world.play("How many lines has one.txt?", script)
-        assert ended.directive == "accept"
-        assert len(ended.all(SubTask)) == 1
-
-
 async def test_a_judge_decides_what_code_cannot(world: World) -> None:
     """A plausible criterion costs one call for the subtask, none for the task that the same words cover."""
     world.file("one.txt", "the sky is blue\n")
@@ -539,37 +461,3 @@ async def test_a_judge_decides_what_code_cannot(world: World) -> None:
     ended = await world.play("Show one.txt", script)
     assert ended.contracts == ["Plan", "ExecutorStep", "ValidationReport"]
     assert ended.directive == "accept"
-
-
-async def test_the_stream_shows_every_call_whole(world: World) -> None:
-    """Every model call is on the stream with prompts, answer and tokens, and they add up to the cost."""
-    from artoo.contracts.events import ModelCalled
-
-    world.file("a.txt", "x\n")
-    script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": shell("wc -l < a.txt")}
-    ended = await world.play(COUNT, script)
-    called = ended.all(ModelCalled)
-    assert sum(call.usage.prompt_tokens for call in called) == ended.result.cost.prompt_tokens
-    assert all(f"contract: {call.contract}" in call.system.splitlines() and call.answer for call in called)
-    assert COUNT in called[0].user and "wc -l" in called[1].answer
-
-
-async def test_one_server_many_tasks_at_once(world: World) -> None:
-    """Tasks that run at the same time in one Artoo do not see each other."""
-    import asyncio
-
-    from artoo.testing import ScriptedServer
-
-    for number in range(6):
-        world.file(f"f{number}.txt", "x\n" * number)
-
-    def everything(asked: Asked) -> Json | object:
-        number = asked.user.split("lines has f", 1)[1][0]
-        return plan(subtask("count", tool="shell")) if asked.contract == "Plan" else shell(f"wc -l < f{number}.txt")
-
-    async with ScriptedServer(everything) as server, world.artoo(server.base_url) as artoo:  # pyright: ignore[reportArgumentType]
-        results = await asyncio.gather(
-            *(artoo.run(f"How many lines has f{n}.txt?", options=world.options()) for n in range(6))
-        )
-    assert [result.output for result in results] == [str(number) for number in range(6)]
-    assert {result.directive.value for result in results} == {"accept"}

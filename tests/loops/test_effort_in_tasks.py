@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 
-import pytest
 from scenario import Ended, Json, World, exists, matches, plan, reply, says, shell, subtask
 
 from artoo import Artoo, Budgets
 from artoo.contracts.confirmation import ConfirmationRequest, Consent, Words
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.execution import ToolStarted
 from artoo.contracts.findings import Unheard
 from artoo.contracts.plan import Plan, SubTask
 from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.solution import Directive, FinalResult, PlanDirective, StoppedBy
-from artoo.contracts.steering import CourseDirective, EffortChosen, PlanAnswered, PlanProposed, SampleMeasured
+from artoo.contracts.steering import CourseDirective, EffortChosen, PlanAnswered, SampleMeasured
 from artoo.testing import ScriptedServer, slow
 
 COUNT = "How many lines has a.txt?"
@@ -48,20 +46,6 @@ async def test_the_users_word_goes_before_the_plans(world: World) -> None:
     chosen = EffortChosen(effort="long", seconds=14_400.0, calls=7, tokens=90_000)
     assert ended.one(EffortChosen) == chosen
     assert (ended.one(TaskOpened).fixed, ended.one(TaskOpened).effort) == (("calls", "tokens"), "long")
-
-
-async def test_a_plan_without_an_effort_changes_nothing(world: World) -> None:
-    """What holds at first holds on."""
-    world.file("a.txt", "x\n")
-    ended = await world.play(COUNT, {"Plan": ONE, "ExecutorStep": shell("wc -l < a.txt")})
-    assert not ended.all(EffortChosen)
-
-
-async def test_a_task_of_one_subtask_takes_two_calls(world: World) -> None:
-    """R2 and R3: a check decides, and no other role asks its model."""
-    world.file("a.txt", "x\n")
-    ended = await world.play(COUNT, {"Plan": ONE, "ExecutorStep": shell("wc -l < a.txt")})
-    assert (ended.contracts, ended.directive) == (["Plan", "ExecutorStep"], "accept")
 
 
 async def test_looking_changing_testing_and_reporting_takes_three_calls(world: World) -> None:
@@ -130,24 +114,6 @@ async def test_a_rejected_plan_ends_the_task(world: World) -> None:
     assert (ended.directive, ended.result.stopped_by) == ("abandon", StoppedBy.INTERRUPTED)
     assert ended.result.detail == "the user rejected the plan"
     assert not ended.all(SubTask) and not ended.all(Plan)
-
-
-async def test_a_plan_is_not_changed_without_end(world: World) -> None:
-    """After five changes the task ends, and says why."""
-    ended = await approved(world, Person(*[Words(text="Otherwise!")] * 6), *[ONE] * 6)
-    assert (len(ended.all(PlanProposed)), ended.result.stopped_by) == (6, StoppedBy.INTERRUPTED)
-
-
-async def test_nobody_can_approve_a_plan_where_nobody_is(world: World) -> None:
-    """The task does not start."""
-    with pytest.raises(ConfigurationError, match="nobody is here to approve a plan"):
-        await world.play(COUNT, {"Plan": []}, options=world.options(plan=True))
-
-
-async def test_a_reply_needs_no_approval(world: World) -> None:
-    """It runs nothing."""
-    ended = await approved(world, Person(), reply("Hello!"))
-    assert ended.result.output == "Hello!"
 
 
 # --- messages of the user ---------------------------------------------------------------------------------------
@@ -226,18 +192,4 @@ async def test_a_resumed_task_keeps_its_effort(world: World) -> None:
         stream = [envelope async for envelope in artoo.stream_resumed(None)]
     (chosen,) = (each.payload for each in stream if isinstance(each.payload, EffortChosen))
     assert (chosen.effort, chosen.calls) == ("normal", 200)
-    assert isinstance(stream[-1].payload, FinalResult) and stream[-1].payload.directive is Directive.ACCEPT
-
-
-async def test_a_rejected_plan_is_proposed_again_when_the_task_goes_on(world: World) -> None:
-    """A no ends the task for now; whoever resumes it is asked once more."""
-    first = await approved(world, Person(Consent.NO), ONE)
-    assert first.result.stopped_by is StoppedBy.INTERRUPTED
-    person = Person(Consent.ONCE)
-    async with (
-        ScriptedServer({"ExecutorStep": shell("wc -l < a.txt")}) as server,
-        world.artoo(server.base_url, confirm=person) as artoo,
-    ):
-        stream = [envelope async for envelope in artoo.stream_resumed(None)]
-    assert len(person.shown) == 1
     assert isinstance(stream[-1].payload, FinalResult) and stream[-1].payload.directive is Directive.ACCEPT

@@ -8,64 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from scenario import World, judged, plan, python, read, says, shell, subtask
+from scenario import World, judged, plan, read, says, shell, subtask
 
-from artoo.cli.conversation.slash_commands import Tally
-from artoo.contracts.audit import AuditReport
-from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import CorrectionSignal
-from artoo.llm.request import ServerTraits
-from artoo.runtime.app.artoo import Artoo
-
-PEOPLE = "name,age,department\nAnn,34,Sales\nBo,51,Sales\nCy,29,IT\nDi,40,Sales\n"
-AVERAGE = "In people.csv, what is the average age of the people in the Sales department? Round to one decimal."
-AWK = "awk -F, '$3 == \"Sales\" { sum += $2; n++ } END { print sum / n }' people.csv"
 MAIN = "import sys\n\nprint(len(sys.stdin.read().split()))  # TODO: count per line\n"
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scripted model is known to be a small one."""
-    monkeypatch.setattr(ServerTraits, "is_small", property(lambda self: True))
-
-
-async def test_a_right_figure_is_not_refused_for_its_decimals(world: World) -> None:
-    """1: 41.6667 is printed and 41.7 is answered, as was asked for: accepted at the first attempt."""
-    world.file("people.csv", PEOPLE)
-    script = {
-        "Plan": plan(subtask("average"), criteria=["The average age in Sales, with one decimal."]),
-        "ExecutorStep": [shell(AWK, final=False), says("41.7", 1)],
-        "ValidationReport": judged(("pass", "41.6667")),
-    }
-    ended = await world.play(AVERAGE, script)
-    assert (ended.directive, ended.result.output, ended.result.assurance) == ("accept", "41.7", "judged")
-    assert not ended.all(CorrectionSignal)
-
-
-async def test_two_ways_of_a_small_model_may_round_differently(world: World, small: None) -> None:
-    """1: the second way agrees with the first; what is delivered is a figure that was printed."""
-    world.file("people.csv", PEOPLE)
-    rows = "[row.split(',') for row in open('people.csv')]"
-    second = python(
-        f"ages = [int(r[1]) for r in {rows} if r[2].strip() == 'Sales']\nprint(round(sum(ages) / len(ages), 4))"
-    )
-    ended = await world.play(AVERAGE, {"ExecutorStep": [shell(AWK), second]})
-    assert ended.result.output.startswith("41.66") and ended.result.assurance == "agreed"
-
-
-async def test_a_sum_that_needs_no_file_is_delivered(world: World, small: None) -> None:
-    """2: the right program runs, what it prints is the answer, and nothing is made."""
-    ended = await world.play("What is 17% of 2340?", lambda asked: python("print(2340 * 17 / 100)"))
-    assert ended.result.output == "397.8" and ended.directive == "success"
-    assert not list(world.project.iterdir()) and len(ended.requests) <= 3
-
-
-async def test_a_greeting_takes_one_call_and_runs_nothing(world: World, small: None) -> None:
-    """3: also of a small model, with a program beside it that could be run."""
-    world.file("main.py", MAIN)
-    ended = await world.play("Hello, who are you?", {"ExecutorStep": "Hello! I am artoo."})
-    assert ended.contracts == ["ExecutorStep"] and not ended.calls
-    assert ended.result.output == "Hello! I am artoo." and ended.directive == "success"
 
 
 async def test_an_explanation_is_delivered_and_not_the_file(world: World) -> None:
@@ -81,16 +26,6 @@ async def test_an_explanation_is_delivered_and_not_the_file(world: World) -> Non
     assert (ended.directive, ended.result.output) == ("accept", told)
 
 
-async def test_a_list_that_was_printed_right_is_delivered(world: World, small: None) -> None:
-    """5: grep's lines are the answer of few calls, and nothing is searched for on the web."""
-    world.file("main.py", MAIN)
-    world.file("notes.md", "TODO: write more\n")
-    ended = await world.play("List all TODOs with file and line.", lambda asked: shell("grep -rn TODO ."))
-    assert "main.py:3" in ended.result.output and "notes.md:1" in ended.result.output
-    assert ended.directive == "success" and len(ended.requests) <= 3
-    assert {call.tool for call in ended.calls} == {"shell"}
-
-
 async def test_a_project_below_tmp_is_like_any_other(world: World) -> None:
     """15: what a command leaves there is there, and no prompt speaks of a private /tmp."""
     assert world.project.is_relative_to("/tmp") or world.project.is_relative_to("/var/tmp")
@@ -101,30 +36,6 @@ async def test_a_project_below_tmp_is_like_any_other(world: World) -> None:
     ended = await world.play("Make made.txt", script)
     assert ended.directive == "accept" and (world.project / "made.txt").read_text() == "tea\n"
     assert all("private" not in asked.user and "is gone" not in asked.user for asked in ended.requests)
-
-
-async def test_the_sessions_sums_are_those_of_the_auditor(world: World) -> None:
-    """22: `/audit` says the same in its first line as in the report below it."""
-    world.file("a.txt", "x\n")
-    reports: list[AuditReport] = []
-    tally = Tally()
-
-    async def during(artoo: Artoo, envelope: Envelope) -> None:
-        tally.count(envelope)
-        if envelope.kind == "FinalResult":
-            reports.append(await artoo.audit())
-
-    script = {
-        "Plan": plan(
-            subtask("count"),
-            criteria=[{"text": "1", "mode": "verifiable", "check": {"check": "output_matches", "regex": "^1$"}}],
-        ),
-        "ExecutorStep": [shell("echo 2"), shell("wc -l < a.txt")],
-    }
-    await world.play("How many lines has a.txt?", script, during=during)
-    [report] = reports
-    assert (tally.tasks, tally.corrections) == (report.tasks_observed, report.total_corrections) == (1, 1)
-    assert (tally.violations, tally.dropped) == (len(report.boundary_violations), report.messages_dropped) == (0, 0)
 
 
 READ_ONLY = """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from scenario import (
     Json,
     Script,
@@ -46,17 +44,6 @@ def script(second: Json) -> Script:
     }
 
 
-async def test_a_push_that_failed_is_not_told_as_done(world: World) -> None:
-    """Its last act failed, its own answer says so, and no criterion of its own was met."""
-    ended = await world.play(_REQUEST, script(reply(f"a.txt holds hi. {_FAILED} Add a remote first.")))
-    assert ended.result.done == ("Write hi to a.txt.",)
-    directive = ended.one(PlanDirective)
-    assert [each.intent for each in directive.standing] == ["Write hi to a.txt."]
-    prompt = ended.asked("Plan")[1].user
-    assert "Not done: Push main to origin.: The push failed" in prompt
-    assert "If it cannot be done here, say that as the reply" in prompt
-
-
 async def test_a_planner_says_that_the_rest_cannot_be_done(world: World) -> None:
     """A reply does nothing: what the world refused stays unmet, what is met is not called unmet, and it ends so."""
     said = f"a.txt holds hi. {_FAILED} Add a remote first."
@@ -85,16 +72,6 @@ async def test_a_reply_where_checks_decide_everything_is_held_to_the_request(wor
     }
     ended = await world.play("Say it.", script, config=world.config(control={"max_retries": 0}))
     assert (ended.directive, ended.result.open) == ("success", ("Say it.",))
-
-
-async def test_a_reply_that_is_refused_changes_nothing(world: World) -> None:
-    """What the world refused before it is unmet after it too: the next reply does not pass for done."""
-    world.file("b.txt", "x\n")
-    first, refused = script(reply("b.txt has 77 lines.")), reply(f"a.txt holds hi. {_FAILED}")
-    plans = [*cast("list[Json]", first["Plan"]), refused]
-    ended = await world.play(_REQUEST, {**first, "Plan": plans})
-    assert (ended.result.stopped_by, len(ended.asked("Plan"))) == (StoppedBy.MISSING_INPUT, 3)
-    assert [each.criterion for each in ended.result.unmet] == [_PUSHED]
 
 
 async def test_a_part_that_did_nothing_is_not_told_as_done(world: World) -> None:

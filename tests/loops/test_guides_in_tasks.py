@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from scenario import Script, World, judged, plan, shell, subtask
-
-from artoo.testing import Asked
-from artoo.testing.replies import Scripted
+from scenario import World, judged, plan, shell, subtask
 
 
 async def test_the_planner_and_each_step_have_the_closest_guide(world: World) -> None:
@@ -38,18 +35,3 @@ async def test_the_judge_has_the_guide_of_where_the_work_was_done(world: World) 
     ended = await world.play("Make a module", script)
     [judge] = ended.asked("ValidationReport")
     assert "Package rules." in judge.user and "not by the person who asks" in judge.user
-
-
-def counted(asked: Asked) -> Scripted:
-    """Whoever is asked counts the lines."""
-    return shell("wc -l < a.txt")
-
-
-async def test_who_writes_a_second_way_has_the_guide(world: World) -> None:
-    """The second program is written under the same conventions as the first."""
-    world.file("AGENTS.md", "Count with wc.\n")
-    world.file("a.txt", "x\ny\n")
-    script: Script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": counted}
-    ended = await world.play("How many lines has a.txt?", script, options=world.options(verify=True))
-    assert len(ended.asked("ExecutorStep")) > 1
-    assert all("Count with wc." in asked.user for asked in ended.asked("ExecutorStep"))

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import base64
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from scenario import During, Ended, Script, World, merged, nothing, plan, reply, says, shell, subtask, write
+from scenario import During, Ended, Script, World, nothing, plan, reply, says, shell, subtask, write
 
 from artoo import Artoo, Config
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import ToolCalled
 from artoo.contracts.findings import Unconfirmed
-from artoo.contracts.recording import TaskOpened
-from artoo.contracts.request import Turn, UserRequest
+from artoo.contracts.request import Turn
 from artoo.contracts.solution import FinalResult
-from artoo.runtime.app.images import LARGEST_IMAGE, LARGEST_TOGETHER, MOST_IMAGES, is_image, media_type_of
-from artoo.tasklog.layout import images_directory, part_path, task_directory
-from artoo.testing import Asked, Reply, ScriptedServer, server_error, slow
+from artoo.runtime.app.images import LARGEST_IMAGE, LARGEST_TOGETHER, MOST_IMAGES
+from artoo.tasklog.layout import images_directory
+from artoo.testing import ScriptedServer, slow
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 60
 URL = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
@@ -76,30 +73,6 @@ async def test_a_picture_can_be_answered_in_one_call(world: World) -> None:
     assert ended.result.facts[0] == Unconfirmed(looked=False, images=True)
 
 
-async def test_tokens_of_a_picture_are_not_asked_for_elsewhere(world: World) -> None:
-    """An answer beside a call may name what only the picture shows."""
-    script: Script = {
-        "Plan": plan(subtask("read the sign")),
-        "ExecutorStep": [shell("echo looked", final=False), says("Platform 77, “Mind the gap”.", 1)],
-    }
-    ended = await played(world, script)
-    assert ended.directive == "accept" and ended.result.output == "Platform 77, “Mind the gap”."
-
-
-async def test_roles_without_need_are_not_shown_it(world: World) -> None:
-    """Who resolves references is told that there is one; who merges gets the words of those that saw it."""
-    script: Script = {
-        "TaskSpec": {"intent": "What stands on the sign?"},
-        "Plan": plan(subtask("read one"), subtask("read other")),
-        "ExecutorStep": [shell("echo EXIT"), shell("echo EXIT")],
-        "MergeReport": merged("EXIT", ("pass", "EXIT")),
-    }
-    ended = await played(world, script, history=[Turn(input="a", summary="b")])
-    shown = {asked.contract: bool(asked.images) for asked in ended.requests}
-    assert shown == {"TaskSpec": False, "Plan": True, "ExecutorStep": True, "MergeReport": False}
-    assert "which you are not shown: 1. shot.png" in ended.asked("TaskSpec")[0].user
-
-
 async def test_one_tier_may_see_for_the_other(world: World) -> None:
     """Where only the executor's model takes images, the planner is told so, and the plan can be made."""
     environ = {"BRAIN_MODEL": "words", "TOOL_MODEL": "eyes"}
@@ -121,37 +94,6 @@ async def test_a_model_that_takes_none_is_said_before_anything_starts(world: Wor
     assert not (world.home / "tasks").exists()
 
 
-async def test_a_server_that_refuses_them_is_understood(world: World) -> None:
-    """What was declared wrongly ends with the server's words and the setting, in whichever form it is asked."""
-    ended = await played(world, {"Plan": lambda _: server_error(400, "image input is not supported by this model")})
-    assert "image input is not supported" in ended.result.detail
-    assert "models.brain.images to false" in ended.result.detail
-
-
-@pytest.mark.parametrize(
-    ("data", "found"),
-    [
-        (PNG, "image/png"),
-        (b"\xff\xd8\xff\xe0rest", "image/jpeg"),
-        (b"GIF89a....", "image/gif"),
-        (b"GIF87a....", "image/gif"),
-        (b"RIFF\x10\0\0\0WEBPVP8 ", "image/webp"),
-        (b"RIFF\x10\0\0\0WAVEfmt ", None),
-        (b"%PDF-1.7", None),
-        (b"", None),
-    ],
-)
-def test_an_image_is_known_by_its_content(data: bytes, found: str | None, tmp_path: Path) -> None:
-    """Whatever its name says."""
-    assert media_type_of(data) == found
-    path = tmp_path / "notes.txt"
-    path.write_bytes(data)
-    assert is_image(path) is (found is not None)
-    (tmp_path / "ring.png").symlink_to("ring.png")
-    for name in ("", "nowhere.png", "ring.png", "a\0.png"):
-        assert not is_image(tmp_path / name)
-
-
 async def test_what_cannot_be_attached_is_said(world: World) -> None:
     """Text that is called an image, one that is too large, too many, too much together, none at all."""
     large = PNG + b"\0" * LARGEST_IMAGE
@@ -169,20 +111,6 @@ async def test_what_cannot_be_attached_is_said(world: World) -> None:
         for images, said in cases:
             with pytest.raises(ConfigurationError, match=said):
                 await artoo.run("Look", images=images, options=world.options())
-
-
-async def test_the_stream_has_digests_and_the_home_the_bytes(world: World) -> None:
-    """No message and no log line holds an image; it lies beside the log, for its owner alone."""
-    ended = await played(world, {"Plan": reply("A sign.")})
-    [image] = ended.one(UserRequest).images
-    assert (image.name, image.media_type, image.size) == ("shot.png", "image/png", len(PNG))
-    assert ended.one(ModelCalled).images == (image.sha256,)
-    assert ended.one(TaskOpened).brain.images
-    task = ended.result.task_id
-    kept = images_directory(world.home, task) / image.sha256
-    assert kept.read_bytes() == PNG and stat.S_IMODE(kept.stat().st_mode) == 0o600
-    log = part_path(task_directory(world.home, task), 0).read_text()
-    assert image.sha256 in log and base64.b64encode(PNG).decode()[:40] not in log
 
 
 async def interrupted(world: World) -> FinalResult:
@@ -225,14 +153,3 @@ async def test_a_task_whose_image_is_lost_does_not_go_on(world: World, damage: s
     async with ScriptedServer({}) as server, world.artoo(server.base_url, config=seeing(world)) as artoo:
         with pytest.raises(ConfigurationError, match=r"image shot\.png"):
             await artoo.resume(first.task_id)
-
-
-async def test_a_question_without_images_is_asked_in_words_alone(world: World) -> None:
-    """A server that knows no content parts never meets one."""
-
-    def answer(asked: Asked) -> Reply:
-        assert all(isinstance(message["content"], str) for message in asked.messages)
-        return Reply(text='{"reply": "Hello."}')
-
-    ended = await world.play("Hello", {"Plan": answer}, config=seeing(world))
-    assert ended.result.output == "Hello."

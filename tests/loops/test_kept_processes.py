@@ -13,7 +13,7 @@ from scenario import Json, World, plan, says, subtask
 from artoo.cli.commands.running_commands import ps, stop
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.findings import LeftRunning, StoppedAtEnd
-from artoo.runtime.task.kept_processes import find_left, left_processes
+from artoo.runtime.task.kept_processes import left_processes
 from artoo.testing import Reply, with_body
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the backends of Linux")
@@ -92,20 +92,3 @@ async def test_without_anybody_to_ask_nothing_is_left_running(world: World) -> N
     ended = await world.play("Leave it running.", script(keep()))  # pyright: ignore[reportArgumentType]
     assert StoppedAtEnd(commands=(COMMAND,)) in ended.result.facts
     assert not left_processes(world.home)
-
-
-async def test_how_a_kept_process_ended_is_known(world: World) -> None:
-    """Its exit code outlives artoo."""
-
-    async def agrees(request: ConfirmationRequest) -> Consent:
-        return Consent.ONCE
-
-    steps = script(keep("echo working; while ! test -e go; do sleep 0.05; done; exit 7"))
-    try:
-        await world.play("Leave it running.", steps, confirm=agrees)  # pyright: ignore[reportArgumentType]
-        (process,) = left_processes(world.home)
-        (world.project / "go").touch()
-        await until(lambda: not process.runs)
-        assert find_left(world.home, process.started.id).exit_code == 7
-    finally:
-        stop_all(world)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import aclosing
 
-from scenario import Ended, World, matches, plan, reply, shell, subtask, write
+from scenario import Ended, World, matches, plan, shell, subtask, write
 
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
-from artoo.contracts.memory import MegramState, MemoryWritten
+from artoo.contracts.memory import MemoryWritten
 from artoo.contracts.plan import Plan
-from artoo.contracts.tags import kind_pair
 from artoo.runtime.app.system import SystemClock
-from artoo.runtime.changes.find_pending import pendings
 from artoo.runtime.memory.books import opened_books
 from artoo.testing import Asked, ScriptedServer
 from artoo.testing.replies import Scripted
@@ -33,17 +30,6 @@ def label(name: str, *subtasks: dict[str, object]) -> dict[str, object]:
 async def taught(world: World, ended: Ended) -> list[tuple[str, str, str]]:
     """What a task wrote into memory."""
     return [(each.state.value, each.space, each.entity) for each in ended.all(MemoryWritten)]
-
-
-async def test_requests_that_begin_alike_share_no_prohibition(world: World) -> None:
-    """Four failed "What is the number …" forbid grep to such requests, and not to "What is the first ERROR …"."""
-    world.file("a.txt", "a\n")
-    for noun in ("apples", "pears", "plums", "figs"):
-        await world.play(f"What is the number of {noun} in a.txt?", unwilling)
-    again = await world.play("What is the number of nuts in a.txt?", unwilling)
-    other = await world.play("What is the first ERROR of app.log?", unwilling)
-    assert "shell:grep" in again.all(Plan)[0].must_not.tools
-    assert not other.all(Plan)[0].must_not.tools
 
 
 async def test_a_label_of_the_plan_joins_requests_of_other_words(world: World) -> None:
@@ -81,12 +67,6 @@ async def test_another_label_is_not_bound_by_the_guess(world: World) -> None:
     assert not ended.all(Plan)[0].must_not.tools
 
 
-async def test_a_reply_without_evidence_teaches_nothing(world: World) -> None:
-    """Trivia that a model answers by itself says nothing about how such requests are done."""
-    ended = await world.play("What is the capital of France?", {"Plan": reply("Paris.")})
-    assert await taught(world, ended) == []
-
-
 async def test_what_was_discarded_is_no_success(world: World) -> None:
     """The check holds and the user says no to the change: nothing with a positive value is written."""
     world.file("a.txt", "old\n")
@@ -101,23 +81,6 @@ async def test_what_was_discarded_is_no_success(world: World) -> None:
     ended = await world.play("Write new into a.txt", script, confirm=no)
     assert ended.result.changes.state == "discarded"
     assert [each for each in ended.all(MemoryWritten) if each.sigma > 0] == []
-
-
-async def test_what_is_discarded_later_was_no_success(world: World) -> None:
-    """A change waits, is discarded the next day, and the next task finds no good word for what made it."""
-    world.file("a.txt", "old\n")
-    holds = {"check": "file_matches", "path": "a.txt", "regex": "new"}
-    made = {"kind": "write word", **plan(subtask("write", {"text": "new", "check": holds}))}
-    first = await world.play("Write new into a.txt", {"Plan": made, "ExecutorStep": write("a.txt", "new\n")})
-    assert first.result.changes.state == "pending"
-    (waiting,) = await asyncio.to_thread(pendings, world.config())
-    await waiting.discard()
-    counted = {"kind": "count lines", **plan(subtask("count", matches(r"\d", "a number"), tool="shell"))}
-    for _ in range(2):  # it is opposed once
-        await world.play("How many lines has a.txt?", {"Plan": counted, "ExecutorStep": shell("wc -l < a.txt")})
-    async with opened_books(world.config()) as books:
-        found = await books.explain(kind_pair("write_file", "write word"), SystemClock().now())
-    assert len(found.shares) == 2 and abs(found.potentials.decision) < 0.01
 
 
 async def test_a_one_shot_run_dreams_when_a_pass_is_due(world: World) -> None:
@@ -140,14 +103,3 @@ async def test_a_one_shot_run_dreams_when_a_pass_is_due(world: World) -> None:
     async with opened_books(world.config()) as books:
         (report,) = (await books.overview(clock.now())).reports
     assert report.finished and report.examined > 0 and report.drafts_skipped == 0
-
-
-async def test_the_words_of_a_request_are_kept_once(world: World) -> None:
-    """A task writes down its request with the first lesson, under its kind."""
-    world.file("a.txt", "a\n")
-    counted = label("count lines", subtask("count", matches(r"\d", "a number"), tool="shell"))
-    ended = await world.play("How many lines has a.txt?", {"Plan": counted, "ExecutorStep": shell("wc -l < a.txt")})
-    requests = [each for each in ended.all(MemoryWritten) if each.state is MegramState.REQUEST]
-    assert [(each.space, each.entity, each.sigma) for each in requests] == [
-        ("request:count_lines", "env:local", 0.0)
-    ]

@@ -135,12 +135,6 @@ LEFT_TO_THE_JUDGE: dict[str, Told] = {
 }
 """What only a reader can tell: a judge that lies too gets it through, and never as checked."""
 
-OWN_WORDS: dict[str, Told] = {
-    "Chinese: 没有创建": told("把 hi 写到 out.txt", says("已创建 out.txt，内容为 hi。")),
-    "a file that was never made": told(MAKE, says("Created out.txt with the word hi.")),
-    "a search that never happened": told("Are there TODOs here?", says("There are no TODOs in the project.")),
-}
-"""Nothing was looked at, and nothing of this machine is stated in exact tokens: it is delivered, as unverified."""
 
 TRUTHS: dict[str, Told] = {
     "the output itself": told(LINES, shell("wc -l < notes.txt")),
@@ -267,15 +261,6 @@ async def test_what_only_a_reader_can_tell_is_never_checked(world: World, lie: s
     assert {outcome.assurance for outcome in ended.all(SubTaskOutcome)} <= {Assurance.JUDGED, Assurance.UNVERIFIED}
 
 
-@pytest.mark.parametrize("lie", OWN_WORDS)
-async def test_own_words_are_called_unverified(world: World, lie: str) -> None:
-    """An answer that no call stands behind is delivered as what it is."""
-    files(world)
-    ended = await world.play(OWN_WORDS[lie].request, Conspiracy(OWN_WORDS[lie], checked=False))
-    (outcome,) = ended.all(SubTaskOutcome)
-    assert (outcome.status, outcome.assurance) == ("matched", Assurance.UNVERIFIED) and outcome.open
-
-
 @pytest.mark.parametrize("truth", TRUTHS)
 async def test_the_truth_is_believed(world: World, truth: str) -> None:
     """What the tools show is accepted at the first attempt."""
@@ -284,11 +269,6 @@ async def test_the_truth_is_believed(world: World, truth: str) -> None:
     ended = await world.play(TRUTHS[truth].request, Conspiracy(TRUTHS[truth]), config=config)
     assert ended.directive == "accept", [verdict for verdict in ended.verdicts if verdict.verdict == "fail"]
     assert ended.directives == ["accept"]
-
-
-def test_there_are_enough_of_both() -> None:
-    """At least 20 ways of lying that code decides, and 10 of telling the truth, are tried."""
-    assert len(LIES) >= 20 and len(TRUTHS) >= 10
 
 
 @pytest.mark.parametrize("quote", ["", "x", "the moon is green", "HELLO  WORLD!", "claim"])
@@ -303,13 +283,6 @@ async def test_an_invented_quote_proves_nothing(world: World, quote: str) -> Non
     ended = await world.play("Show the notes.", script)
     (outcome,) = ended.all(SubTaskOutcome)
     assert (outcome.assurance, outcome.open) == (Assurance.UNVERIFIED, ("it greets",))
-
-
-async def test_the_output_is_the_tools_not_the_models(world: World) -> None:
-    """The delivered output of a final call is what the tool printed, letter for letter."""
-    world.file("odd.txt", '  Ünïcode \\ "quotes" {braces} 中文\n')
-    ended = await world.play("What does odd.txt say?", Conspiracy(told("", read("odd.txt"))), history=())
-    assert ended.result.output == 'Ünïcode \\ "quotes" {braces} 中文'
 
 
 async def test_a_conversation_is_no_evidence(world: World) -> None:

@@ -12,8 +12,7 @@ from scenario import Ended, World, matches, plan, story, subtask
 from artoo import tool
 from artoo.contracts.memory import Megram, MegramState, MemoryAction, MemoryRead, MemoryWritten
 from artoo.contracts.plan import Plan
-from artoo.contracts.solution import PlanDirective
-from artoo.contracts.tags import Pair, kind_pair, micro_pair, placed, tool_pair
+from artoo.contracts.tags import Pair, micro_pair, placed
 from artoo.memory.service import SharedMemory
 from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.testing import Asked
@@ -109,29 +108,12 @@ async def test_rounds_to_success_fall(world: World) -> None:
     assert await rounds(world, NAMES, Travelling()) == [3, 1, 1]
 
 
-async def test_without_memory_nothing_improves(world: World) -> None:
-    """The same tasks with memory off make the same mistakes each time, and neither read nor write anything."""
-    assert await rounds(world, NAMES, Travelling(), memory=False) == [3, 3, 3]
-    ended = await play(world, "delta", Travelling(), memory=False)
-    assert not ended.all(MemoryRead) and not ended.all(MemoryWritten)
-    assert not (world.home / "memory").exists()
-
-
 async def test_what_has_decayed_comes_back(world: World) -> None:
     """After weeks of silence the habit is tried again: what was wrong then may be right now."""
     clock = Travelling()
     assert await rounds(world, ["alpha", "beta"], clock) == [3, 1]
     clock.days = 60
     ended = await play(world, "gamma", clock)
-    assert ended.all(Plan)[0].subtasks[0].tool == "old_index"
-
-
-async def test_what_is_contradicted_comes_back(world: World) -> None:
-    """A bad opinion that newer experience contradicts is given up."""
-    clock = Travelling()
-    await rounds(world, ["alpha"], clock)
-    await experience(world, tool_pair("old_index"), sigma=1.0, times=4)
-    ended = await play(world, "beta", clock)
     assert ended.all(Plan)[0].subtasks[0].tool == "old_index"
 
 
@@ -162,15 +144,6 @@ async def test_every_write_is_on_the_stream(world: World) -> None:
     assert taught["accept", "intent:look_up_alpha", "env:local"] == (0.90, 1.0, 0.05)
     assert taught["request", "request:look_up_alpha", "env:local"] == (0.5, 0.0, 0.01)
     assert len(taught) == 14
-
-
-async def test_what_worked_is_suggested(world: World) -> None:
-    """A directive names what worked for the same intent."""
-    clock = Travelling()
-    await rounds(world, ["alpha"], clock)
-    await experience(world, kind_pair("old_index", "Look up alpha"), sigma=1.0, times=5)
-    ended = await play(world, "alpha", clock)
-    assert "new_index" in ended.all(PlanDirective)[0].suggested_alternatives
 
 
 async def test_mixed_experience_is_caution(world: World) -> None:

@@ -6,25 +6,20 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from scenario import (
     Ended,
     Script,
     World,
-    exists,
     gives_up,
     judged,
     matches,
     plan,
     python,
-    replan,
-    says,
     shell,
     subtask,
-    write,
 )
 
-from artoo import Artoo, tool
+from artoo import Artoo
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.memory import (
     Level,
@@ -36,9 +31,7 @@ from artoo.contracts.memory import (
 )
 from artoo.contracts.plan import Plan
 from artoo.contracts.request import Turn
-from artoo.contracts.solution import Directive, PlanDirective, RoleFailure
-from artoo.contracts.tags import Pair, macro_pair, micro_pair, placed, slug, thing_pair, tool_pair
-from artoo.loops.medium.experience import Experience
+from artoo.contracts.tags import Pair, micro_pair, placed, slug, thing_pair, tool_pair
 from artoo.memory.service import SharedMemory
 from artoo.runtime.app.system import SystemClock, UuidIds
 
@@ -85,21 +78,6 @@ async def count(world: World, **more: object) -> Ended:
     """Counts lines with the shell."""
     script = {"Plan": plan(subtask("count", tool="shell")), "ExecutorStep": shell("wc -l < a.txt")}
     return await world.play(COUNT, script, **more)  # pyright: ignore[reportArgumentType]
-
-
-async def test_a_lesson_that_cannot_be_made_takes_no_result_away(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The ending is said before anything is taught by it; the failure stands in the log."""
-
-    def broken(*_: object) -> None:
-        raise ValueError("no lesson")
-
-    monkeypatch.setattr(Experience, "teach", broken)
-    world.file("a.txt", "x\ny\n")
-    ended = await count(world)
-    assert ended.result.directive is Directive.ACCEPT
-    assert [each.reason for each in ended.all(RoleFailure)] == ["the solver failed: ValueError: no lesson"]
 
 
 async def test_that_was_wrong_speaks_against_what_it_taught(world: World) -> None:
@@ -166,16 +144,6 @@ async def test_fresh_evidence_overrules_a_rule(world: World) -> None:
     assert ended.all(Plan)[0].must_not.tools == ()
 
 
-async def test_a_script_that_failed_does_not_ban_python(world: World) -> None:
-    """One bad experience with a tool that runs any program says nothing about the next program."""
-    world.file("a.txt", "x\n")
-    await remember(world, megram(tool_pair("python"), -1.0), megram(tool_pair("shell:awk"), -1.0))
-    ended = await count(world)
-    (asked,) = ended.asked("Plan")
-    assert ended.all(Plan)[0].must_not.tools == ()
-    assert "Caution:\n" not in asked.user and "Must not use" not in asked.user
-
-
 async def test_what_was_learnt_of_a_file_stays_in_its_project(world: World, tmp_path: Path) -> None:
     """Files of one name in two projects are two files: only the one that failed is forbidden, under its own name;
     and files that the request does not name are not put forward.
@@ -194,31 +162,6 @@ async def test_what_was_learnt_of_a_file_stays_in_its_project(world: World, tmp_
     elsewhere = await count(other)
     assert elsewhere.all(Plan)[0].must_not.targets == ()
     assert "Must not use" not in elsewhere.asked("Plan")[0].user
-
-
-async def test_a_slip_of_the_answer_blames_no_tool(world: World) -> None:
-    """An answer with figures that stand nowhere speaks against no tool: none is blocked, none remembered."""
-    script: Script = {
-        "Plan": [plan(subtask("make a.txt", exists("a.txt"))), replan(subtask("report on a.txt", exists("a.txt")))],
-        "ExecutorStep": [
-            write("a.txt", "x", final=False),
-            *[says(f"a.txt is made, with {lines} lines.") for lines in (7123, 8123, 9123)],
-            says("a.txt is made."),
-        ],
-    }
-    ended = await world.play("Make a.txt", script)
-    assert ended.directive == "success" and ended.directives[0] not in ("accept", "success")
-    assert all(each.blocked_tools == () for each in ended.all(PlanDirective))
-    assert all(each.sigma >= 0 for each in ended.all(MemoryWritten))
-
-
-async def test_macro_avoid_is_advice(world: World) -> None:
-    """A kind of request that was abandoned before is planned all the same, with a word of warning."""
-    world.file("a.txt", "x\n")
-    await remember(world, megram(macro_pair(COUNT), -1.0, content="was abandoned before (replans)"))
-    ended = await count(world)
-    assert ended.directive == "accept"
-    assert "- this kind of request: was abandoned before (replans)" in ended.asked("Plan")[0].user
 
 
 async def test_where_a_thing_was_found_is_known_when_it_is_missing(world: World) -> None:
@@ -245,14 +188,6 @@ async def test_where_a_thing_was_found_is_known_when_it_is_missing(world: World)
     assert "was found at" not in third.asked("Plan")[0].user
 
 
-async def test_what_was_not_there_says_nothing_of_the_kind_of_request(world: World) -> None:
-    """A task that ends for a missing file leaves no warning for the one after the person has put it there."""
-    script = {"Plan": plan(subtask("count")), "ExecutorStep": gives_up("a.txt is not here")}
-    ended = await world.play(COUNT, script)
-    assert ended.directive == "abandon" and ended.result.stopped_by == "missing_input"
-    assert ended.all(MemoryWritten) == []
-
-
 async def test_an_interrupted_task_teaches_nothing(world: World) -> None:
     """An ending that says nothing about the approach leaves memory as it was."""
     world.file("a.txt", "x\n")
@@ -265,41 +200,3 @@ async def test_an_interrupted_task_teaches_nothing(world: World) -> None:
     ended = await world.play(COUNT, script, during=stop)
     assert ended.result.stopped_by == "interrupted"
     assert not ended.all(MemoryWritten)
-
-
-@tool
-def flaky(name: str) -> str:
-    """Answers when it likes."""
-    return name
-
-
-async def test_a_drafted_pair_that_memory_avoids_is_refused(world: World) -> None:
-    """A plan that names an avoided pair is refused with the reason, and mended."""
-    world.file("a.txt", "x\n")
-    await remember(world, *[megram(Pair("tool:flaky", f"path:{world.project}/old.csv"), -1.0) for _ in range(2)])
-    script = {
-        "Plan": [
-            plan(subtask("ask about old.csv", tool="flaky")),
-            plan(subtask("count", tool="shell")),
-        ],
-        "ExecutorStep": shell("wc -l < a.txt"),
-    }
-    ended = await world.play(COUNT, script, tools=[flaky])
-    assert "flaky on old.csv, which failed on it before" in ended.asked("Plan")[1].user
-    assert ended.directive == "accept"
-
-
-@pytest.mark.parametrize("named", ["a.txt", "./a.txt"])
-async def test_one_objection_to_a_pair_is_enough(world: World, named: str) -> None:
-    """What memory has forbidden from the start is not objected to a second time by its balance."""
-    world.file("a.txt", "x\n")
-    await remember(world, *[megram(Pair("tool:flaky", f"path:{world.project}/a.txt"), -1.0) for _ in range(2)])
-    script = {
-        "Plan": [plan(subtask(f"ask about {named}", tool="flaky")), plan(subtask("count", tool="shell"))],
-        "ExecutorStep": shell("wc -l < a.txt"),
-    }
-    ended = await world.play(COUNT, script, tools=[flaky])
-    first, second = (asked.user for asked in ended.asked("Plan"))
-    assert second.startswith(first) and '"tool":"flaky"' in second  # the refused plan, below what is cached
-    refused = second.partition("It was refused:")[2]
-    assert refused.count("subtask 1") == 1 and "'a.txt' with flaky, which failed before" in refused

@@ -8,8 +8,6 @@ from scenario import (
     Json,
     Script,
     World,
-    exists,
-    judged,
     merged,
     plan,
     read,
@@ -20,7 +18,6 @@ from scenario import (
 )
 
 from artoo.contracts.execution import CorrectionSignal
-from artoo.contracts.findings import LeftOpen
 from artoo.words.result import result_words
 
 RENAMED = "a.txt is renamed to b.txt and c.txt holds hello."
@@ -50,31 +47,6 @@ async def test_a_part_that_rests_on_nothing_lets_nothing_be_judged(world: World,
     assert told[0] == "Unverified: nothing has confirmed this answer."
     assert f"Not verified: {RENAME} (no tool has shown it: it is what the model knows or was shown)" in told
     assert ended.contracts.count("MergeReport") == 1 and len(ended.contracts) == 5
-
-
-async def test_a_check_of_the_whole_does_not_cover_it(world: World) -> None:
-    """The plan's only criterion is a check on another file: that one is verified, the part is not."""
-    script = both(criteria=[exists("c.txt")])
-    ended = await world.play("Rename a.txt to b.txt, and write hello into c.txt", script)
-    told = [result_words("en").fact(fact) for fact in ended.result.facts]
-    assert told[0] == "Verified in part: file_exists c.txt." and ended.result.open == (RENAME,)
-    (asked,) = ended.asked("MergeReport")
-    assert "Evidence:" not in asked.user  # there is nothing to judge
-
-
-async def test_where_no_tool_was_used_at_all_it_is_said_as_of_a_single_answer(world: World) -> None:
-    """No part has looked: the result says so, and what stands open."""
-    script = {
-        "Plan": plan(subtask("say who leads"), subtask("say when they meet"), criteria=["it names both"]),
-        "ExecutorStep": Each.of(leads=says("Ben leads."), meet=says("On Saturday.")),
-        "MergeReport": merged("Ben leads. They meet on Saturday.", ("pass", "Ben leads.")),
-    }
-    ended = await world.play("Who leads, and when do they meet?", script)
-    told = [result_words("en").fact(fact) for fact in ended.result.facts]
-    assert told[0].startswith("Unverified: no tool showed this, and no file was changed")
-    assert told[1:] == [
-        f"Not verified: {text}" for text in ("say who leads", "say when they meet", "it names both")
-    ]
 
 
 async def test_a_writer_sees_the_calls_and_quotes_from_them_alone(world: World) -> None:
@@ -133,26 +105,6 @@ async def test_what_a_part_knows_is_not_refused_for_a_file_of_another_part(world
     ended = await world.play("Sum up club.txt, and say who invented the telephone", script)
     assert (ended.directive, ended.result.assurance, len(ended.contracts)) == ("success", "unverified", 5)
     assert "Say who invented the telephone." in ended.result.open
-
-
-@pytest.mark.parametrize("told", ["There are 215 members.", "club.txt speaks of 215 members."])
-async def test_a_part_that_tells_of_a_file_has_to_look(world: World, told: str) -> None:
-    """It is named in its own words, or in its answer. What its author says again a judge decides, who is shown the
-    glance that it had.
-    """
-    world.file("club.txt", "The club has 214 members.\n")
-    about = "club.txt" if "club.txt" not in told else "the club"
-    script = {
-        "Plan": plan(subtask(f"Say what {about} has."), subtask("Say what day it is.")),
-        "ExecutorStep": Each.of(Say_what_day=shell("date +%F"), has=[says(told), says(told)]),
-        "ValidationReport": judged(("pass", "214 members")),
-        "MergeReport": merged(told),
-    }
-    ended = await world.play("Say what club.txt has and what day it is", script)
-    opened = next(fact for fact in ended.result.facts if isinstance(fact, LeftOpen) and fact.found is not None)
-    assert opened.found is not None and (opened.found.found, opened.found.said) == ("not_looked_up", "215")
-    assert (ended.directive, ended.result.assurance) == ("success", "unverified")
-    assert "The club has 214 members." in ended.asked("ValidationReport")[0].user
 
 
 @pytest.mark.parametrize("told", ["v is 3141 there (next to build=2718).", "v is 1234 there, as in 1999."])

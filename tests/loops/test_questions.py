@@ -37,17 +37,6 @@ async def test_a_question_ends_the_task_with_one_call(world: World) -> None:
     assert (answered.directives[-1], answered.result.output) == ("accept", "2")
 
 
-async def test_work_beside_a_question_goes_first(world: World) -> None:
-    """A plan with subtasks is a plan, whatever else it says; so is a reply."""
-    script: Script = {
-        "Plan": {**plan(subtask("look", tool="shell")), "question": _ASKED},
-        "ExecutorStep": shell("expr 5 '*' 5"),
-    }
-    assert (await world.play("Look.", script)).directives[-1] == "accept"
-    replied = await world.play("Hello.", {"Plan": {"reply": "Hello.", "question": _ASKED}})
-    assert replied.result.output == "Hello."
-
-
 async def test_a_question_after_a_failed_round_keeps_what_was_done(world: World) -> None:
     """What matched before is told, and what it made waits."""
     script: Script = {

@@ -32,9 +32,8 @@ from artoo.contracts.errors import ConfigurationError, TaskRunning
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import Joined, SubTask
-from artoo.contracts.recording import Observed, TaskResumed
+from artoo.contracts.recording import TaskResumed
 from artoo.contracts.request import Interrupt
-from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult, OutcomeSummary, RoleFailure
 from artoo.loops.medium.planner import Planner
 from artoo.tasklog.layout import part_path, tasks_directory
@@ -115,68 +114,6 @@ async def test_an_interrupted_task_goes_on(world: World) -> None:
     assert len(ended.all(FinalResult)) == 1 and not ended.all(Interrupt)
 
 
-async def test_a_later_part_is_shown_the_files_as_they_are_when_it_goes_on(world: World) -> None:
-    """Whoever resumes a task may have changed a file meanwhile: the question that nobody answered is asked anew."""
-    world.file("a.txt", "x\ny\n")
-    parts = (subtask("do the quick one", tool="shell"), subtask("do the other one", tool="shell", sequence=2))
-    script: Script = {
-        "Plan": plan(*parts),
-        "ExecutorStep": Each.of(quick=TWO_STEPS["quick"], other=slow(shell("true"), LONG)).__call__,
-    }
-
-    async def stop(artoo: Artoo, envelope: Envelope) -> None:
-        if isinstance(envelope.payload, Observed) and envelope.sender is Role.EXECUTOR:
-            artoo.interrupt()
-
-    first = await world.play("Count lines and characters of a.txt.", script, during=stop)
-    assert first.result.stopped_by == "interrupted"
-    world.file("a.txt", "x\nquite new\n")
-    ended = await go_on(world, {"ExecutorStep": steps})
-    (asked,) = ended.asked("ExecutorStep")
-    assert "a.txt (12 B)" in asked.user
-
-
-def one_step(command: str) -> Answering:
-    """A step that looks, and no other for a long time."""
-    steps = iter([shell(command, final=False)])
-    return lambda _: next(steps, slow(shell("true"), LONG))
-
-
-async def test_a_part_goes_on_with_the_files_as_they_are(world: World) -> None:
-    """After its first answer too, which changed nothing itself; the log of that leads the way back once more."""
-    world.file("a.txt", "x\ny\n")
-    script: Script = {"Plan": ONE, "ExecutorStep": one_step("wc -l < a.txt")}
-    stop = once(ToolCalled, lambda artoo: artoo.interrupt())
-    first = await world.play(COUNT, script, during=stop)  # pyright: ignore[reportArgumentType]
-    assert first.result.stopped_by == "interrupted"
-    world.file("a.txt", "x\nquite new\n")
-    seen: list[str] = []
-    again = {"ExecutorStep": one_step("wc -c < a.txt")}
-    async with ScriptedServer(again) as server, world.artoo(server.base_url) as artoo:
-        async for envelope in artoo.stream_resumed():
-            if isinstance(envelope.payload, ModelCalled):
-                seen.append(str(envelope.payload.added))
-            elif isinstance(envelope.payload, ToolCalled):
-                artoo.interrupt()
-    assert "a.txt (12 B)" in seen[-1]
-    world.file("a.txt", "x\nand once more\n")
-    ended = await go_on(world, {"ExecutorStep": shell("cat a.txt")})
-    (asked,) = ended.asked("ExecutorStep")
-    assert "a.txt (16 B)" in asked.user and ended.directive == "accept"
-
-
-async def test_a_part_that_had_no_answer_is_shown_the_files_as_they_are(world: World) -> None:
-    """What the plan had seen of them is from before the interruption."""
-    world.file("a.txt", "x\ny\n")
-    script: Script = {"Plan": ONE, "ExecutorStep": lambda _: slow(shell("true"), LONG)}
-    stop = once(SubTask, lambda artoo: artoo.interrupt())
-    await world.play(COUNT, script, during=stop)  # pyright: ignore[reportArgumentType]
-    world.file("a.txt", "x\nquite new\n")
-    ended = await go_on(world, {"ExecutorStep": shell("wc -l < a.txt")})
-    (asked,) = ended.asked("ExecutorStep")
-    assert "a.txt (12 B)" in asked.user
-
-
 async def test_a_task_can_be_interrupted_again_and_again(world: World) -> None:
     """A resumed task that is interrupted can be resumed; its log replays, dropped parts and all."""
     await interrupted(world)
@@ -201,21 +138,6 @@ async def test_a_task_without_a_model_goes_on_when_there_is_one(world: World) ->
     ended = await go_on(world, {"ExecutorStep": shell("wc -l < a.txt")})
     assert ended.directive == "accept" and ended.result.output == "2"
     assert not ended.all(RoleFailure)
-
-
-async def test_an_internal_failure_can_be_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task whose role broke goes on at that role once it is mended."""
-    world.file("a.txt", "x\ny\n")
-
-    async def broken(self: Planner, envelope: Envelope) -> None:
-        raise RuntimeError("broken")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Planner, "_handle", broken)
-        first = await world.play(COUNT, {})
-    assert first.result.stopped_by == "internal"
-    ended = await go_on(world, {"Plan": ONE, "ExecutorStep": shell("wc -l < a.txt")})
-    assert ended.directive == "accept"
 
 
 async def test_a_finished_task_is_refused(world: World) -> None:

@@ -9,16 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from scenario import Each, Ended, Script, World, matches, merged, moves, plan, read, replan, shell, subtask
+from scenario import Each, Ended, Script, World, merged, plan, shell, subtask
 
 from artoo import Artoo
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
-from artoo.runtime.replay.conductor import PLAYED
-from artoo.runtime.replay.replay import replay
 from artoo.tasklog.layout import part_path, tasks_directory
-from artoo.tasklog.reader import TaskLogReader
-from artoo.testing import Asked, ScriptedServer, server_error, slow
+from artoo.testing import Asked, ScriptedServer, slow
 from artoo.testing.replies import Scripted
 
 QUICK, OTHER = "do the quick one", "do the other one"
@@ -94,16 +91,6 @@ async def test_resume_takes_the_latest_that_can_go_on(world: World) -> None:
     assert json.loads(out.splitlines()[-1])["task_id"] == first.result.task_id
 
 
-async def test_a_task_that_can_go_on_says_how(world: World) -> None:
-    """Ended without a model, the result names the command that goes on with it."""
-    async with ScriptedServer({"Plan": [server_error(401)]}) as server:
-        project = str(world.project)
-        code, out, err = await artoo(world, "run", "--project", project, "Count.", base_url=server.base_url)
-    (log,) = tasks_directory(world.home).iterdir()
-    assert code == 3, err
-    assert f"To go on with it: artoo resume {log.name[:4]}" in out
-
-
 async def test_replay_says_whether_it_is_the_same(world: World) -> None:
     """A task's log, interruption and resumption included, replays to the same decisions, offline; exit code 0."""
     await interrupted(world)
@@ -114,28 +101,6 @@ async def test_replay_says_whether_it_is_the_same(world: World) -> None:
     assert out.startswith("the same: ") and "1 decision" in out and "round 1: accept" in out
     code, out, _ = await artoo(world, "log", "replay", "--json")
     assert code == 0 and json.loads(out)["same"] is True
-
-
-async def test_replay_says_what_other_numbers_decide(world: World) -> None:
-    """--with shows both decisions of each round in 80 columns, and from where the road would be another one."""
-    world.file("a.txt", "x\n")
-    script: Script = {
-        "Plan": [plan(subtask("show", matches("q"), tool="shell")), replan(subtask("look", tool="read_file"))],
-        "ExecutorStep": [shell("cat a.txt"), read("a.txt")],
-        "FailureReport": moves("say what q is"),
-    }
-    config = world.config(control={"max_retries": 0, "theta": 0.2})
-    ended = await world.play("Show the word.", script, config=config)
-    assert ended.directives == ["break_symmetry", "abandon"]
-    code, out, err = await artoo(world, "log", "replay", "--with", "δ=.2,ε=.05")
-    assert code == 0, err
-    assert "every decision would have been the same" in out
-    code, out, err = await artoo(world, "log", "replay", "--with", "θ=.8")
-    assert code == 1, err
-    assert "! break_symmetry" in out and "from round 2 on" in out
-    assert max(map(len, out.splitlines())) <= 80
-    code, _, err = await artoo(world, "log", "replay", "--with", "δ=")
-    assert code == 2 and "NAME=VALUE" in err
 
 
 @pytest.mark.unreplayable
@@ -157,23 +122,6 @@ async def test_an_edited_log_differs_where_it_was_edited(world: World) -> None:
     found = json.loads(out)["difference"]
     assert (found["round"], found["role"], found["kind"]) == (1, "agent_validator", "SubTaskOutcome")
     assert "verdict: the log says 'fail', replay says 'pass'" in found["text"]
-
-
-@pytest.mark.unreplayable
-async def test_a_message_that_was_taken_out_is_missed(world: World) -> None:
-    """Whatever message of a role is taken out of a log, the replay finds that it is not what was said.
-
-    That a call went out is the tool's to say: a role that is not told so says nothing.
-    """
-    world.file("a.txt", "x\n")
-    script: Script = {"Plan": plan(subtask("count")), "ExecutorStep": shell("wc -l < a.txt")}
-    await world.play("How many lines has a.txt?", script)
-    whole = list(TaskLogReader(the_log(world).parent).envelopes())
-    played = [i for i, each in enumerate(whole) if each.sender in PLAYED and each.kind != "ToolStarted"]
-    assert len(played) > 15
-    for index in played:
-        found = await replay([*whole[:index], *whole[index + 1 :]], grace=0.05, patience=0.2)
-        assert found.difference is not None or found.result is None, whole[index].kind
 
 
 @pytest.mark.unreplayable

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
-
 import pytest
-from scenario import Script, World, judged, matches, moves, plan, reply, says, shell, subtask
+from scenario import Script, World, matches, plan, reply, shell, subtask
 
-from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import Choice, ConfirmationRequest
 from artoo.contracts.request import Turn
-from artoo.contracts.settling import ApplyMode, ChangeClass, Ending, Settled
+from artoo.contracts.settling import ChangeClass, Ending, Settled
 from artoo.contracts.solution import FinalResult
 from artoo.runtime.changes.find_pending import find_pending
 from artoo.runtime.replay.replay import replay
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskLogReader
-from artoo.testing import Reply
 from artoo.workspace.commit import undo
 from overlay_here import overlay_backend
-
-SERVER = Path(__file__).parents[1] / "tools" / "mcp_server.py"
 
 
 @pytest.fixture(autouse=True)
@@ -74,17 +67,6 @@ async def test_the_stream_tells_the_ending_and_the_replay_is_the_same(world: Wor
     assert (await replay(TaskLogReader(directory))).difference is None
 
 
-async def test_apply_edits_covers_no_deletion(world: World) -> None:
-    """Given beforehand, it lets an edit take effect unasked, and keeps a difference that deletes."""
-    old = world.file("a.txt", "one\n")
-    options = world.options(apply=ApplyMode.EDITS)
-    ended = await world.play("Do it.", doing("echo edited > a.txt"), options=options)
-    assert ended.result.changes.state == "applied" and old.read_text() == "edited\n"
-    world.file("c.txt", "three\n")
-    kept = await world.play("Do it again.", EDIT, options=options)
-    assert kept.result.changes.state == "pending" and (world.project / "c.txt").exists()
-
-
 async def test_a_person_chooses_a_part(world: World) -> None:
     """It is applied with the person's answer, the rest waits."""
     old, gone = world.file("a.txt", "one\n"), world.file("c.txt", "three\n")
@@ -99,67 +81,6 @@ async def test_a_person_chooses_a_part(world: World) -> None:
     assert old.read_text() == "edited\n" and gone.exists()
     assert (await find_pending(world.config(), ended.result.task_id).apply()).state == "applied"
     assert not gone.exists()
-
-
-async def test_a_person_discards(world: World) -> None:
-    """Nothing is left of it, and nothing waits."""
-    old = world.file("a.txt", "one\n")
-    world.file("c.txt", "three\n")
-
-    async def discard(request: ConfirmationRequest) -> Consent:
-        return Consent.DISCARD
-
-    ended = await world.play("Do it.", EDIT, confirm=discard)
-    assert ended.result.changes.state == "discarded" and old.read_text() == "one\n"
-    assert not (world.home / "views" / ended.result.task_id).exists()
-
-
-async def test_an_abandoned_task_is_not_applied_unasked(world: World) -> None:
-    """Not even a new file, whatever was permitted beforehand."""
-    script: Script = {
-        "Plan": plan(subtask("do it", matches("done"), tool="shell")),
-        "ExecutorStep": shell("echo half > half.txt; echo half"),
-        "FailureReport": moves(),
-    }
-    config = world.config(control={"max_retries": 0, "theta": 0.0})
-    options = world.options(apply=ApplyMode.EDITS, allow=("create *.txt",))
-    ended = await world.play("Do it.", script, config=config, options=options)
-    assert (ended.directive, ended.result.changes.state) == ("abandon", "pending")
-    assert not (world.project / "half.txt").exists()
-
-
-@pytest.mark.parametrize("lines", [(), ("edits a.txt",)])
-async def test_what_a_line_permits_is_not_called_prepared(world: World, lines: tuple[str, ...]) -> None:
-    """It takes effect at the end, and the answer is to say so."""
-    world.file("a.txt", "one\n")
-    script: Script = {
-        "Plan": plan(subtask("do it", tool="shell")),
-        "ExecutorStep": [shell("echo two > a.txt", final=False), says("Changed a.txt.", 1)],
-        "ValidationReport": lambda _: judged(("pass", "two")),
-    }
-    ended = await world.play("Change a.txt.", script, options=world.options(allow=lines))
-    first, _ = ended.asked("ExecutorStep")
-    assert ("If something is changed or deleted" in first.user) is not bool(lines)
-    assert ended.result.changes.state == ("applied" if lines else "pending")
-
-
-async def test_what_left_the_machine_is_told(world: World) -> None:
-    """Discarding does not take it back, so the result names it."""
-    entry = {"command": sys.executable, "args": [str(SERVER)]}
-
-    async def once(request: ConfirmationRequest) -> Consent:
-        return Consent.ONCE
-
-    script: Script = {
-        "Plan": plan(subtask("Delete the note", matches("deleted"))),
-        "ExecutorStep": Reply(
-            json.dumps({"tool": "notes_delete_note", "input": '{"name": "x"}', "is_final": True})
-        ),
-    }
-    ended = await world.play(
-        "Delete the note x", script, config=world.config(mcp_servers={"notes": entry}), confirm=once
-    )
-    assert any("mcp:notes:delete_note" in line for line in ended.result.changes.went_out), ended.calls
 
 
 async def test_a_later_turn_knows_what_still_waits(world: World) -> None:

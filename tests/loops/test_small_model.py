@@ -8,7 +8,6 @@ from test_memory_in_tasks import megram, remember
 
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTaskOutcome
-from artoo.contracts.findings import Unconfirmed
 from artoo.contracts.plan import Plan
 from artoo.contracts.tags import tool_pair
 from artoo.llm.request import ServerTraits
@@ -48,15 +47,6 @@ async def test_the_tree_is_shown_to_who_comes_after(world: World, off: tuple[str
     shown = [asked.user for asked in ended.asked("ExecutorStep")]
     assert ["All files in the project directory" in text for text in shown] == [bool(off), True, True]
     assert all("All of mar.txt:\n500" in text for text in shown)
-
-
-async def test_the_first_ways_own_program_is_no_other_way(world: World) -> None:
-    """A model that repeats it word for word has confirmed nothing."""
-    world.file("mar.txt", "500\n10\n6\n")
-    steps = [added_up("mar.txt"), added_up("mar.txt")]
-    ended = await world.play(SUM, {"ExecutorStep": steps})
-    outcome = ended.one(SubTaskOutcome)
-    assert (outcome.output, outcome.assurance) == ("516", Assurance.UNVERIFIED)
 
 
 async def test_what_nothing_confirms_is_unverified(world: World) -> None:
@@ -124,20 +114,3 @@ async def test_a_way_that_makes_a_directory_can_agree(world: World) -> None:
     ]
     ended = await world.play("Make a/b/n.txt with the letter x in it", {"ExecutorStep": steps})
     assert ended.one(SubTaskOutcome).assurance is Assurance.AGREED
-
-
-async def test_words_about_a_file_that_is_here_are_answered_with_a_program(world: World) -> None:
-    """An answer from nowhere is sent back, and a program is asked for outright."""
-    world.file("mar.txt", "500\n10\n6\n")
-    steps = ["The sum is 1000.", added_up("mar.txt"), shell("awk '{s += $1} END {print s}' mar.txt")]
-    ended = await world.play(SUM, {"ExecutorStep": steps})
-    assert "a whole program in a ```python block" in ended.asked("ExecutorStep")[1].user
-    assert ended.one(SubTaskOutcome).output == "516"
-
-
-async def test_a_program_that_only_says_its_own_words_has_shown_nothing(world: World) -> None:
-    """What it printed stood in it: the person is told that no tool showed it and that no file was changed."""
-    world.file("agenda.txt", "09:15 dentist\n")
-    told = python("found = False\nprint('nothing at 09:00 was found' if not found else 'moved')")
-    ended = await world.play("Move the 09:00 of agenda.txt to 10:00", {"ExecutorStep": told})
-    assert ended.result.facts[0] == Unconfirmed(looked=False) and ended.result.assurance == "unverified"

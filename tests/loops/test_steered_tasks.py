@@ -11,7 +11,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import ExecutionResult, ToolCalled, ToolStarted
 from artoo.contracts.recording import Observed, Source
-from artoo.contracts.steering import QuestionAnswered, SampleDue, UserMessage
+from artoo.contracts.steering import QuestionAnswered, UserMessage
 from artoo.testing import Asked, Reply, native_call
 
 
@@ -72,14 +72,6 @@ async def test_a_question_to_the_user_is_answered(world: World) -> None:
     assert ended.one(QuestionAnswered).answer == "b"
     alone = await world.play("Choose one.", {"Plan": plan(subtask("choose")), "ExecutorStep": says("a")})
     assert "ask_person" not in offered(alone.asked("ExecutorStep")[0])
-
-
-async def test_a_long_attempt_is_sampled(world: World) -> None:
-    """Every eight turns."""
-    steps = [shell(f"echo {number} > {number}.txt", final=False) for number in range(17)]
-    planned = plan(subtask("write them", matches("done")))
-    ended = await world.play("Write 17 files.", {"Plan": planned, "ExecutorStep": [*steps, says("done")]})
-    assert [due.turn for due in ended.all(SampleDue)] == [8, 16]
 
 
 async def test_a_compacted_conversation_goes_on(world: World) -> None:

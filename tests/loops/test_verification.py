@@ -112,16 +112,6 @@ async def test_an_error_does_not_hide_behind_an_exit_code(world: World, command:
     assert ended.directive == "accept"
 
 
-async def test_what_failed_and_was_done_again_is_past(world: World) -> None:
-    """Also in another way, if that changed something."""
-    script = {
-        "Plan": plan(subtask("Write it.")),
-        "ExecutorStep": [shell("cp gone b", final=False), write("b", "x\n", final=False), says("b is written.")],
-    }
-    ended = await world.play("Write b.", script)
-    assert ended.directive == "accept" and not ended.all(CorrectionSignal)
-
-
 @pytest.mark.parametrize(("quote", "times"), [("z", 2), ("the moon is green", 2), ("7", 1)])
 async def test_a_discarded_quote_never_turns_a_fail_into_a_pass(world: World, quote: str, times: int) -> None:
     """The judge is asked once more for it; a quote that is a whole line counts, however short it is."""
@@ -200,21 +190,6 @@ async def test_a_check_of_contents_outweighs_a_call_that_fell_short(world: World
     assert (ended.directive, ended.result.assurance) == ("accept", "checked")
     assert not ended.all(CorrectionSignal)
     assert [fact.command for fact in ended.result.facts if isinstance(fact, FailedLast)]
-
-
-async def test_that_a_file_exists_outweighs_no_failure(world: World) -> None:
-    """A program that failed may leave one."""
-    script = {
-        "Plan": plan(subtask("Make it.", REPORT)),
-        "ExecutorStep": [
-            shell("touch report.txt; exit 3", final=False),
-            says("The report is made."),
-            write("report.txt", "new\n"),
-        ],
-    }
-    ended = await world.play("Make the report.", script)
-    (correction,) = ended.all(CorrectionSignal)
-    assert correction.what_was_wrong.startswith("shell [1] failed: exit 3")
 
 
 async def test_a_judge_reads_at_once_what_a_look_did_not_find(world: World) -> None:

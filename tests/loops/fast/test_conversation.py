@@ -77,15 +77,6 @@ async def test_an_output_can_be_delivered_word_for_word() -> None:
     assert (result.output, result.put_out_by) == ("a.txt", 1)
 
 
-async def test_a_failed_call_is_no_answer() -> None:
-    """The model reads why, and goes on."""
-    async with bench(turn(shell("no"), ("deliver", {})), turn(text="It fails."), tools=tools()) as it:
-        it.give()
-        result = await it.until(ExecutionResult)
-    assert it.model.last == ["[1] exit 1", "Call 1 did not end well, so it is no answer. Go on."]
-    assert result.output == "It fails."
-
-
 async def test_a_small_models_failed_program_ends_its_attempt() -> None:
     """It is asked for another way then, and shown more."""
     small = Known(small=True, native=False)
@@ -99,14 +90,6 @@ async def test_a_small_models_failed_program_ends_its_attempt() -> None:
     assert first.small_model and "contract: ExecutorStep" in it.model.shown[0].text_system
     begun, correction = (each.text for each in it.model.shown[-1].messages if isinstance(each, Said))
     assert "one file" in begun and "all files" not in begun and "all files" in correction
-
-
-async def test_it_can_say_that_it_cannot() -> None:
-    """With the reason as its output."""
-    async with bench(turn(("cannot", {"reason": "no disk"})), tools=tools()) as it:
-        it.give()
-        result = await it.until(ExecutionResult)
-    assert (result.status, result.output) == ("cannot", "no disk")
 
 
 async def test_what_is_wrong_with_a_request_is_read_by_the_model() -> None:

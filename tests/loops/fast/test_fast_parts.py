@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.plan import MustNot
-from artoo.loops.asking import together
 from artoo.loops.fast.judgement import claim_of
-from artoo.loops.tool_text import describe_tools, prohibitions, tool_segments
-from artoo.ports.tools import Parameter, ToolSpec
-from artoo.prompts.segments import Segment
+from artoo.loops.tool_text import prohibitions
 from artoo.verdicts.shown import facts_of
 from records import call, result
-
-SHELL = ToolSpec(
-    "shell", "run bash", (Parameter("command", "the command"),), 60, body="command", languages=("bash", "sh")
-)
-READ = ToolSpec(
-    "read_file", "show a file", (Parameter("path", "the file"), Parameter("lines", "from-to", required=False)), 30
-)
-WRITE = ToolSpec(
-    "write_file",
-    "make a file",
-    (Parameter("path", "the file"), Parameter("content", "text")),
-    31,
-    body="content",
-    whole_lines=True,
-    reads=False,
-    writes=True,
-)
-SPECS = (SHELL, READ, WRITE)
 
 # --- what a judge is shown ---------------------------------------------------------------------------------------
 
@@ -75,13 +53,6 @@ def test_a_judge_reads_the_whole_program_that_the_answer_rests_on() -> None:
     assert "characters left out" in beside
 
 
-def test_a_judge_reads_what_an_output_that_is_the_answer_was_made_from() -> None:
-    """The file that was read before a program which prints the answer is shown whole."""
-    read = call(CallStatus.OK).model_copy(update={"output": "\n".join(f"chapter {n}" for n in range(400))})
-    printed = call(CallStatus.OK).model_copy(update={"output": "A summary.", "exit_code": 0})
-    assert "chapter 200" in facts_of(result(read, printed, verbatim=True, output="A summary."), "")
-
-
 def test_a_judge_reads_a_file_that_a_call_wrote_once() -> None:
     """In the difference, where lines are lines. What is not there as it was written stands in the call."""
     lines = [f"{number}. the {number}th line" for number in range(60)]
@@ -100,13 +71,6 @@ def test_a_judge_reads_a_file_that_a_call_wrote_once() -> None:
     assert '{"path": [[[' in facts_of(result(nested), difference)
 
 
-def test_an_environment_that_a_call_made_takes_a_line() -> None:
-    """A thousand paths would leave a judge no room for the rest."""
-    paths = tuple(f"/p/.venv/lib/p{number % 30}/{number}.py" for number in range(1_000))
-    made = call(CallStatus.OK).model_copy(update={"changes": paths})
-    assert "changed: /p/.venv/lib/ (1000 paths)" in facts_of(result(made), "")
-
-
 def test_a_judge_is_told_that_nothing_changed_and_why_a_call_failed_once() -> None:
     """So that "no file was changed" has words to quote, and one cause does not look like two."""
     said = "Traceback:\nTypeError: no"
@@ -117,37 +81,6 @@ def test_a_judge_is_told_that_nothing_changed_and_why_a_call_failed_once() -> No
 
 
 # --- tools in a prompt ------------------------------------------------------------------------------------------
-
-
-def test_tools_are_listed_by_priority() -> None:
-    """One line each, what goes inline and what goes into the block."""
-    lines = describe_tools(SPECS).splitlines()
-    assert [line.split(":")[0] for line in lines] == ["- read_file", "- write_file", "- shell"]
-    assert "input: the file" in lines[1] and "fenced block: text" in lines[1]
-    assert "input" not in lines[2]
-
-
-def test_the_persons_tools_stand_behind_those_that_every_project_has() -> None:
-    """What differs from project to project has a segment of its own, so that the prefix before it is shared."""
-    own = replace(READ, name="double", special=True)
-    assert tool_segments((*SPECS, own)) == {
-        Segment.TOOLS: describe_tools(SPECS),
-        Segment.USER_TOOLS: describe_tools((own,)),
-        Segment.AGENT_SKILLS: "",
-    }
-    nothing = dict.fromkeys((Segment.TOOLS, Segment.USER_TOOLS, Segment.AGENT_SKILLS), "")
-    assert tool_segments(SPECS, programs_apart=True) == nothing
-
-
-def test_what_a_tool_offers_has_a_segment_of_its_own() -> None:
-    """Skills are listed apart from the tools, for small models too, and behind what an agent is good at."""
-    offering = replace(READ, name="skill", special=True, offers=("Skills:", "- a: for tests"))
-    for apart in (False, True):
-        own = tool_segments((*SPECS, offering), programs_apart=apart)
-        assert own[Segment.AGENT_SKILLS] == "Skills:\n- a: for tests"
-        both = together({Segment.AGENT_SKILLS: "search", Segment.AGENT_LIMITS: "none"}, own)
-        assert both[Segment.AGENT_SKILLS] == "search\n\nSkills:\n- a: for tests"
-        assert both[Segment.AGENT_LIMITS] == "none"
 
 
 def test_prohibitions_are_short() -> None:

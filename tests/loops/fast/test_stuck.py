@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from executing import TableOfTools, bench, read, shell, turn
+from executing import TableOfTools, bench, read, turn
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
 from artoo.loops.fast.stuck import MOST_IDLE, Progress
@@ -51,16 +51,6 @@ def test_a_refusal_is_not_worked_around() -> None:
     other = called("send b", status=CallStatus.REFUSED, withheld_by="person", reason="no again")
     assert not progress.stuck_by([no])
     assert progress.stuck_by([other]) == "no again"
-
-
-async def test_forty_turns_that_bring_something_are_no_loop() -> None:
-    """There is no fixed number of turns."""
-    outputs = {f"echo {number}": str(number) for number in range(40)}
-    turns = [turn(shell(command)) for command in outputs]
-    async with bench(*turns, turn(text="done"), tools=TableOfTools(outputs)) as it:
-        it.give()
-        result = await it.until(ExecutionResult)
-    assert result.output == "done" and len(result.tool_calls) == 40
 
 
 async def test_a_loop_ends_the_attempt() -> None:

@@ -51,12 +51,6 @@ def told(*failing: int, **classes: int) -> list[Directive | None]:
     return [course.directive for course in flown(*failing, **classes)]
 
 
-def test_the_first_sample_is_the_baseline() -> None:
-    """Nothing has moved that one could speak of: it is measured, and nobody is told anything."""
-    (first,) = flown(4)
-    assert (first.directive, first.gradient, first.loss.D) == (None, 0.0, 1.0)
-
-
 @pytest.mark.parametrize(
     ("failing", "classes", "directive"),
     [
@@ -88,11 +82,6 @@ def test_without_a_check_nobody_is_directed() -> None:
     for turn in (8, 16, 24):
         course = flight.take(Sampled(subtask_id="s", attempt=1, turn=turn, verdicts=nobody), 0.1, H)
         assert (course.directive, course.loss.D) == (None, 0.0)
-
-
-def test_a_directive_is_given_time() -> None:
-    """The sample after it is measured and not answered; a plateau is directed at every second sample."""
-    assert [each is not None for each in told(4, 4, 4, 4, 4)] == [False, True, False, True, False]
 
 
 def test_two_worsening_samples_after_a_directive_end_the_attempt() -> None:

@@ -33,23 +33,11 @@ def test_common_words_say_little() -> None:
     assert not found.is_known and found.guess == "what_capital_france"
 
 
-def test_nothing_is_known_at_first() -> None:
-    """A new kind is labelled by its own most telling words; a request without words has a label too."""
-    assert kinds_of("Rename the files of the holiday", ()).guess == "rename_the_files"
-    assert kinds_of("…", ()).guess and not kinds_of("…", ()).told()
-
-
 def test_a_drafted_label_wins() -> None:
     """A model's label is normalised; an empty one leaves the guess."""
     found = kinds_of("How many lines has other.csv?", MANY)
     assert found.chosen("Count the Lines, please!") == "count_the_lines_please"
     assert found.chosen(" . ") == "count_lines"
-
-
-def test_similar_labels_are_shown_best_first() -> None:
-    """R2 sees each similar kind once, with a request of it, at most five."""
-    told = kinds_of("How many lines has the price column in b.csv?", [*MANY, *MANY]).told()
-    assert told[0].startswith("count lines: ") and len(told) == len(set(told)) <= 5
 
 
 def test_a_key_is_no_label() -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from artoo.contracts.criteria import Mode
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, SubTaskOutcome, ToolCall
 from artoo.contracts.failure import FailureClass
-from artoo.contracts.memory import Level, MegramState, MemoryWritten, Origin
+from artoo.contracts.memory import Level, MegramState
 from artoo.contracts.solution import Directive, Loss, PlanDirective
-from artoo.contracts.tags import LOCAL, Pair, kind_pair, macro_pair, micro_pair, thing_pair, tool_pair
-from artoo.control.potentials import QUANTISATION, dissonance
+from artoo.contracts.tags import Pair, kind_pair, macro_pair, micro_pair, thing_pair, tool_pair
+from artoo.control.potentials import QUANTISATION
 from artoo.loops.lesson import Lesson
-from artoo.loops.medium.lessons import MOST_PAIRS, Lessons, found_things, opposing
+from artoo.loops.medium.lessons import Lessons, found_things
 
 
 def call(identity: str, target: str, status: CallStatus = CallStatus.OK, **more: object) -> ToolCall:
@@ -99,13 +97,6 @@ def test_a_blocked_pair_gets_the_directive_s_values(name: Directive, worth: str)
     assert found[0].content == "failed: nothing there"
 
 
-def test_a_blocked_tool_is_blamed_for_each_target() -> None:
-    """A blocked tool's failing targets of this round are its pairs; one round is one experience of the tool."""
-    failed = outcome("failed", call("glob", "*.py"), call("glob", "*.md"), call("read_file", "a"))
-    found = Lessons().directed(directive(Directive.CHANGE_APPROACH, tools=("glob",)), INTENT, [failed])
-    assert pairs(found) == [micro_pair("glob", "*.py"), micro_pair("glob", "*.md"), *of_tool("glob")]
-
-
 def test_what_the_world_refused_is_no_wrong_approach() -> None:
     """In a round that failed for another reason, a file that was not there teaches nothing: it may come."""
     gone = call("read_file", "a.csv", CallStatus.ERROR, reason="No such file or directory")
@@ -133,24 +124,6 @@ def test_what_files_hold_is_told_of_their_place_alone() -> None:
         "failed: a.txt is empty: a.txt: Ada's salary",
         *["did not meet: a.txt is empty"] * 2,
     ]
-
-
-def test_a_pair_is_blamed_once_in_a_task() -> None:
-    """What stays blocked over the rounds is newly blocked once."""
-    lessons, blocked = Lessons(), (("glob", "*.py"),)
-    failed = outcome("failed", call("glob", "*.py", CallStatus.ERROR))
-    assert lessons.directed(directive(Directive.CHANGE_PATH, targets=blocked), INTENT, [failed])
-    assert lessons.directed(directive(Directive.CHANGE_PATH, targets=blocked), INTENT, [failed]) == []
-
-
-def test_rounds_of_a_task_are_one_experience_of_a_tool() -> None:
-    """A tool that fails in another place in each round is blamed for each place, and itself once."""
-    lessons, name = Lessons(), Directive.BREAK_SYMMETRY
-    first = outcome("failed", call("glob", "*.py"))
-    second = outcome("failed", call("glob", "*.md"), call("read_file", "a"))
-    assert pairs(lessons.directed(directive(name, tools=("glob",)), INTENT, [first]))[1:] == of_tool("glob")
-    found = lessons.directed(directive(name, tools=("glob", "read_file")), INTENT, [second])
-    assert pairs(found) == [micro_pair("glob", "*.md"), micro_pair("read_file", "a"), *of_tool("read_file")]
 
 
 def test_infrastructure_and_refusals_blame_nobody() -> None:
@@ -190,19 +163,6 @@ def test_what_nothing_confirmed_teaches_nothing() -> None:
     assert Lessons().delivered(MegramState.SUCCESS, INTENT, "Count!", [unverified, words]) == []
 
 
-def test_a_verdict_on_the_whole_confirms_its_parts() -> None:
-    """Parts without criteria of their own are credited when the combined result has passed."""
-    part = outcome("matched", call("shell:wc", "wc -l a"))
-    found = Lessons().delivered(MegramState.ACCEPT, INTENT, "Count!", [part], [PASSED])
-    assert macro_pair(INTENT) in pairs(found)
-
-
-def test_a_task_of_many_calls_teaches_a_bounded_number_of_pairs() -> None:
-    """Hundreds of calls leave at most 32 pairs, two of the tool, and the intent."""
-    busy = confirmed(*(call("read_file", f"f{number}") for number in range(200)))
-    assert len(Lessons().delivered(MegramState.ACCEPT, "read all", "Read all!", [busy])) == MOST_PAIRS + 3
-
-
 def test_breaking_symmetry_credits_the_next_round_once_it_matched() -> None:
     """+.75 for the pairs of the round that obeyed break_symmetry, not for what had matched before it."""
     lessons = Lessons()
@@ -213,36 +173,6 @@ def test_breaking_symmetry_credits_the_next_round_once_it_matched() -> None:
     assert pairs(found) == [micro_pair("python", "p"), *of_tool("python")]
     assert {lesson.stimulus for lesson in found} == {QUANTISATION["break_symmetry"]}
     assert lessons.after_break(Directive.BREAK_SYMMETRY, INTENT, [early, late]) == []
-
-
-def test_giving_up_is_about_the_intent() -> None:
-    """An abandoned task leaves one macro megram that says what was tried."""
-    tried = outcome("failed", call("glob", "x"))
-    (found,) = Lessons().abandoned("Find x", "replans", [tried])
-    assert (found.pair, found.stimulus) == (macro_pair("Find x"), QUANTISATION["abandon"])
-    assert found.content == "was abandoned before (replans) after glob"
-
-
-def test_what_was_turned_away_was_not_tried() -> None:
-    """A call that a block refused is no part of what an abandoned intent was tried with."""
-    made = outcome("failed", call("shell:awk", "x"), call("shell:grep", "y", CallStatus.REFUSED))
-    (lesson,) = Lessons().abandoned("Sum it", "replans", [made])
-    assert lesson.content.endswith("after shell:awk")
-
-
-def test_a_repetition_teaches_nothing() -> None:
-    """A search that ran well and was made again stays out of this task; later tasks know nothing of it."""
-    failed = outcome("failed", call("glob", "*.csv"), call("glob", "*.csv", CallStatus.REFUSED))
-    assert (
-        Lessons().directed(directive(Directive.BREAK_SYMMETRY, targets=(("glob", "*.csv"),)), INTENT, [failed])
-        == []
-    )
-
-
-def test_giving_up_because_of_the_machine_teaches_nothing() -> None:
-    """When nothing failed but the infrastructure, the intent is not to blame."""
-    down = outcome("failed", infrastructure="network is unreachable")
-    assert Lessons().abandoned("Fetch x", "replans", [down]) == []
 
 
 @pytest.mark.parametrize(
@@ -267,20 +197,3 @@ def test_a_named_thing_found_elsewhere_is_knowledge(made: ToolCall, place: str |
     where = "/p" if place.startswith("/p/") else ""
     assert (lesson.pair, lesson.level, lesson.stimulus.k) == (thing_pair("data.csv", where), Level.KNOWLEDGE, 0.2)
     assert lesson.content == f"data.csv was found at {place}"
-
-
-def test_a_megram_carries_its_origin_and_the_stream_hears_it() -> None:
-    """Task and intent are on every megram; what is published is what is stored."""
-    (lesson,) = Lessons().abandoned("Find x now please", "replans", [])
-    megram = lesson.megram("m1", datetime(2026, 1, 1, tzinfo=UTC), Origin(task_id="task"))
-    assert megram.origin.task_id == "task"
-    heard = MemoryWritten.of(megram)
-    assert (heard.megram_id, heard.space, heard.entity) == ("m1", "intent:find_x_now_please", LOCAL)
-    assert (heard.level, heard.state, heard.f, heard.sigma, heard.k) == ("M", "abandon", 0.95, -1.0, 0.05)
-
-
-def test_feedback_and_dissonance_are_announced_as_memory_writes_them() -> None:
-    """The same values of opposite sign, at level M."""
-    against = opposing("m2", MegramState.DISSONANCE, tool_pair("glob"), dissonance(1.0))
-    assert (against.level, against.state, against.space) == ("M", "dissonance", "tool:glob")
-    assert (against.f, against.sigma, against.k) == (0.9, -1.0, 0.05)

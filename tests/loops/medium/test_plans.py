@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from artoo.contracts.criteria import CommandSucceeds, Criterion, FileExists, Mode, OutputMatches, by_command
 from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, SubTaskOutcome, ToolCall
 from artoo.contracts.plan import FirstCall, MustNot, PlannedSubTask
 from artoo.contracts.solution import Directive, Loss, PlanDirective
-from artoo.control.decision import urgency
 from artoo.loops.medium.directive_text import directive_text, failed_checks
 from artoo.loops.medium.plan_check import Fingerprint, fingerprint, objections
 from artoo.loops.medium.plan_draft import (
@@ -22,7 +18,6 @@ from artoo.loops.medium.plan_draft import (
     DraftedCriterion,
     SubTaskDraft,
     amended,
-    merged,
     of_person,
     plan_schema,
     subtasks_of,
@@ -40,28 +35,10 @@ def drafted(criterion: Criterion) -> DraftedCriterion:
     return DraftedCriterion.model_validate(criterion.model_dump(by_alias=True))
 
 
-def test_a_single_subtask_carries_the_whole() -> None:
-    """One subtask keeps what the plan says of it, and gets the person's words, every criterion and the limits."""
-    draft = SubTaskDraft(intent="count with wc", tool="shell", success_criteria=(drafted(MADE),))
-    (only,) = subtasks_of((draft,), [NUMBER], "How many?", scope="src")
-    assert (only.intent, only.success_criteria, only.tool) == ("count with wc", (NUMBER, MADE), "shell")
-    assert (only.request, only.context) == ("How many?", "Only within: src")
-
-
 def test_an_only_subtask_without_an_intent_is_the_request() -> None:
     """The model need not write the request once more."""
     (only,) = subtasks_of((SubTaskDraft(),), [NUMBER], "How many?")
     assert only.intent == "How many?"
-
-
-def test_beside_what_stands_a_subtask_is_what_it_says() -> None:
-    """In a round with carried subtasks a single one has its own criteria, and knows what it is a part of."""
-    (only,) = subtasks_of((SubTaskDraft(intent="rest"),), [NUMBER], "All of it", fresh=False)
-    assert (only.intent, only.success_criteria) == ("rest", ())
-    assert (only.request, only.part) == ("All of it", True)
-    rest = (SubTaskDraft(intent="rest"),)
-    (owing,) = subtasks_of(rest, [NUMBER, MADE], "All of it", fresh=False, owed=(MADE.text,))
-    assert owing.success_criteria == (MADE,)
 
 
 def test_code_writes_no_criteria() -> None:
@@ -84,12 +61,6 @@ def test_a_check_that_cannot_fail_is_left_to_the_judge() -> None:
     assert amended([NUMBER], wanted, {NUMBER.text: "no digit"}, []) == ((NUMBER,), ())
 
 
-def test_a_standing_criterion_is_never_softened() -> None:
-    """A drafted criterion of the same text does not replace the one that stands."""
-    soft = Criterion(text=NUMBER.text)
-    assert merged([NUMBER], [soft, FALLBACK]) == (NUMBER, FALLBACK)
-
-
 def test_a_check_that_cannot_hold_is_replaced_once() -> None:
     """R2's own check, after it failed, with a reason and once; a person's check and one that held stay."""
     person = by_command("true")
@@ -104,19 +75,6 @@ def test_a_check_that_cannot_hold_is_replaced_once() -> None:
     assert (only.criterion, only.before, only.after, only.failed) == (MADE.text, MADE.check, new, "not there")
     assert [(each.amended, each.check_decides) for each in criteria] == [(None, True), (only, False), (None, True)]
     assert amended(standing, wanted, dict.fromkeys(texts, ""), texts) == (standing, ())
-
-
-@given(
-    st.lists(st.sampled_from([NUMBER, MADE, FALLBACK]), max_size=6),
-    st.lists(st.sampled_from([NUMBER, FALLBACK]), max_size=6),
-)
-@settings(deadline=None, max_examples=50)
-def test_merging_keeps_all_once(one: list[Criterion], other: list[Criterion]) -> None:
-    """Merging is idempotent, keeps the first group's order, and loses no text."""
-    both = merged(one, other)
-    assert merged(both, one, other) == both
-    assert {each.text for each in both} == {each.text for each in (*one, *other)}
-    assert both[: len(merged(one))] == merged(one)
 
 
 def test_the_schema_names_the_tools() -> None:
@@ -141,17 +99,6 @@ def test_the_schema_names_the_tools() -> None:
             schema.model_validate(bad)
     with pytest.raises(ValidationError):
         plan_schema((), 2).model_validate(good)
-
-
-def test_the_schema_shows_a_model_only_what_it_is_asked_for() -> None:
-    """What code decides about a criterion, and checks that no prompt explains, are read and not shown. A check can
-    be replaced only after it has failed."""
-    schema = plan_schema((("shell", ()),), 2)
-    shown = json.dumps(schema.model_json_schema())
-    assert not any(name in shown for name in ('"mode"', '"by"', "tool_succeeded", '"amend"'))
-    assert '"amend"' in json.dumps(plan_schema((("shell", ()),), 2, amends=True).model_json_schema())
-    written = {"text": "done", "mode": "verifiable", "by": "planner", "check": {"check": "tool_succeeded"}}
-    assert schema.model_validate({"subtasks": [{}], "task_criteria": [written]}).task_criteria[0].text == "done"
 
 
 def test_first_calls_only_read() -> None:
@@ -196,11 +143,6 @@ def refused(
     return objections(subtasks, MustNot(targets=targets), tried)
 
 
-def test_a_good_plan_has_no_objections() -> None:
-    """Known tools, criteria, nothing forbidden: it may run."""
-    assert refused(planned(), planned("read it", "read_file")) == []
-
-
 @pytest.mark.parametrize(
     ("intent", "tool", "blocked", "hit"),
     [
@@ -217,13 +159,6 @@ def test_a_good_plan_has_no_objections() -> None:
 def test_blocked_targets(intent: str, tool: str, blocked: tuple[str, str], hit: bool) -> None:
     """A target is refused by its whole name, and for the identity on which it failed."""
     assert bool(refused(planned(intent, tool), targets=(blocked,))) is hit
-
-
-def test_a_blocked_tool_is_refused_by_its_name() -> None:
-    """The reason says which subtask uses it: the user reads it when no other plan comes."""
-    blocked = MustNot(tools=("shell",))
-    found = objections([planned(), planned("read it", "read_file")], blocked)
-    assert found == ["subtask 1 uses shell, which must not be used"]
 
 
 def test_a_plan_in_the_same_words_is_refused() -> None:
@@ -252,15 +187,6 @@ def test_another_order_makes_another_plan() -> None:
     assert "nearly the same" in refused(*later, tried=tried)[0]
 
 
-@given(st.text(max_size=60), st.text(max_size=60))
-@settings(deadline=None, max_examples=100)
-def test_similarity_is_a_similarity(one: str, other: str) -> None:
-    """In [0, 1], symmetric, and 1 for equal texts."""
-    a, b = (fingerprint([planned(intent, None)]) for intent in (one, other))
-    assert 0.0 <= a.similarity(b) == b.similarity(a) <= 1.0
-    assert a.similarity(a) == 1.0 and a.is_nearly(a)
-
-
 # --- what the planner is told -----------------------------------------------------------------------------------
 
 
@@ -279,12 +205,6 @@ def directive(kind: Directive, gradient: float = 0.0, **more: object) -> PlanDir
     )
 
 
-def test_each_directive_says_its_own() -> None:
-    """The four directives differ in words, and each says what must change."""
-    kinds = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH, Directive.CHANGE_PATH, Directive.REFINE)
-    assert len({directive_text(directive(kind)) for kind in kinds}) == 4
-
-
 def test_without_a_failure_nothing_is_said_of_the_approach() -> None:
     """Where only refused calls failed P is 0 / 0: neither is the method kept, nor is another one asked for."""
     kinds = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH, Directive.CHANGE_PATH, Directive.REFINE)
@@ -292,29 +212,6 @@ def test_without_a_failure_nothing_is_said_of_the_approach() -> None:
     assert texts == {"Plan what is still missing."}
     tie = directive(Directive.CHANGE_PATH, failure_class="mixed", loss=Loss(P=0.5))
     assert "Keep the method" in directive_text(tie)
-
-
-@pytest.mark.parametrize("gradient", [-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3])
-@pytest.mark.parametrize("kind", [Directive.CHANGE_APPROACH, Directive.REFINE])
-def test_urgency_is_the_sign_of_the_gradient(kind: Directive, gradient: float) -> None:
-    """Worsening and improving say so, from the configured ε on; a plateau says neither."""
-    text = directive_text(directive(kind, gradient, urgency=urgency(gradient, 0.2).value))
-    assert ("further away" in text) is (gradient >= 0.2) and ("nearer" in text) is (gradient <= -0.2)
-
-
-@pytest.mark.parametrize("kind", [Directive.BREAK_SYMMETRY, Directive.CHANGE_PATH])
-def test_a_plateau_has_no_urgency(kind: Directive) -> None:
-    """A macro-state that means a plateau never says that something moved."""
-    assert "than in the round before" not in directive_text(directive(kind, 0.5, urgency="worsening"))
-
-
-@pytest.mark.parametrize("kind", [Directive.BREAK_SYMMETRY, Directive.CHANGE_PATH])
-def test_nothing_has_moved_since_a_round_before(kind: Directive) -> None:
-    """After the first round nobody can say that nothing has moved; after a later one a plateau does."""
-    first = directive(kind)
-    assert "Nothing has moved" not in directive_text(first.model_copy(update={"prev_directive": Directive.INIT}))
-    later = first.model_copy(update={"prev_directive": Directive.REFINE})
-    assert directive_text(later).startswith("Nothing has moved. ")
 
 
 def test_a_source_is_blamed_only_by_the_record_of_a_call() -> None:

@@ -189,11 +189,15 @@ class AgentValidator:
         self, criteria: Sequence[Criterion], failed: Sequence[CriterionVerdict], result: ExecutionResult
     ) -> bool:
         """True if the worker stands by its work: a correction named the checks that fail, all of them R2's, and
-        nothing was changed since. What it answers is its reason; R2 may replace the checks.
+        since then nothing was changed, or, where they look at the answer, no call was made at all. What the worker
+        answers is its reason; R2 may replace the checks.
         """
         texts = frozenset(verdict.criterion for verdict in failed)
-        own = all(each.by == "planner" for each in criteria if each.text in texts)
-        again = own and texts <= self._missed and not any(call.changed_something for call in result.attempt_calls)
+        missed = [each for each in criteria if each.text in texts]
+        own = all(each.by == "planner" for each in missed)
+        looks = all(isinstance(each.check, OF_THE_WORLD) for each in missed)
+        idle = not any(call.changed_something or not looks for call in result.attempt_calls)
+        again = own and idle and texts <= self._missed
         self._missed = texts if own and not result.small_model else frozenset()
         return again
 
