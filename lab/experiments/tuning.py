@@ -126,7 +126,7 @@ class _World:
     @property
     def held(self) -> int:
         """Proposals whose interval holds the true gain."""
-        return sum(each.low.gain <= gain <= each.high.gain for each, gain in self.proposed)
+        return sum(each.gain[1] <= gain <= each.gain[2] for each, gain in self.proposed)
 
 
 def judge(rows: Rows) -> Outcome:
