@@ -56,14 +56,14 @@ def test_the_right_rho_is_found() -> None:
     world = World(parts=1, hopeless=0.0, big=0.0, foresight=0.2, skill=1.0)
     found = said(logs(world, [STUBBORN, H], 100), STUBBORN).proposed
     assert found is not None and found.name == "rho" and found.value < 1
-    assert found.low.met > 0.1 and found.known >= 0.7 * found.different
+    assert found.met[1] > 0.1 and found.known >= 0.7 * found.different
 
 
 def test_stopping_earlier_is_found_without_any_other_log() -> None:
     """Where nothing can be done, a lower θ saves calls and loses nothing: known exactly, from the record alone."""
     found = said(logs(World(parts=1, hopeless=1.0), [H], 60), H).proposed
     assert found is not None and found.name in ("theta", "kill_after")
-    assert found.effect.met == 0.0 and found.low.calls == found.high.calls < 0
+    assert found.met[0] == 0.0 and found.calls[1] == found.calls[2] < 0
 
 
 def test_logs_of_one_setting_do_not_tell_of_another() -> None:
