@@ -1,0 +1,125 @@
+"""Runs tasks beside each other, bounded in time, and continues where an earlier run of the same file ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bench.agents import Agent
+from bench.model import Counted, counting, scripted
+from bench.scripted import Kind, Player, acts_of, solution_of
+from bench.suite import Task
+
+MakeModel = Callable[[Task, Counted], "AbstractAsyncContextManager[Mapping[str, str] | None]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One task as an agent did it. `wrong` is what the benchmark's check found ("": solved)."""
+
+    task: str
+    wrong: str
+    code: int | None
+    claims: str
+    answer: str
+    seconds: float
+    calls: int
+    prompt: int
+    uncached: int
+    answered: int
+    unplayed: list[str]
+
+
+def played(kind: Kind) -> MakeModel:
+    """Give each task a scripted model; a task in which that model has nothing to do is left out."""
+
+    @asynccontextmanager
+    async def model(task: Task, counted: Counted) -> AsyncGenerator[Mapping[str, str] | None]:
+        solution = await asyncio.to_thread(solution_of, task)
+        acts = acts_of(kind, solution)
+        if acts is None:
+            yield None
+            return
+        async with scripted(Player(kind, task, solution, acts), counted) as named:
+            yield named
+
+    return model
+
+
+def served(endpoint: str, name: str, key: str) -> MakeModel:
+    """Give each task a real endpoint."""
+    return lambda _task, counted: counting(endpoint, name, key, counted)
+
+
+async def run(
+    tasks: Iterable[Task], agent: Agent, model: MakeModel, record: Path, *, beside: int, seconds: float
+) -> list[Row]:
+    """Do all tasks that `record` does not hold yet, `beside` at a time; return all rows.
+
+    Each row is appended to `record` (JSON lines) as soon as it is known.
+    """
+    rows = _rows(record)
+    done = {row.task for row in rows}
+    free = asyncio.Semaphore(beside)
+
+    async def one(task: Task) -> None:
+        async with free:
+            row = await _one(task, agent, model, seconds)
+        if row is not None:
+            rows.append(row)
+            with record.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
+
+    async with asyncio.TaskGroup() as group:
+        for task in tasks:
+            if task.id not in done:
+                group.create_task(one(task))
+    return rows
+
+
+async def _one(task: Task, agent: Agent, model: MakeModel, seconds: float) -> Row | None:
+    counted = Counted()
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        place = Path(directory) / "work"
+        place.mkdir()
+        await asyncio.to_thread(task.lay, place)
+        async with model(task, counted) as named:
+            if named is None:
+                return None
+            ended = await agent.work(task.request, place, named, seconds)
+        wrong = await asyncio.to_thread(task.check, place)
+        _writable(place)
+    return Row(
+        task.id,
+        wrong,
+        ended.code,
+        ended.claims,
+        ended.answer,
+        round(ended.seconds, 3),
+        counted.calls,
+        counted.prompt,
+        counted.uncached,
+        counted.answered,
+        counted.failed,
+    )
+
+
+def _writable(place: Path) -> None:
+    """Let the directory be removed, whatever a task did to it."""
+    for where, folders, _ in os.walk(place):
+        for name in folders:
+            path = Path(where) / name
+            if not path.is_symlink():
+                path.chmod(0o700)
+
+
+def _rows(record: Path) -> list[Row]:
+    if not record.exists():
+        return []
+    return [Row(**json.loads(line)) for line in record.read_text(encoding="utf-8").splitlines()]

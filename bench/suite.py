@@ -1,0 +1,50 @@
+"""Describes the tasks of a benchmark, whatever it is: a request, a directory to begin with, and a check in code."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+CACHE = Path.home() / ".cache" / "artoo-bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task. `lay` fills an empty directory; `solve` does what the benchmark's own solution does to it.
+
+    `check` returns what is wrong with the directory after the work, or "" if the benchmark calls it solved.
+    """
+
+    id: str
+    request: str
+    lay: Callable[[Path], None]
+    solve: Callable[[Path], None]
+    check: Callable[[Path], str]
+
+
+class DataMissing(Exception):
+    """Raised if a benchmark's data is not there and cannot be fetched; says where to put it."""
+
+
+def checkout(data: Path | None, repository: str, commit: str) -> Path:
+    """Return a clone of a benchmark's repository at `commit`: `data` if given, else one in the cache.
+
+    Raises DataMissing.
+    """
+    place = data or CACHE / repository.rpartition("/")[2]
+    if not (place / ".git").exists():
+        if data is not None:
+            raise DataMissing(f"{data} is no git clone of {repository}.")
+        _git(repository, "clone", "--quiet", f"https://github.com/{repository}", str(place))
+    _git(repository, "-C", str(place), "checkout", "--quiet", "--force", commit)
+    return place
+
+
+def _git(repository: str, *words: str) -> None:
+    done = subprocess.run(("git", *words), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DataMissing(
+            f"{repository} could not be fetched: {done.stderr.strip()} Clone it by hand and name it with --data."
+        )
