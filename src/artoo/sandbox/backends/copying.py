@@ -13,8 +13,9 @@ import json
 import os
 import re
 import socket
+import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -22,11 +23,12 @@ from pathlib import Path
 
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import BackendName, Command, EndStatus, Process
-from artoo.sandbox.backends import landlock, seatbelt
+from artoo.sandbox.backends import seatbelt
 from artoo.sandbox.backends.copy_layout import PathMap, TranslatedOutput
+from artoo.sandbox.limits import seccomp
 from artoo.sandbox.limits.cgroup import Group
 from artoo.sandbox.limits.monitor import machine_tasks
-from artoo.sandbox.network.proxy_env import no_network_environment
+from artoo.sandbox.network.command_proxy import no_network_environment
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.reading.environment import QUIET, cleaned
 from artoo.sandbox.reading.hidden_paths import hidden_paths
@@ -95,7 +97,7 @@ class CopyBackend:
             if self.name == "seatbelt":
                 prefix += seatbelt.prefix(_hidden(layout), written, worked_in(layout.roots))
             elif self.name == "landlock":
-                plan = json.dumps(landlock.confinement(_hidden(layout), written)).encode()
+                plan = json.dumps(_confinement(_hidden(layout), written)).encode()
                 given.append(opened.enter_context(file_of(plan)).fileno())
                 options.append(f"confinement={given[-1]}")
             argv = python_running(program, str(theirs.fileno()), *options)
@@ -167,3 +169,46 @@ class CopyProcess(SandboxProcess):
             return status, exit_code
         self._notes.append(REFUSED)
         return "refused", exit_code
+
+
+# --- Landlock ----------------------------------------------------------------------------------------------------
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
+_SOURCES = ("/dev/random", "/dev/urandom")
+
+
+def _confinement(hidden: tuple[Path, ...], writable: tuple[Path, ...]) -> dict[str, object]:
+    """Return the plan of the supervisor: only `writable` can be changed, and `hidden` cannot be read. Blocking."""
+    return {
+        "readable": [*readable_around((*hidden, Path("/dev"))), *_SOURCES],
+        "writable": list(map(str, writable)),
+        "devices": list(_DEVICES),
+        "steps": seccomp.filter_program(without_namespaces=True).hex(),
+        "calls": seccomp.judged(),
+    }
+
+
+def readable_around(hidden: tuple[Path, ...]) -> Iterator[str]:
+    """Return the largest trees that contain nothing hidden, because Landlock can only allow.
+
+    A directory that contains something hidden is known by its identity: no other name allows it either.
+    """
+    opened = {Path("/")} | {ancestor for path in hidden for ancestor in path.parents}
+    around = {None, *map(_identity, opened)}
+    for directory in sorted(opened):
+        try:
+            children = sorted(directory.iterdir())
+        except OSError:  # not readable for the user, so not for the command
+            continue
+        for child in children:
+            if child not in opened and child not in hidden and _identity(child) not in around:
+                yield str(child)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from all others; None for a link, and for what was removed meanwhile."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return None if stat.S_ISLNK(status.st_mode) else (status.st_dev, status.st_ino)

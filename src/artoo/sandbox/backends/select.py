@@ -20,6 +20,7 @@ from artoo.sandbox.backends.diagnostics import APPARMOR_PROFILE, BackendDiagnosi
 from artoo.sandbox.backends.selftest import prove
 from artoo.sandbox.limits import seccomp
 from artoo.sandbox.protocols import Backend
+from artoo.sandbox.reading.programs import this_python
 
 _CACHE = "sandbox-backend.json"
 _FORMAT = "1"
@@ -127,7 +128,7 @@ def _identity(key: str) -> list[str]:
     machine = Machine(Path("/"), None)
     settings = [machine.setting(name) for name in _SETTINGS]
     profile = APPARMOR_PROFILE.stat().st_mtime_ns if APPARMOR_PROFILE.exists() else 0
-    python = f"{sys.executable} {platform.python_version()}"
+    python = f"{this_python()} {platform.python_version()}"
     return [key, _FORMAT, str(os.geteuid()), platform.release(), python, str(profile), *settings]
 
 

@@ -6,18 +6,18 @@ import asyncio
 import os
 import shutil
 import socket
-import sys
 import tempfile
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Command, Ended
 from artoo.sandbox.protocols import Backend, Layer, Layout, Sandbox
+from artoo.sandbox.reading.programs import this_python
 
 _CANARY = b"the canary lives\n"
 _SECRET = b"nobody may read this\n"
@@ -72,59 +72,42 @@ _SECOND = "import os; print(sorted(os.listdir('.')), os.listdir('made'), oct(os.
 _SEEN = "['made'] ['file'] 0o755"
 
 
-@dataclass(frozen=True, slots=True)
-class _Ground:
-    """Throw-away directories: `home` stands for the user's, `own` is in artoo's."""
-
-    home: Path
-    own: Path
-
-    @property
-    def project(self) -> Path:
-        return self.home / "project"
-
-    def beside(self, kind: str) -> Path:
-        """A file (`outside`) or named pipe (`pipe`), beside the throw-away home, that no command may touch."""
-        return self.home.with_name(f"{self.home.name}.{kind}")
-
-    @property
-    def roots(self) -> Roots:
-        return Roots(self.home, self.project, self.project)
-
-
 async def prove(backend: Backend, artoo_home: Path) -> str:
     """Return what is wrong with a backend here; empty if it holds."""
     name = f".artoo-selftest-{uuid.uuid4().hex}"
-    ground = _Ground(_proving_place(artoo_home) / name, artoo_home / name)
+    # The throw-away home lies beside artoo's own, which commands cannot see into.
+    beside = artoo_home.parent if os.access(artoo_home.parent, os.W_OK | os.X_OK) else tempfile.gettempdir()
+    home, own = Path(await asyncio.to_thread(os.path.realpath, str(beside))) / name, artoo_home / name
+    outside, pipe = home.with_name(f"{name}.outside"), home.with_name(f"{name}.pipe")
     try:
-        with _prepared(ground) as port:
-            layout = await asyncio.to_thread(_layout, backend, artoo_home, ground)
-            sandbox = await backend.open(layout)
+        with _prepared(home, outside, pipe) as port:
+            sandbox = await backend.open(await asyncio.to_thread(_layout, backend, artoo_home, home, own))
             try:
-                return await _attempt(sandbox, ground, port, backend.name == "seatbelt")
+                service = _SERVICE if backend.name == "seatbelt" else ""
+                words = (str(port), str(os.getpid()), f"artoo-selftest-{os.getpid()}", str(outside), str(pipe))
+                words += (service, str(home / ".ssh" / "key"))
+                return await _attempt(sandbox, home / "project", own, outside, words)
             finally:
                 await sandbox.close()
     except (OSError, SandboxError) as error:
         return str(error) or type(error).__name__
     finally:
-        await asyncio.to_thread(_clear, ground)
-
-
-def _proving_place(artoo_home: Path) -> Path:
-    """Return where the throw-away home lies: beside artoo's own, which commands cannot see into."""
-    beside = artoo_home.parent
-    return beside if os.access(beside, os.W_OK | os.X_OK) else Path(tempfile.gettempdir()).resolve()
+        for directory in (home, own):
+            await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+        outside.unlink(missing_ok=True)
+        pipe.unlink(missing_ok=True)
 
 
 @contextmanager
-def _prepared(ground: _Ground) -> Generator[int]:
-    ground.project.mkdir(parents=True)
-    (ground.home / ".ssh").mkdir()
-    (ground.home / ".ssh" / "key").write_bytes(_SECRET)
-    (ground.project / "canary").write_bytes(_CANARY)
-    ground.beside("outside").touch()
-    os.mkfifo(ground.beside("pipe"))
-    listener = os.open(ground.beside("pipe"), os.O_RDONLY | os.O_NONBLOCK)
+def _prepared(home: Path, outside: Path, pipe: Path) -> Generator[int]:
+    """Make a home with a secret and a project, and what no command may touch; yield a port that listens."""
+    (home / "project").mkdir(parents=True)
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "key").write_bytes(_SECRET)
+    (home / "project" / "canary").write_bytes(_CANARY)
+    outside.touch()
+    os.mkfifo(pipe)
+    listener = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
             yield server.getsockname()[1]
@@ -132,56 +115,40 @@ def _prepared(ground: _Ground) -> Generator[int]:
         os.close(listener)
 
 
-def _layout(backend: Backend, artoo_home: Path, ground: _Ground) -> Layout:
+def _layout(backend: Backend, artoo_home: Path, home: Path, own: Path) -> Layout:
     """Return a workspace's layout. Its directories lie in artoo's home, as a task's do. Blocking."""
-    scratch = ground.own / "tmp"
+    project, scratch = home / "project", own / "tmp"
     scratch.mkdir(mode=0o700, parents=True)
+    layout = Layout("selftest", Roots(home, project, project), artoo_home, scratch)
     if not backend.has_overlay:
-        copy = ground.own / "copy"
-        shutil.copytree(ground.project, copy)
-        return Layout("selftest", ground.roots, artoo_home, scratch, copies=((ground.project, copy),))
+        shutil.copytree(project, own / "copy")
+        return replace(layout, copies=((project, own / "copy"),))
     layers: list[Layer] = []
-    for number, root in enumerate(backend.roots_to_cover(ground.roots)):
-        upper, work = ground.own / f"{number}" / "up", ground.own / f"{number}" / "work"
+    for number, root in enumerate(backend.roots_to_cover(layout.roots)):
+        upper, work = own / f"{number}" / "up", own / f"{number}" / "work"
         upper.mkdir(parents=True)
         work.mkdir()
         layers.append(Layer(root, upper, work))
-    return Layout("selftest", ground.roots, artoo_home, scratch, layers=tuple(layers))
+    return replace(layout, layers=tuple(layers))
 
 
-async def _attempt(sandbox: Sandbox, ground: _Ground, port: int, is_mac: bool) -> str:
-    marker = f"artoo-selftest-{os.getpid()}"
-    named = (
-        ground.beside("outside"),
-        ground.beside("pipe"),
-        _SERVICE if is_mac else "",
-        ground.home / ".ssh" / "key",
-    )
-    words = (_ATTEMPT, str(port), str(os.getpid()), marker, *map(str, named))
-    first = await _run(sandbox, ground, "p1", words)
+async def _attempt(sandbox: Sandbox, project: Path, own: Path, outside: Path, words: tuple[str, ...]) -> str:
+    async def run(process_id: str, *words: str) -> Ended:
+        command = Command((this_python(), "-I", "-S", "-c", *words), cwd=project)
+        process = await sandbox.start(command, process_id, own / process_id)
+        return await process.wait(_SECONDS) or await process.stop(0.0)
+
+    first = await run("p1", _ATTEMPT, *words)
     if leaks := first.stdout.text.split("\n")[:-1]:
         return f"not closed: {', '.join(leaks)}"
-    if (ground.project / "canary").read_bytes() != _CANARY or (ground.project / "made").exists():
+    if (project / "canary").read_bytes() != _CANARY or (project / "made").exists():
         return "a command changed the user's directory"
-    if ground.beside("outside").stat().st_size:
+    if await asyncio.to_thread(os.path.getsize, outside):
         return "a command wrote outside of home and project"
     if first.status != "ok":
         return f"the attempt ended with {first.status}: {first.stderr.text.strip()[-300:]}"
-    second = await _run(sandbox, ground, "p2", (_SECOND,))
+    second = await run("p2", _SECOND)
     if second.stdout.text.strip() != _SEEN:
         said = (second.stdout.text + second.stderr.text).strip()
         return f"a second command does not see what the first did: {said[-300:]}"
     return ""
-
-
-async def _run(sandbox: Sandbox, ground: _Ground, process_id: str, words: tuple[str, ...]) -> Ended:
-    command = Command((sys.executable, "-I", "-S", "-c", *words), cwd=ground.project)
-    process = await sandbox.start(command, process_id, ground.own / process_id)
-    return await process.wait(_SECONDS) or await process.stop(0.0)
-
-
-def _clear(ground: _Ground) -> None:
-    for directory in (ground.home, ground.own):
-        shutil.rmtree(directory, ignore_errors=True)
-    ground.beside("outside").unlink(missing_ok=True)
-    ground.beside("pipe").unlink(missing_ok=True)

@@ -12,8 +12,8 @@ root that hands some on holds no processes; moving a process takes the right to 
 and of the common ancestor. systemd's rule: another program makes groups only below a unit with `Delegate=`.
 (Documentation/admin-guide/cgroup-v2.rst; systemd's CGROUP_DELEGATION.md)
 
-So groups are made next to this process's own group, where the group above is ours and hands both controllers on. Or
-in its own group, where that holds only us: then we move ourselves one level down and hand the controllers on.
+So groups are made in this process's own group, where that holds only us: we move ourselves one level down and hand
+the controllers on. An artoo that the first one starts finds itself in that level, and makes its groups next to it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ _END_ROUNDS, _END_PAUSE = 200, 0.01
 CONTROLLERS = frozenset(("memory", "pids"))
 _UNITS = (".slice", ".scope", ".service")
 _MARKS = ("user.delegate", "trusted.delegate")
-_BOUNDS = ("memory.max", "memory.high", "memory.swap.max", "pids.max", "cpu.max", "cpuset.cpus", "io.max")
 _OWN = "artoo-itself"
 _ROUNDS = 5
 _REMEDY = "start it as: systemd-run --user --scope -p Delegate=yes -- artoo … (in a unit file: Delegate=yes)"
@@ -140,13 +139,10 @@ def find_parent(
     if own is None or not _words(own / "cgroup.controllers") >= CONTROLLERS:
         return GroupParent(None, "cgroup v2 has no memory and pids controllers here")
     is_systemds = systemd.is_dir() or own.name.endswith(_UNITS) or own.parent.name.endswith(_UNITS)
-    for group in (own.parent, own) if own != top else (own,):
-        if is_systemds and not _is_delegated(group):
-            continue
-        if group != own and _hands_on(group) and _may_write(group) and _is_unlimited(own):
-            return GroupParent(group)
-        if group == own and _may_write(group) and _hand_on(group, is_root=own == top):
-            return GroupParent(group)
+    group = own.parent if own.name == _OWN else own
+    may_use = _may_write(group) and (_is_delegated(group) or not is_systemds)
+    if may_use and (_hands_on(group) if group != own else _hand_on(group, is_root=own == top)):
+        return GroupParent(group)
     return GroupParent(None, "the group that artoo runs in is not its own", _REMEDY)
 
 
@@ -182,11 +178,6 @@ def _hands_on(group: Path) -> bool:
 
 def _may_write(group: Path) -> bool:
     return os.access(group, os.W_OK | os.X_OK) and os.access(group / "cgroup.procs", os.W_OK)
-
-
-def _is_unlimited(group: Path) -> bool:
-    """True if a sandbox next to the group leaves no limit that was set for artoo."""
-    return all(_words(group / name) <= {"max", "100000"} for name in _BOUNDS)
 
 
 def _hand_on(group: Path, *, is_root: bool) -> bool:

@@ -6,7 +6,7 @@
     inotify      instances, of which the kernel allows a user so few that the user's own programs would starve
 
 A look at the processes reads /proc for each of them, four times a second. A look at the directories walks them, and
-comes earlier when free space on disk shrinks fast. Looks that take long are followed by longer pauses, so that they
+comes earlier when free space on disk changes fast. Looks that take long are followed by longer pauses, so that they
 take at most a twentieth of a processor. While no command runs, nothing is read at all.
 """
 
@@ -29,26 +29,25 @@ from artoo.sandbox.limits.usage import (
     command_of,
     disk_usage,
     held_by,
-    member,
     members_below,
     memory_of,
-    pids,
-    read_file,
     written_bytes,
 )
+from artoo.sandbox.supervisor.processes import read_file
 
 _PAUSE_SECONDS, _DISK_PAUSE_SECONDS = 0.25, 0.5
 _PAUSE_PER_LOOK, _HURRIED_PAUSE_PER_LOOK = 20, 4
 """How many times its own duration a look is followed by a pause; the second while the disk fills fast."""
 _AFTER_EXCESS_SECONDS = 0.5
 """How long the kernel may take to free what a killed command held, before the next command would be blamed."""
-_MOST_SUSPECTS, _SAMPLE = 200, 64
-"""Of thousands of processes it would take long to find out the command, and of a fork bomb all."""
+_MOST_SUSPECTS = 200
+"""Of thousands of processes it would take long to find out the command of each."""
 _GRACE_PART = 32
 _LITTLE = (32 << 20, 1_000)
 """Bytes and paths that are no reason to walk over the directories early."""
 _HOPELESS = 4
 """How many times the allowed processes end the whole sandbox: the bomb grows faster than it can be found."""
+_UNLIMITED = (1 << 62, 1 << 62)
 _FIRST_VICTIM = b"1000"
 _INOTIFY = "/proc/sys/fs/inotify/max_user_instances"
 
@@ -71,18 +70,14 @@ class Excess:
 
 
 class SandboxMonitor:
-    """Watches the processes below `leader` (the supervisor's pid, as seen from outside) and `directories`.
+    """Watches the processes below a supervisor, and `directories`. To be made in an event loop.
 
-    `on_excess` ends the command, at once and without grace. It is called in the event loop, again if the excess
-    goes on.
+    What is in the directories now is no command's work. `on_excess` ends the command, at once and without grace. It
+    is called in the event loop, again if the excess goes on.
     """
 
     def __init__(
-        self,
-        leader: int,
-        directories: tuple[Path, ...],
-        limits: SandboxLimits,
-        on_excess: Callable[[Excess], object],
+        self, directories: tuple[Path, ...], limits: SandboxLimits, on_excess: Callable[[Excess], object]
     ) -> None:
         self._on_excess = on_excess
         self._awake = asyncio.Event()
@@ -90,8 +85,22 @@ class SandboxMonitor:
         self._starts = 0
         self._walking = asyncio.Lock()
         self._kills = _kills_by_kernel()
-        self._processes = _ProcessWatch(leader, limits)
-        self._disk = _DiskWatch(leader, limits, directories)
+        self._processes = _ProcessWatch(limits)
+        self._disk = _DiskWatch(limits, directories)
+        self._first_look = asyncio.get_running_loop().run_in_executor(None, self._disk.look)
+
+    def start(self, leader: int) -> None:
+        """Watch what is below `leader` (the supervisor's pid, as seen from outside), until `stop`."""
+        self._processes.leader = self._disk.leader = leader
+        self._running = asyncio.get_running_loop().create_task(self._watch())
+
+    async def stop(self) -> None:
+        """Stop watching. Idempotent."""
+        await asyncio.wait({self._first_look})
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait({self._running})
+            self._running = None
 
     def wake(self) -> None:
         """Begin to look again, because a command was started. To be called when its process exists."""
@@ -123,18 +132,7 @@ class SandboxMonitor:
         self._on_excess(excess)
         return None
 
-    def start(self) -> None:
-        """Watch in the background until `stop`."""
-        self._running = asyncio.get_running_loop().create_task(self.run())
-
-    async def stop(self) -> None:
-        """Stop watching. Idempotent."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.wait({self._running})
-            self._running = None
-
-    async def run(self) -> None:
+    async def _watch(self) -> None:
         """Watch until cancelled. The walk over directories may take long, and delays no look at processes."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._watch_processes())
@@ -155,15 +153,13 @@ class SandboxMonitor:
                 self._awake.clear()
 
     async def _watch_disk(self) -> None:
-        """Look at once when the first command starts: what is there then is mostly not its work."""
-        await self._awake.wait()
         while True:
+            await self._awake.wait()
             began = time.monotonic()
             excess = await self._look_at_disk()
             taken = time.monotonic() - began
             if excess is not None and excess.pid:
                 self._on_excess(excess)
-            await self._awake.wait()
             await asyncio.sleep(max(_DISK_PAUSE_SECONDS, _HURRIED_PAUSE_PER_LOOK * taken))
             for _ in range(int((_PAUSE_PER_LOOK - _HURRIED_PAUSE_PER_LOOK) * taken / _PAUSE_SECONDS)):
                 if self._disk.fills_fast():
@@ -171,6 +167,7 @@ class SandboxMonitor:
                 await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _look_at_disk(self) -> Excess | None:
+        await asyncio.shield(self._first_look)
         async with self._walking:
             return await asyncio.to_thread(self._disk.look)
 
@@ -178,11 +175,10 @@ class SandboxMonitor:
 class _ProcessWatch:
     """Looks at the processes: their number, what they have in memory, what they take from the user."""
 
-    def __init__(self, leader: int, limits: SandboxLimits) -> None:
+    def __init__(self, limits: SandboxLimits) -> None:
+        self.leader = 0
         self.is_idle = False
         self.bomb: Excess | None = None
-        self._counted = 0
-        self._leader = leader
         self._limits = limits
         self._offered = set[int]()
 
@@ -193,16 +189,16 @@ class _ProcessWatch:
 
     def look(self) -> Excess | None:
         """Return the limit that is exceeded now. Blocking."""
-        bomb = self._bomb()
-        if bomb is not None:
-            return bomb
-        members = members_below(self._leader)
+        members = members_below(self.leader)
         self.is_idle = not members
+        tasks, processes = sum(one.threads for one in members), self._limits.processes
+        if tasks > processes:  # asked first: of thousands of processes the rest would take long
+            note = f"{tasks} processes and threads in the sandbox, {processes} are allowed"
+            excess = _blame("process_limit", note, members, {one.pid: one.threads for one in members})
+            if len(members) > processes:
+                self._end_bomb(members, excess)
+            return excess
         self._offer(members)
-        tasks = sum(one.threads for one in members)
-        if tasks > self._limits.processes:  # asked first: of thousands of processes the rest would take long
-            note = f"{tasks} processes and threads in the sandbox, {self._limits.processes} are allowed"
-            return _blame("process_limit", note, members, {one.pid: one.threads for one in members})
         held = held_by(members)
         memory, allowed = memory_of(members, held), self._limits.memory_bytes
         if memory > allowed:  # servers fork workers that share most of it
@@ -213,6 +209,21 @@ class _ProcessWatch:
             return _blame("memory_limit", note, members, sizes)
         return _too_many_watchers(held, members)
 
+    def _end_bomb(self, members: list[Member], excess: Excess) -> None:
+        """End a fork bomb by one system call: children are born while processes are killed one by one.
+
+        With each child, artoo's event loop gets less of the processor. No call reaches a bomb in which each process
+        has a group of its own: when it has grown, the sandbox ends with its first process.
+        """
+        group, share = Counter(one.group for one in members).most_common(1)[0]
+        with suppress(OSError):
+            if share > len(members) // 4:
+                self.bomb = excess
+                os.killpg(group, signal.SIGKILL)
+            elif len(members) > _HOPELESS * self._limits.processes:
+                self.bomb = excess
+                os.kill(self.leader, signal.SIGKILL)
+
     def _offer(self, members: list[Member]) -> None:
         """Name the processes as the first to go when the machine runs out of memory."""
         found = {one.pid for one in members}
@@ -221,50 +232,16 @@ class _ProcessWatch:
                 Path(f"/proc/{pid}/oom_score_adj").write_bytes(_FIRST_VICTIM)
         self._offered = found
 
-    def _bomb(self) -> Excess | None:
-        """End a fork bomb by one system call: children are born while processes are killed one by one.
-
-        With each child, artoo and the supervisor get less of the processor, so an ordinary look may come too late.
-        No system call reaches a bomb in which each process has a group of its own. An ordinary look finds it, or it
-        ends with the sandbox.
-        """
-        words = read_file(f"/proc/{self._leader}/status").partition(b"NSpid:")[2].splitlines()[:1]
-        if not words or words[0].split()[1:] != [b"1"]:
-            return None  # no process 1 of a namespace of its own, whose /proc shows the sandbox alone
-        count, allowed = len(pids(f"/proc/{self._leader}/root/proc")), self._limits.processes
-        if count <= allowed:
-            return None
-        newest = [one for pid in sorted(pids())[-_SAMPLE:] if (one := self._inside(pid)) is not None]
-        if not newest:
-            return None
-        group, share = Counter(one.group for one in newest).most_common(1)[0]
-        suspect = next(one.pid for one in newest if one.group == group)
-        before, self._counted = self._counted, count
-        grows = count > max(before, _HOPELESS * allowed)  # if not, its processes are being killed
-        if share < len(newest) // 4 and not grows:
-            return None
-        note = f"{count} processes in the sandbox, {allowed} are allowed"
-        self.bomb = Excess("process_limit", command_of(suspect), suspect, note)
-        with suppress(OSError):
-            if share >= len(newest) // 4:
-                os.killpg(group, signal.SIGKILL)
-            else:
-                os.kill(self._leader, signal.SIGKILL)
-        return self.bomb
-
-    def _inside(self, pid: int) -> Member | None:
-        try:
-            same = os.readlink(f"/proc/{pid}/ns/pid") == os.readlink(f"/proc/{self._leader}/ns/pid")
-        except OSError:  # it has ended, or is another user's
-            return None
-        return member(pid) if same else None
-
 
 class _DiskWatch:
-    """Looks at directories, and at files without a name that processes hold."""
+    """Looks at directories, and at files without a name that processes hold.
 
-    def __init__(self, leader: int, limits: SandboxLimits, directories: tuple[Path, ...]) -> None:
-        self._leader = leader
+    A workspace may be full already, and then a command that tidies up must be able to run. So a command may always
+    add a little to the least that was there (`_lowest`; None: what the next look finds).
+    """
+
+    def __init__(self, limits: SandboxLimits, directories: tuple[Path, ...]) -> None:
+        self.leader = 0
         self._limits: Use = (limits.disk_bytes, limits.paths)
         self._directories = directories
         self._systems = tuple({os.stat(place).st_dev: place for place in directories}.values())
@@ -272,35 +249,26 @@ class _DiskWatch:
         self._lowest: Use | None = None
         self._free = self._free_now()
         self._written: dict[int, int] = {}
-        self._has_looked = False
 
     def fills_fast(self) -> bool:
-        """True if a quarter of what is left to the limits went since the last look, whoever took it."""
-        gone = _each(int.__sub__, self._free, self._free_now())
+        """True if free space changed by a quarter of what is left to the limits since the last look.
+
+        Whoever changed it: what other programs free may hide what a command takes, so less and more count the same.
+        """
+        changed = _each(lambda before, now: abs(before - now), self._free, self._free_now())
         left = _each(int.__sub__, self._limits, self._used)
-        return gone[0] > max(_LITTLE[0], left[0] // 4) or gone[1] > max(_LITTLE[1], left[1] // 4)
+        return any(one > max(little, rest // 4) for one, little, rest in zip(changed, _LITTLE, left, strict=True))
 
     def look(self) -> Excess | None:
-        """Return the limit that is exceeded now. Blocking.
-
-        A workspace may be full already, and then a command that tidies up must be able to run. So a command may
-        always add a little to the least that was there.
-        """
-        gone, self._free = self._free, self._free_now()
-        gone = _each(int.__sub__, gone, self._free)
-        members = members_below(self._leader)
-        most = None if self._lowest is None else self._allowed(self._lowest)
-        named, paths = disk_usage(self._directories, *(most or (1 << 62, 1 << 62)))
+        """Return the limit that is exceeded now. Blocking."""
+        self._free = self._free_now()
+        members = members_below(self.leader) if self.leader else []
+        most = _UNLIMITED if self._lowest is None else _each(_with_grace, self._limits, self._lowest)
+        named, paths = disk_usage(self._directories, *most)
         self._used = named + held_by(members).disk_bytes, paths
         before, self._written = self._written, {one.pid: written_bytes(one.pid) for one in members}
-        # The first command may be fast: what was there before it is known by the free space of then.
-        first = _each(lambda used, taken: max(0, used - max(0, taken)), self._used, gone)
-        lowest = self._lowest or (self._used if self._has_looked else first)
-        self._has_looked = True
-        most = self._allowed(lowest)
-        exceeded = self._used[0] > most[0] or self._used[1] > most[1]
-        if not exceeded:
-            self._lowest = _each(min, lowest, self._used)
+        if self._used[0] <= most[0] and self._used[1] <= most[1]:
+            self._lowest = _each(min, self._lowest or self._used, self._used)
             return None
         # A command writes until it is dead, so the next look finds out what it has left.
         self._lowest = None if members else self._used
@@ -314,9 +282,6 @@ class _DiskWatch:
         if not any(shares.values()):  # reserved and not written: the last that was started
             shares[max(shares)] = 1
         return _blame("disk_limit", note, members, shares)
-
-    def _allowed(self, lowest: Use) -> Use:
-        return _each(lambda limit, least: max(limit, least + limit // _GRACE_PART), self._limits, lowest)
 
     def _free_now(self) -> Use:
         found = (0, 0)
@@ -346,34 +311,33 @@ def _too_many_watchers(held: Held, members: list[Member]) -> Excess | None:
 def _blame(status: EndStatus, note: str, members: list[Member], shares: Mapping[int, int]) -> Excess:
     """Find the command whose processes have most together.
 
-    A process belongs to the command whose mark it or a process above it carries, and where all hide it, its session
-    stands for the command: a fork bomb may give each process a session of its own, and a server may have more
-    threads than each of these.
+    A process belongs to the command whose mark it or a process above it carries. Where all hide it, its session
+    stands for the command.
     """
     by_pid = {one.pid: one for one in members}
-    known: dict[int, str | None] = {}
     largest = sorted(members, key=lambda one: shares.get(one.pid, 0), reverse=True)[:_MOST_SUSPECTS]
+    owners = {one.pid: _owner(one, by_pid) for one in largest}
     totals = Counter[str | int]()
     for one in largest:
-        totals[_owner(one, by_pid, known) or one.session] += shares.get(one.pid, 0)
+        totals[owners[one.pid] or one.session] += shares.get(one.pid, 0)
     ((worst, _),) = totals.most_common(1)
-    pid = next(one.pid for one in largest if worst in (known[one.pid], one.session))
-    return Excess(status, known[pid], pid, note)
+    pid = next(one.pid for one in largest if worst == (owners[one.pid] or one.session))
+    return Excess(status, owners[pid], pid, note)
 
 
-def _owner(one: Member, by_pid: Mapping[int, Member], known: dict[int, str | None]) -> str | None:
-    """Return the command whose mark a process or one above it carries; `known` remembers what was found."""
-    way: list[int] = []
-    found: str | None = None
+def _owner(one: Member, by_pid: Mapping[int, Member]) -> str | None:
+    """Return the command whose mark a process or one above it carries."""
     above: Member | None = one
-    while above is not None and found is None and above.pid not in known:
-        way.append(above.pid)
+    while above is not None:
         found = command_of(above.pid)
+        if found is not None:
+            return found
         above = by_pid.get(above.parent)
-    if found is None and above is not None:
-        found = known[above.pid]
-    known.update(dict.fromkeys(way, found))
-    return found
+    return None
+
+
+def _with_grace(limit: int, least: int) -> int:
+    return max(limit, least + limit // _GRACE_PART)
 
 
 def _each(combine: Callable[[int, int], int], first: Use, second: Use) -> Use:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-_MARK = b"ARTOO_PROCESS="
-"""The variable by which the supervisor marks the processes of a command (`supervisor.processes`)."""
+from artoo.sandbox.supervisor.processes import MARK, below, processes, read_file
+
 _SOCKET_BYTES = 512 * 1024
 _PIPE_BYTES = 8 * 1024
 """The most that one can hold without being read: two default buffers of a socket; a pipe beyond a user's share."""
@@ -62,35 +61,9 @@ class Held:
 
 def members_below(leader: int, proc: str = "/proc") -> list[Member]:
     """Return the processes below `leader`, without it."""
-    children: dict[int, list[Member]] = defaultdict(list)
-    for pid in pids(proc):
-        found = member(pid, proc)
-        if found is not None:
-            children[found.parent].append(found)
-    members: list[Member] = []
-    todo = children.pop(leader, [])
-    while todo:
-        members.append(todo.pop())
-        todo.extend(children.pop(members[-1].pid, ()))
-    return members
-
-
-def pids(proc: str = "/proc") -> list[int]:
-    """Return the process ids that a /proc lists; none where there is no such directory."""
-    with suppress(OSError):
-        return [int(name) for name in os.listdir(proc) if name.isdigit()]
-    return []
-
-
-def member(pid: int, proc: str = "/proc") -> Member | None:
-    """Return a process; None when it is gone."""
-    fields = stat_fields(pid, proc)
-    return Member(pid, *map(int, (*fields[1:4], fields[17]))) if fields else None
-
-
-def stat_fields(pid: int, proc: str = "/proc") -> list[bytes]:
-    """Return the fields of /proc/PID/stat from the state on; none when the process is gone."""
-    return read_file(f"{proc}/{pid}/stat").rpartition(b")")[2].split()
+    stats = processes(proc)
+    found = below({leader}, {pid: int(fields[1]) for pid, fields in stats.items()})
+    return [Member(pid, *map(int, (*stats[pid][1:4], stats[pid][17]))) for pid in found]
 
 
 def memory_of(members: Iterable[Member], held: Held, *, fair: bool = False) -> int:
@@ -151,8 +124,9 @@ def written_bytes(pid: int) -> int:
 def command_of(pid: int) -> str | None:
     """Return the id of the command that a process belongs to; None when it does not show one."""
     for variable in read_file(f"/proc/{pid}/environ").split(b"\0"):
-        if variable.startswith(_MARK):
-            return os.fsdecode(variable.removeprefix(_MARK))
+        name, _, value = variable.partition(b"=")
+        if name == MARK:
+            return os.fsdecode(value)
     return None
 
 
@@ -182,15 +156,6 @@ def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) ->
         except OSError:  # removed at this moment, or closed by a command
             continue
     return total, paths
-
-
-def read_file(path: str) -> bytes:
-    """Return the content of a file of /proc; empty when its process is gone or hides it."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read()
-    except OSError:
-        return b""
 
 
 def _table(path: str) -> dict[bytes, int]:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 
 import h11
 
@@ -91,39 +90,22 @@ class Proxy:
         """Serve one connection, from its first byte to its report."""
         reader, writer = await asyncio.open_connection(sock=accepted)
         client, counter = ClientConnection(reader, writer), ByteCounter()
-        try:
-            with self._reported(counter) as goals:
-                try:
-                    await self._relay(client, counter, goals)
-                except Refused as refusal:
-                    with contextlib.suppress(*_ENDS):
-                        await client.refuse(refusal)
-                    raise
-        finally:
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
-
-    @contextmanager
-    def _reported(self, counter: ByteCounter) -> Generator[list[Destination]]:
-        """Report the connection however it ends, a cancellation included. The list takes its destination."""
         goals: list[Destination] = []
         refusal: Refused | None = None
         try:
-            yield goals
+            await self._relay(client, counter, goals)
         except Refused as error:
             refusal = error
+            with contextlib.suppress(*_ENDS):
+                await client.refuse(refusal)
         except _ENDS:
             pass
-        except ExceptionGroup as group:
-            refusals, rest = group.split(Refused)
-            _, other = rest.split(_ENDS) if rest is not None else (None, None)
-            if other is not None:
-                raise
-            refusal = _first_refusal(refusals)
-        finally:
+        finally:  # also when the command has ended, which cancels this
             if goals or refusal is not None:
                 self._report(goals[0] if goals else None, counter, refusal)
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
 
     def _report(self, goal: Destination | None, counter: ByteCounter, refusal: Refused | None) -> None:
         if goal is not None and refusal is not None and refusal.is_denial:
@@ -139,7 +121,10 @@ class Proxy:
         )
 
     async def _relay(self, client: ClientConnection, counter: ByteCounter, goals: list[Destination]) -> None:
-        """Read the request, check it, connect to an address that was checked too, and let both sides talk."""
+        """Read the request, check it, connect to an address that was checked too, and let both sides talk.
+
+        `goals` takes its destination.
+        """
         try:
             async with asyncio.timeout(self._limits.head_seconds):
                 request = await client.request()
@@ -158,6 +143,8 @@ class Proxy:
                     await tunnel(client, request, upstream, self._permits, self._limits)
                 else:
                     await forward(client, request, upstream)
+        except ExceptionGroup as group:  # each direction is a task of its own: the one that failed first decides
+            raise group.exceptions[0] from None
         except TimeoutError as error:
             raise Refused(f"nothing moved for {self._limits.idle_seconds:g} s", 504) from error
         finally:
@@ -188,12 +175,3 @@ class Proxy:
             with contextlib.suppress(OSError):
                 return await self._connect(address, port)
         return await self._connect(addresses[-1], port)
-
-
-def _first_refusal(group: BaseExceptionGroup[Refused] | None) -> Refused | None:
-    while group is not None:
-        first = group.exceptions[0]
-        if isinstance(first, Refused):
-            return first
-        group = first
-    return None

@@ -15,7 +15,6 @@ from pathlib import Path
 from artoo.ports.sandbox import Roots
 from artoo.redaction import holds_secret
 
-_ACROSS, _CEILINGS = "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CEILING_DIRECTORIES"
 _WITH_CREDENTIALS = re.compile(r"://[^/\s]*@")
 _ADDRESS_PATH = re.compile(r"://[^/\s\"',]*/([^\s\"',]*)")
 _PLAIN_PART = re.compile(r"(?:[a-z]{1,16}\d{0,2}|\d{1,4})(?:[._-](?:[a-z]{1,16}\d{0,2}|\d{1,4})){0,4}")
@@ -32,6 +31,7 @@ QUIET: Mapping[str, str] = {
     "TMPDIR": "/tmp",
     "npm_config_logs_max": "0",
     "npm_config_update_notifier": "false",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "PAGER": "cat",
@@ -45,8 +45,9 @@ QUIET: Mapping[str, str] = {
 }
 """Settings under which ordinary programs leave no history behind, keep their caches out of the user's folders, and
 ask nothing. Python's byte code is an exception: with PYTHONPYCACHEPREFIX no program finds what is compiled already,
-and `import pytest` takes 600 ms instead of 130. Sanitizers look for leaks by `ptrace`, which no command may use
-(`seccomp`), and fail where they cannot."""
+and `import pytest` takes 600 ms instead of 130. git looks for a repository no higher than the top of a file system,
+and each overlay is one of its own. Sanitizers look for leaks by `ptrace`, which no command may use (`seccomp`), and
+fail where they cannot."""
 
 
 @cache
@@ -72,36 +73,8 @@ def _may_hold_token(text: str) -> bool:
 def cleaned(outer: Mapping[str, str], roots: Roots, approved: Set[str] = frozenset()) -> dict[str, str]:
     """Return the environment for commands: what passes of `outer`, and quiet settings.
 
-    A variable that a policy line opens, or that the user approved (its name), passes whatever it holds. This looks
-    at the file system of the project.
+    A variable that a policy line opens, or that the user approved (its name), passes whatever it holds.
     """
     named = approved | roots.opened.variables
     merged = {name: value for name, value in outer.items() if name in named or passes(name, value)}
-    found = _where_git_looks(merged, roots.project)
-    return {**merged, **found, **QUIET, "HOME": str(roots.home)}
-
-
-def _where_git_looks(user: Mapping[str, str], project: Path) -> dict[str, str]:
-    """Return settings by which git finds the repository of a project where it does outside: also above it.
-
-    git looks no higher than the top of a file system, and each overlay is one of its own. These settings let it go
-    on, up to the top of the file system that it meets outside.
-    """
-    if _ACROSS in user:
-        return {}
-    above = _above_its_file_system(project)
-    ceilings = ":".join(filter(None, (user.get(_CEILINGS), None if above is None else str(above))))
-    return {_ACROSS: "1", **({_CEILINGS: ceilings} if ceilings else {})}
-
-
-@lru_cache(maxsize=16)
-def _above_its_file_system(path: Path) -> Path | None:
-    """Return the lowest directory above `path` that is on another file system; None when there is none.
-
-    Looked up once in a process: every command asks, and the answer changes only with a mount above the project.
-    """
-    try:
-        device = path.stat().st_dev
-        return next((above for above in path.parents if above.stat().st_dev != device), None)
-    except OSError:
-        return None
+    return {**merged, **QUIET, "HOME": str(roots.home)}

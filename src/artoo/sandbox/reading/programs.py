@@ -19,9 +19,25 @@ from artoo.sandbox.reading.path_set import path_set, upwards
 _PYTHONPATH = "PYTHONPATH"
 
 
+def _here() -> tuple[str, ...]:
+    """Return the current directory; nothing if it was removed."""
+    try:
+        return (os.getcwd(),)
+    except OSError:
+        return ()
+
+
+_STARTED_IN = _here()
+
+
+def this_python() -> str:
+    """Return the absolute path of this Python. With a relative entry in PATH, `sys.executable` is relative."""
+    return os.path.join(*_STARTED_IN, sys.executable)
+
+
 def own_python(*arguments: str) -> tuple[str, ...]:
     """This Python with `arguments`: modules neither of the current directory nor of a script's own."""
-    return (sys.executable, "-P", *arguments)
+    return (this_python(), "-P", *arguments)
 
 
 def own_environment() -> dict[str, str]:
@@ -54,12 +70,8 @@ def find_program(name: str, apart: Iterable[str] = ()) -> str | None:
 
 
 def _apart(places: Iterable[str]) -> tuple[str, ...]:
-    try:
-        here = (os.getcwd(),)
-    except OSError:  # it was removed
-        here = ()
     above = frozenset(upwards(os.path.realpath(os.path.expanduser("~"))))
-    return tuple(real for one in (*places, *here) if (real := os.path.realpath(one)) not in above)
+    return tuple(real for one in (*places, *_here()) if (real := os.path.realpath(one)) not in above)
 
 
 def _directories(path: str, apart: tuple[str, ...]) -> Iterator[str]:

@@ -68,7 +68,7 @@ class SupervisorClient:
     async def start(
         self, name: str, fields: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], on_end: OnEnd
     ) -> list[int]:
-        """Start a command and return its descriptors: a pseudo-terminal if it has one, and a pidfd.
+        """Start a command and return its descriptors: a pseudo-terminal if it has one.
 
         `fields` as the supervisor takes them, from CWD to the last argument. A call that is cancelled leaves no
         process. Raises SandboxError.
@@ -153,19 +153,11 @@ class SupervisorClient:
                     socket.send_fds(self._channel, [packet], list(descriptors), socket.MSG_NOSIGNAL)
                     return
                 except BlockingIOError:
-                    await self._until_writable()
+                    await until_writable(self._channel.fileno())
                 except OSError as error:
                     if error.errno not in _LOST:
                         raise SandboxError(f"the sandbox cannot be reached: {error.strerror}") from error
                     self.close()
-
-    async def _until_writable(self) -> None:
-        ready = asyncio.Event()
-        self._loop.add_writer(self._channel, ready.set)
-        try:
-            await ready.wait()
-        finally:
-            self._loop.remove_writer(self._channel)
 
     def _receive(self) -> None:
         """Take one packet. The event loop calls this again while there are more."""
@@ -200,6 +192,17 @@ class SupervisorClient:
             waiting.set_exception(SandboxError(f"the command could not be started: {_shown(what)}: {reason}"))
         else:
             waiting.set_result(answer)
+
+
+async def until_writable(descriptor: int) -> None:
+    """Wait until a descriptor that does not block takes more."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_writer(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_writer(descriptor)
 
 
 def _shown(word: bytes) -> str:

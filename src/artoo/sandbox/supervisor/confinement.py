@@ -74,7 +74,7 @@ class Confinement:
 
     @classmethod
     def read(cls, descriptor: int) -> Confinement:
-        """Read a plan (`backends.landlock`): JSON with the arguments."""
+        """Read a plan (`backends.copying`): JSON with the arguments."""
         with open(descriptor, "rb") as file:
             return cls(**json.load(file))
 

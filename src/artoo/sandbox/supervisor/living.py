@@ -85,7 +85,7 @@ class LivingSandbox:
         self.root: int | None = None
         self.client = SupervisorClient(launched.channel)
         self._group = group
-        self._monitor: SandboxMonitor | None = None
+        self.watch = SandboxMonitor(launched.written, layout.limits, self._end_at_limit)
         self._processes: dict[str, SandboxProcess] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Future[None] | None = None
@@ -100,8 +100,7 @@ class LivingSandbox:
             leader = self.take_over(await self.client.ready())
         except (SandboxError, OSError) as error:
             raise SandboxError(f"the sandbox could not be set up: {self.launched.complaint() or error}") from error
-        self._monitor = SandboxMonitor(leader, self.launched.written, self.layout.limits, self._end_at_limit)
-        self._monitor.start()
+        self.watch.start(leader)
 
     def take_over(self, descriptors: list[int]) -> int:
         """Take the descriptors of the supervisor, and return its process id as seen from outside."""
@@ -128,13 +127,6 @@ class LivingSandbox:
         self.watch.wake()
         return process
 
-    @property
-    def watch(self) -> SandboxMonitor:
-        """The monitor, which is there when commands can be started. Raises SandboxError."""
-        if self._monitor is None:
-            raise SandboxError(HAS_ENDED)
-        return self._monitor
-
     async def refresh(self) -> None:
         """See Sandbox. Copies need nothing: the workspace itself brings the user's changes into them."""
 
@@ -144,8 +136,7 @@ class LivingSandbox:
             self.client.close()
             self._closing = asyncio.get_running_loop().run_in_executor(None, self.launched.end)
         await asyncio.shield(self._closing)
-        if self._monitor is not None:
-            await self._monitor.stop()
+        await self.watch.stop()
         if self._group is not None:
             await self._group.close()
         for process in self._processes.values():

@@ -17,7 +17,7 @@ from artoo.ports.workspace import Command, Ended, EndStatus
 from artoo.sandbox.limits.monitor import SandboxMonitor
 from artoo.sandbox.network.command_proxy import CommandNetwork
 from artoo.sandbox.output import Output, StreamName
-from artoo.sandbox.supervisor.client import SupervisorClient
+from artoo.sandbox.supervisor.client import SupervisorClient, until_writable
 from artoo.sandbox.supervisor.starting import file_of
 from artoo.sandbox.supervisor.waiting import waits_for_input
 
@@ -68,7 +68,6 @@ class SandboxProcess:
         self.ended: Ended | None = None
         self._input: int | None = None
         self._writing = asyncio.Lock()
-        self._pidfd: int | None = None
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -76,8 +75,7 @@ class SandboxProcess:
 
     @property
     def waits_for_input(self) -> bool:
-        pid = None if self._pidfd is None or self._input is None else pid_of(self._pidfd)
-        return pid is not None and self._input is not None and waits_for_input(pid, self._input)
+        return self._input is not None and not self._exited.is_set() and waits_for_input(self._input)
 
     @property
     def printed(self) -> tuple[Captured, Captured]:
@@ -130,7 +128,6 @@ class SandboxProcess:
         """Release its descriptors when the sandbox has ended. Idempotent."""
         self._output.close()
         self._close_input()
-        self._close_pidfd()
 
     # --- Starting -----------------------------------------------------------------------------------------------
 
@@ -150,11 +147,8 @@ class SandboxProcess:
                 self._make_pipes(given, printed)
             mode = f"{'terminal' if command.pty else 'pipes'}{confined}"
             fields = (str(cwd), str(command.limits.file_bytes), mode, str(len(argv)), *argv)
-            for descriptor in await self._client.start(self.id, fields, env, given, self._on_end):
-                if os.isatty(descriptor):
-                    self._use_terminal(descriptor)
-                else:
-                    self._pidfd = descriptor
+            for terminal in await self._client.start(self.id, fields, env, given, self._on_end):
+                self._use_terminal(terminal)
             # While the command begins to run. Its end is heard of later: the event loop goes on with this first.
             while printed:
                 self._output.follow(*printed.pop())
@@ -209,24 +203,16 @@ class SandboxProcess:
         try:
             return os.write(self._input, data)
         except BlockingIOError:
-            await self._until_writable(self._input)
+            try:
+                async with asyncio.timeout(_UNREAD_SECONDS):
+                    await until_writable(self._input)
+            except TimeoutError:
+                raise SandboxError(
+                    f"process {self.id} has not read its input for {_UNREAD_SECONDS:.0f} s; send less, or stop it"
+                ) from None
             return 0
         except OSError as error:
             raise SandboxError(f"process {self.id} does not read its input any more: {error.strerror}") from error
-
-    async def _until_writable(self, descriptor: int) -> None:
-        loop = asyncio.get_running_loop()
-        ready = asyncio.Event()
-        loop.add_writer(descriptor, ready.set)
-        try:
-            async with asyncio.timeout(_UNREAD_SECONDS):
-                await ready.wait()
-        except TimeoutError:
-            raise SandboxError(
-                f"process {self.id} has not read its input for {_UNREAD_SECONDS:.0f} s; send less, or stop it"
-            ) from None
-        finally:
-            loop.remove_writer(descriptor)
 
     def _close_input(self) -> None:
         if self._input is not None:
@@ -291,7 +277,6 @@ class SandboxProcess:
             self._notes.append(excess.note)
 
     def _set_ended(self, duration: float) -> None:
-        self._close_pidfd()
         if self._output.at_end:
             self._output.close()
             self._close_input()
@@ -322,24 +307,9 @@ class SandboxProcess:
         self._notes.append(f"ended by signal {number} ({_signal_name(number)})")
         return "killed", 128 + number
 
-    def _close_pidfd(self) -> None:
-        if self._pidfd is not None:
-            os.close(self._pidfd)
-            self._pidfd = None
-
 
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return "unknown"
-
-
-def pid_of(pidfd: int) -> int | None:
-    """Return the process id behind a pidfd, in this process's namespace."""
-    try:
-        lines = Path(f"/proc/self/fdinfo/{pidfd}").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    found = next((int(line.split()[1]) for line in lines if line.startswith("Pid:")), -1)
-    return found if found > 0 else None

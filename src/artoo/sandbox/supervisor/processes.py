@@ -1,4 +1,4 @@
-"""The processes of a command, as /proc shows them to the supervisor. For its program: standard library only."""
+"""Processes, as /proc shows them. A part of the supervisor's program: standard library only."""
 
 from __future__ import annotations
 
@@ -10,71 +10,72 @@ a process can remove it, and then it ends with the sandbox at the latest."""
 
 
 def members(leader: int, mark: bytes) -> set[int]:
-    """Return the processes of a command: its session, what descends from that, and what carries its mark.
+    """Return the living processes of a command: its session, what descends from that, and what carries its mark.
 
     Only descendants of this process count: without a process namespace, another task's commands carry marks too.
     """
-    parents, sessions = processes()
+    stats = living()
+    parents = {pid: int(fields[1]) for pid, fields in stats.items()}
     wanted = MARK + b"=" + mark
     members = {
         pid
         for pid in below({os.getpid()}, parents)
-        if (leader and sessions[pid] == leader) or wanted in _read(f"/proc/{pid}/environ").split(b"\0")
+        if (leader and stats[pid][3] == b"%d" % leader) or wanted in read_file(f"/proc/{pid}/environ").split(b"\0")
     }
     return members | below(members, parents)
 
 
-def processes() -> tuple[dict[int, int], dict[int, int]]:
-    """Return the parent and the session of each living process."""
-    parents: dict[int, int] = {}
-    sessions: dict[int, int] = {}
-    for entry in _listed("/proc"):
-        pid = int(entry) if entry.isdigit() else 0
-        fields = _read(f"/proc/{entry}/stat").rpartition(b")")[2].split() if pid > 1 else []
-        if fields and fields[0] not in (b"Z", b"X"):
-            parents[pid], sessions[pid] = int(fields[1]), int(fields[3])
-    return parents, sessions
+def descendants() -> set[int]:
+    """Return the living processes below this one."""
+    return below({os.getpid()}, {pid: int(fields[1]) for pid, fields in living().items()})
 
 
-def is_alone() -> bool:
-    """Reap the children that ended; return True when none is left."""
+def living() -> dict[int, list[bytes]]:
+    """Return the processes that have not ended, without the first one."""
+    return {pid: fields for pid, fields in processes().items() if pid > 1 and fields[0] not in (b"Z", b"X")}
+
+
+def processes(proc: str = "/proc") -> dict[int, list[bytes]]:
+    """Return the fields of /proc/PID/stat from the state on, by process id; nothing where there is no /proc."""
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return True
-    return False
+        names = os.listdir(proc)
+    except OSError:  # macOS
+        return {}
+    stats = ((name, read_file(f"{proc}/{name}/stat")) for name in names if name.isdigit())
+    return {int(name): stat.rpartition(b")")[2].split() for name, stat in stats if stat}
 
 
 def below(above: set[int], parents: dict[int, int]) -> set[int]:
     """Return the descendants of some processes."""
-    found = set(above)
-    while new := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= new
-    return found - above
-
-
-def _listed(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:
-        return []  # macOS
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents.items():
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    waiting = list(above)
+    while waiting:
+        new = children.pop(waiting.pop(), [])
+        found.update(new)
+        waiting += new
+    return found
 
 
 def kill(pid: int, signal: int) -> None:
+    """Send a signal, unless the process has ended."""
     try:
         os.kill(pid, signal)
     except (ProcessLookupError, PermissionError):
-        return  # it ended meanwhile
+        return
 
 
 def name_of(pid: int) -> bytes:
     """Return what a process is, for a reader: its command line, shortened, and its process id."""
-    words = _read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ") or _read(f"/proc/{pid}/comm").strip()
+    words = read_file(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ")
+    words = words or read_file(f"/proc/{pid}/comm").strip()
     return b"%s (pid %d)" % (words[:120], pid)
 
 
-def _read(path: str) -> bytes:
+def read_file(path: str) -> bytes:
+    """Return the content of a file of /proc; empty when its process is gone or hides it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -88,6 +89,7 @@ def _read(path: str) -> bytes:
 
 
 def read_all(descriptor: int) -> bytes:
+    """Read a descriptor to its end."""
     pieces: list[bytes] = []
     while piece := os.read(descriptor, 1 << 20):
         pieces.append(piece)

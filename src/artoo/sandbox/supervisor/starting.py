@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import marshal
 import os
-import sys
 import tempfile
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import BinaryIO
 
-SUPERVISOR = ("restricting", "processes", "spawning", "protection", "supervisor")
+from artoo.sandbox.reading.programs import this_python
+
+SUPERVISOR = ("restricting", "processes", "spawning", "supervisor")
 CONFINING_SUPERVISOR = ("restricting", "confinement", *SUPERVISOR[1:])
 REFRESH = ("refresh",)
 """The modules of each program. A module comes after those that it imports; the last one has `main`."""
@@ -42,7 +43,7 @@ def program_file(modules: tuple[str, ...]) -> BinaryIO:
 
 def python_running(program: int, *arguments: str) -> tuple[str, ...]:
     """Return the words that start a program from the descriptor of its file."""
-    return (sys.executable, "-I", "-S", "-c", _RUN.format(program), *arguments)
+    return (this_python(), "-I", "-S", "-c", _RUN.format(program), *arguments)
 
 
 def file_of(data: bytes) -> BinaryIO:

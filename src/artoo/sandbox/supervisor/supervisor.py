@@ -20,7 +20,7 @@ Packets are lists of fields, separated by NUL bytes, because neither arguments n
                          list ID
                          listen ID
     supervisor → artoo   ready PID                                     + root, mount namespace, pidfd
-                         started ID PID                                + pseudo-terminal, pidfd
+                         started ID                                    + pseudo-terminal
                          failed ID ERRNO WHAT
                          ended ID STATUS LEFT...
                          listed ID LEFT...
@@ -41,6 +41,7 @@ Everything that is imported adds to the time of a task's first command: `signal`
 from __future__ import annotations
 
 import _socket
+import ctypes
 import os
 import resource
 import select
@@ -48,10 +49,9 @@ import struct
 import sys
 import time
 
-from artoo.sandbox.supervisor.processes import MARK, below, is_alone, kill, members, name_of, processes, read_all
-from artoo.sandbox.supervisor.protection import limit, protect
+from artoo.sandbox.supervisor.processes import MARK, descendants, kill, members, name_of, read_all
 from artoo.sandbox.supervisor.restricting import restrict_writes
-from artoo.sandbox.supervisor.spawning import CannotRun, Fields, become, limit_files, spawn
+from artoo.sandbox.supervisor.spawning import DEFAULT_SIGNALS, CannotRun, Fields, become, limit_files, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,13 +70,18 @@ _KILL_ROUNDS = 20
 _GIVE_UP_SECONDS = 5.0
 """How long the end waits for killed processes: one in an uninterruptible sleep must not keep artoo waiting."""
 _WAITING = 128
+_MOST_OPEN_FILES, _MOST_TIMERS = 65_536, 8_192
+"""Kernel objects are memory that no process seems to have. Queued signals and POSIX timers count together."""
+_SET_DUMPABLE, _SET_SUBREAPER = 4, 36
+_IGNORED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGTTOU, _signal.SIGTTIN)
+"""Where it is not process 1, signals for a whole terminal or process group must not end it before its commands."""
 
 
 def main() -> None:
     """Serve one socket until artoo closes it."""
     options = [(name, value) for name, _, value in (argument.partition("=") for argument in sys.argv[2:])]
     single = dict(options)
-    protect()
+    _protect()
     channel = _socket.socket(fileno=int(sys.argv[1]))
     confinement = None
     if "confinement" in single:
@@ -89,12 +94,35 @@ def main() -> None:
     os.closerange(keep + 1, 1 << 16)
     os.set_inheritable(keep, False)
     if "process-limit" in single:
-        limit(resource.RLIMIT_NPROC, int(single["process-limit"]))
+        _limit(resource.RLIMIT_NPROC, int(single["process-limit"]))
     if "writable" in single:
         restrict_writes([value for name, value in options if name == "writable"])
     supervisor = Supervisor(channel, confinement, _variables(given))
     supervisor.serve(describe=single.get("descriptors") == "yes")
     supervisor.end()
+
+
+def _protect() -> None:
+    """Keep commands from reading and signalling this process, and bound what they may take."""
+    if sys.platform == "linux":
+        if ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+            raise OSError("the supervisor cannot be protected from commands")
+        ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)  # so that daemons of commands stay below it
+        _limit(resource.RLIMIT_SIGPENDING, _MOST_TIMERS)
+    # Python handles SIGINT by an exception, and a process that has a handler gets the signal also as process 1.
+    for signal in DEFAULT_SIGNALS:
+        if signal not in (_signal.SIGPIPE, _signal.SIGXFSZ):
+            _signal.signal(signal, _signal.SIG_IGN if signal in _IGNORED else _signal.SIG_DFL)
+    _signal.signal(_signal.SIGXFSZ, _signal.SIG_IGN)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NOFILE, _MOST_OPEN_FILES)
+
+
+def _limit(kind: int, most: int) -> None:
+    """Limit every process of the sandbox for good, unless its limit is lower already."""
+    soft, hard = resource.getrlimit(kind)
+    most = most if hard < 0 else min(most, hard)
+    resource.setrlimit(kind, (most if soft < 0 else min(soft, most), most))
 
 
 class Supervisor:
@@ -136,7 +164,7 @@ class Supervisor:
         while os.getpid() != 1 and time.monotonic() < deadline:
             frozen: set[int] = set()
             # All are stopped before the first is killed: a fork bomb would otherwise be faster than this loop.
-            while new := below({os.getpid()}, processes()[0]) - frozen:
+            while new := descendants() - frozen:
                 for pid in new:
                     kill(pid, _signal.SIGSTOP)
                 frozen |= new
@@ -144,7 +172,7 @@ class Supervisor:
                 kill(pid, _signal.SIGKILL)
             for pid in self._ids if sys.platform != "linux" else ():
                 kill(-pid, _signal.SIGKILL)  # macOS has no /proc: sessions are known
-            if is_alone():
+            if self._reap():
                 return
             time.sleep(0.002)
 
@@ -213,8 +241,7 @@ class Supervisor:
         finally:
             os.chdir("/")
         self._ids[pid], self._pids[process_id] = process_id, pid
-        passed += _pidfd(pid)
-        self._send([b"started", process_id, b"%d" % pid], passed)
+        self._send([b"started", process_id], passed)
         for descriptor in passed:
             os.close(descriptor)
 
@@ -261,7 +288,7 @@ class Supervisor:
 
     def _report_as_shell(self, process_id: bytes, problem: CannotRun, descriptors: list[int]) -> None:
         """Do what a shell does with a program that cannot be run: say so on standard error, and exit 127 or 126."""
-        self._send([b"started", process_id, b"0"])
+        self._send([b"started", process_id])
         if len(descriptors) >= 3:
             os.write(descriptors[2], problem.message)
         self._send([b"ended", process_id, b"%d" % (problem.exit_code << 8)])
@@ -294,15 +321,18 @@ class Supervisor:
         if freeze:
             kill(-1, _signal.SIGCONT)
 
-    def _reap(self) -> None:
-        """Take every process that ended off the kernel's table, and report those that artoo started."""
+    def _reap(self) -> bool:
+        """Take every process that ended off the kernel's table, and report those that artoo started.
+
+        Return True if this process has no child left.
+        """
         ended: list[tuple[bytes, int]] = []
-        alone = False
+        is_alone = False
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                alone = sys.platform == "linux"  # orphans are its children there (process 1, or a subreaper)
+                is_alone = True
                 break
             if pid == 0:
                 break
@@ -310,8 +340,10 @@ class Supervisor:
                 ended.append((self._ids[pid], status))
                 del self._ids[pid]
         for process_id, status in ended:
-            left = [] if alone else sorted(self._members(process_id))
+            # On Linux orphans are its children, as those of process 1 or of a subreaper.
+            left = [] if is_alone and sys.platform == "linux" else sorted(self._members(process_id))
             self._send([b"ended", process_id, b"%d" % status, *map(name_of, left[:_MOST_NAMED])])
+        return is_alone
 
     def _send(self, fields: Fields, descriptors: list[int] | None = None) -> None:
         rights = struct.pack(f"{len(descriptors)}i", *descriptors) if descriptors else b""
@@ -330,15 +362,7 @@ def _wake_up(number: int, frame: object) -> None:
     """Do nothing: the wakeup descriptor has been written."""
 
 
-def _pidfd(pid: int) -> list[int]:
-    """Return a descriptor of a process, by which artoo knows it outside; none where the kernel has no such."""
-    try:
-        return [os.pidfd_open(pid)]
-    except (AttributeError, OSError):
-        return []
-
-
 def _described() -> list[int]:
     """Return descriptors of the root directory, the mount namespace, and this process."""
     named = ("/", "/proc/self/ns/mnt")
-    return [*(os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in named), *_pidfd(os.getpid())]
+    return [*(os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in named), os.pidfd_open(os.getpid())]

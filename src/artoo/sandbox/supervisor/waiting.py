@@ -11,7 +11,7 @@ import os
 import platform
 import stat
 
-from artoo.sandbox.limits.usage import member, pids, read_file, stat_fields
+from artoo.sandbox.supervisor.processes import processes, read_file
 
 _READS = {"x86_64": (0, 19), "aarch64": (63, 65)}
 _SELECTS = {"x86_64": (23, 270), "aarch64": (72,)}
@@ -19,26 +19,28 @@ _POLLS = {"x86_64": (7, 271), "aarch64": (73,)}
 _EPOLLS = {"x86_64": (232, 281, 441), "aarch64": (22, 441)}
 
 
-def waits_for_input(leader: int, ours: int) -> bool:
-    """True if a process of the session of `leader` (a pid) sleeps until it can read what is written to `ours`.
+def waits_for_input(ours: int) -> bool:
+    """True if a process sleeps until it can read what is written to `ours`.
 
     `ours` is the writing end of the command's input: of a pipe, or the controlling side of a pseudo-terminal.
     """
-    members = [found for pid in pids() if (found := member(pid)) is not None and found.session == leader]
-    readers = [one.pid for one in members if _has_as_input(one.pid, one.group, ours)]
-    return any(map(_sleeps_in_read, readers)) and not any(
-        stat_fields(pid)[:1] in ([b"R"], [b"D"]) for pid in readers
-    )
+    stats = processes()
+    if os.isatty(ours):  # only the foreground group of a terminal may read it
+        group = b"%d" % os.tcgetpgrp(ours)
+        readers = [pid for pid, fields in stats.items() if fields[2] == group and _has_as_input(pid, None)]
+    else:
+        pipe = os.fstat(ours)
+        readers = [pid for pid in stats if _has_as_input(pid, pipe)]
+    return any(map(_sleeps_in_read, readers)) and not any(stats[pid][0] in (b"R", b"D") for pid in readers)
 
 
-def _has_as_input(pid: int, group: int, ours: int) -> bool:
+def _has_as_input(pid: int, pipe: os.stat_result | None) -> bool:
+    """True if the standard input of a process is this pipe; None: is a terminal."""
     try:
         found = os.stat(f"/proc/{pid}/fd/0")
     except OSError:
         return False
-    if os.isatty(ours):  # only the foreground group of a terminal may read it
-        return stat.S_ISCHR(found.st_mode) and stat_fields(pid)[5:6] == [b"%d" % group]
-    return os.path.samestat(found, os.fstat(ours))
+    return stat.S_ISCHR(found.st_mode) if pipe is None else os.path.samestat(found, pipe)
 
 
 def _sleeps_in_read(pid: int) -> bool:

@@ -13,7 +13,7 @@ from artoo.contracts.execution import CallStatus
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.workspace import ignore_connection
 from artoo.sandbox.network.allowlist import Destination, not_permitted
-from artoo.sandbox.network.proxy_env import NO_NETWORK
+from artoo.sandbox.network.command_proxy import NO_NETWORK
 from artoo.tools.approval.gate import Gate, digest_of_act
 from artoo.tools.approval.messages import word
 from artoo.tools.core.tool import Outcome

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import sys
 import warnings
 from dataclasses import dataclass, replace
 
 from artoo.contracts.errors import ToolError
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import NUMBER, Parameter, ToolSpec
+from artoo.sandbox.reading.programs import this_python
 from artoo.tools.builtin.shell import REMARKS, WALL_SECONDS, unfenced
 from artoo.tools.core.command_runner import COMMAND_SECONDS, Command, python
 from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument, number
@@ -41,7 +41,7 @@ class Python(Announcing, CountsAsItself):
     """Runs a Python script in the project root, isolated from the user's environment variables and packages."""
 
     runner: WorkspaceCommands
-    interpreter: str = sys.executable
+    interpreter: str = this_python()
     spec: ToolSpec = _SPEC
     wall_seconds: float = WALL_SECONDS
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.tools import Parameter, ToolSpec
+from artoo.sandbox.reading.programs import this_python
 from artoo.tools.builtin.shell import WALL_SECONDS
 from artoo.tools.core.command_runner import Command, python
 from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
@@ -37,7 +37,7 @@ class WebFetch(Announcing, CountsAsItself):
     """Fetches a page by a script in the task's sandbox: the egress proxy lets it reach that page's host alone."""
 
     runner: WorkspaceCommands
-    interpreter: str = sys.executable
+    interpreter: str = this_python()
     spec: ToolSpec = _SPEC
     wall_seconds: float = WALL_SECONDS
 

@@ -10,6 +10,7 @@ from artoo.contracts.changes import Change, Trait
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Captured
 from artoo.ports.workspace import Ended, EndStatus
+from artoo.sandbox.reading.programs import this_python
 from artoo.tools.core.tool import Outcome
 from artoo.tools.core.truncate import clip
 from artoo.tools.shell.network_header import NOTHING, Wanted
@@ -71,7 +72,7 @@ def bash(script: str) -> tuple[str, ...]:
     return ("bash", "--noprofile", "--norc", "-c", script)
 
 
-def python(script: str, interpreter: str = sys.executable) -> tuple[str, ...]:
+def python(script: str, interpreter: str = this_python()) -> tuple[str, ...]:
     """Return the arguments that run a Python script apart from the user's environment, and without byte code.
 
     The project's modules can be imported where no other has the name: first in the path, a `json.py` there would
