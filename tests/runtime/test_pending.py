@@ -170,15 +170,15 @@ async def test_a_pending_difference_is_applied_in_parts_and_undone_at_once(world
 
 
 async def test_conflicts_are_shown_and_the_rest_can_be_applied(world: World) -> None:
-    """Both versions can be seen; without a choice nothing is applied."""
+    """Its diff shows both versions; without a choice nothing is applied."""
     workspace_of(world, delete, TASK)
     await settled(world, User(world))
     (world.project / "a.txt").write_text("mine\n")
     waiting = find_pending(config(world), TASK)
     refused = await waiting.apply()
     assert refused.state == "pending" and "a.txt" in refused.reason and (world.project / "b.txt").exists()
-    versions = await waiting.versions(str(world.project / "a.txt"))
-    assert (versions.yours, versions.task) == (b"mine\n", b"edited\n")
+    [conflict] = (await waiting.diff()).conflicts
+    assert {"-mine", "+edited"} <= set(conflict.diff)
     assert (await waiting.apply(rest=True)).state == "partly"
     assert not (world.project / "b.txt").exists() and (world.project / "a.txt").read_text() == "mine\n"
 

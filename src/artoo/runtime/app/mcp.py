@@ -12,11 +12,12 @@ from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.config.model import Config
 from artoo.tools.approval.ask_first import Asking
-from artoo.tools.approval.gate import Gate, digest_of_act
+from artoo.tools.approval.gate import Gate
 from artoo.tools.core.registry import Registry
 from artoo.tools.core.to_thread import in_thread
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.mcp.servers import McpServer, Shelter, read_servers
+from artoo.tools.resume.in_flight import digest_of_call
 
 logger = logging.getLogger(__name__)
 PROJECT_FILE = ".mcp.json"
@@ -93,7 +94,7 @@ def _named_once(servers: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
 def _question(project: Path, servers: tuple[McpServer, ...], language: str) -> ConfirmationRequest:
     where = str(project / PROJECT_FILE)
     return ConfirmationRequest(
-        digest=digest_of_act("start", *(repr(server) for server in servers)),
+        digest=digest_of_call("start", *(repr(server) for server in servers)),
         title=f"MCP: {', '.join(server.name for server in servers)}",
         details=tuple(plain(f"$ {server.shown}") for server in servers),
         source=where,

@@ -27,13 +27,14 @@ from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Files
 from artoo.runtime.app.skill_paths import COPIES, HOME_FOLDER, PROJECT_FOLDERS
-from artoo.tools.approval.gate import Gate, digest_of_act
+from artoo.tools.approval.gate import Gate
 from artoo.tools.builtin.skill import ReadSkill, free_name
 from artoo.tools.context.skills import SKILL_FILE, Found, Skill, read_skill, skills_in
 from artoo.tools.core.registry import Registry
 from artoo.tools.core.to_thread import in_thread
 from artoo.tools.files.paths import is_within, shown
 from artoo.tools.files.unified_diff import plain
+from artoo.tools.resume.in_flight import digest_of_call
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.files.rooted import real_files
 
@@ -182,7 +183,7 @@ def _question(skills: tuple[Skill, ...], roots: Roots, language: str) -> Confirm
         return f"{shown(one.folder, roots)} ({scripts} files, {one.digest[:_DIGEST_SHOWN]}): {one.description}"
 
     return ConfirmationRequest(
-        digest=digest_of_act("skill", *(one.digest for one in skills)),
+        digest=digest_of_call("skill", *(one.digest for one in skills)),
         title=f"{SKILL_FILE}: {', '.join(one.name for one in skills)}",
         details=tuple(plain(line(one)) for one in skills),
         source=str(roots.project),

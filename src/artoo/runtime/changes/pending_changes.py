@@ -23,7 +23,7 @@ from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassCount, Review, Settled
 from artoo.tasklog.reader import TaskSummary
-from artoo.tools.settlement.review import content_of, review_of
+from artoo.tools.settlement.review import review_of
 from artoo.words.outcome import resumable
 from artoo.words.settling import met
 from artoo.workspace.changes.change_set import ChangeSet
@@ -31,18 +31,6 @@ from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement.history import SettledRecord, note_settled
 from artoo.workspace.settlement.parts import named
 from artoo.workspace.settlement.service import Settlement, Subject, opened, settled_already
-
-
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """One path in two versions, if they are small files: the user's (`yours`), and the task's.
-
-    None: nothing is there, or it is no small file.
-    """
-
-    path: str
-    yours: bytes | None
-    task: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +82,6 @@ class Pending:
         Raises SandboxError when another process holds it, or it is settled already.
         """
         return await asyncio.to_thread(self._diff)
-
-    async def versions(self, path: str) -> Versions:
-        """Return a path as the user and as the task has it. Raises SandboxError as `diff`."""
-        return await asyncio.to_thread(self._versions, path)
 
     async def apply(
         self,
@@ -168,10 +152,6 @@ class Pending:
         self._take_attempt()
         with self._opened() as settlement:
             return settlement.review().digest
-
-    def _versions(self, path: str) -> Versions:
-        with self._opened() as settlement, settlement.files() as (before, after):
-            return Versions(path, content_of(before, path), content_of(after, path))
 
     def _apply(self, paths: Collection[str] | None, digest: str | None, rest: bool, by: str) -> Settled:
         self._require_settleable()

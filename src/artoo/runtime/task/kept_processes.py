@@ -29,11 +29,11 @@ from artoo.contracts.settling import Ending, Settled
 from artoo.disk.whole import write_whole
 from artoo.ports.confirm import Questions
 from artoo.ports.waiting import waiting_for_a_person
-from artoo.tools.approval.gate import digest_of_act
 from artoo.tools.approval.messages import word
 from artoo.tools.builtin.process import in_a_line
 from artoo.tools.core.processes import Tracked
 from artoo.tools.files.unified_diff import plain
+from artoo.tools.resume.in_flight import digest_of_call
 
 _FOLDER = "running"
 _KEEP_EXIT_CODE = '"$@"; echo $? >"$0"'
@@ -130,7 +130,7 @@ class LeftRunning:
         command = tracked.command
         lines = command.text.splitlines() or [""]
         return ConfirmationRequest(
-            digest=digest_of_act("keep", str(self.project), *command.argv),
+            digest=digest_of_call("keep", str(self.project), *command.argv),
             title=f"{word('leave it running', language)}: {plain(in_a_line(command.text))}",
             details=(
                 f"[{plain(str(self.project))}]",

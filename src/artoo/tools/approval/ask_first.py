@@ -10,13 +10,13 @@ from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CallEffects, CallStatus
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import ToolSpec
-from artoo.tools.approval.gate import Gate, digest_of_act
+from artoo.tools.approval.gate import Gate
 from artoo.tools.approval.messages import word
 from artoo.tools.core.to_thread import in_thread
 from artoo.tools.core.tool import Arguments, Outcome, Tool
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.provenance.taint import Carried, Foreign
-from artoo.tools.resume.in_flight import Announcing, goes_out
+from artoo.tools.resume.in_flight import Announcing, digest_of_call, goes_out
 
 Why = Callable[[Arguments], str | None]
 """Why a call needs a yes; None when it needs none for what it is."""
@@ -111,7 +111,7 @@ class Asking(Announcing):
         )
         language = self.gate.origins.language
         return ConfirmationRequest(
-            digest=digest_of_act(identity, act),
+            digest=digest_of_call(identity, act),
             title=f"{word('tool', language)} {identity}",
             details=tuple(_details(arguments, reason)),
             acts=(*own, *reached),

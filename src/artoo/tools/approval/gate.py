@@ -127,11 +127,6 @@ AGAIN = "again"
 """The verb of a question about doing again what a crash cut off. No policy knows it."""
 
 
-def digest_of_act(*parts: str) -> str:
-    """sha256 (hex) of an act that is text: a command, a call of a tool with its arguments."""
-    return digest_of_call(*parts)
-
-
 def _acts(request: ConfirmationRequest) -> _Acts:
     return frozenset((act.verb, act.target) for act in request.acts)
 
@@ -167,7 +162,7 @@ class Cautions:
     def _question(self, caution: Caution) -> ConfirmationRequest:
         language = self.gate.origins.language
         return ConfirmationRequest(
-            digest=digest_of_act("caution", caution.identity, caution.target),
+            digest=digest_of_call("caution", caution.identity, caution.target),
             title=f"{word('tool', language)} {plain(caution.identity)} {plain(caution.target)}",
             details=(plain(caution.reason),),
             acts=(AskedAct(verb="tool", target=f"{caution.identity} {caution.target}"),),

@@ -14,12 +14,12 @@ from artoo.contracts.network import NetworkUsed
 from artoo.ports.workspace import ignore_connection
 from artoo.sandbox.network.allowlist import Destination, not_permitted
 from artoo.sandbox.network.command_proxy import NO_NETWORK
-from artoo.tools.approval.gate import Gate, digest_of_act
+from artoo.tools.approval.gate import Gate
 from artoo.tools.approval.messages import word
 from artoo.tools.core.tool import Outcome
 from artoo.tools.files.paths import size_text
 from artoo.tools.files.unified_diff import plain
-from artoo.tools.resume.in_flight import current_act
+from artoo.tools.resume.in_flight import current_act, digest_of_call
 from artoo.tools.shell.network_header import Wanted
 
 _SHOWN = 5
@@ -53,7 +53,7 @@ def _question(gate: Gate, program: str, text: str, asked: Wanted) -> Confirmatio
     acts += [AskedAct(verb="credential", target=name) for name in asked.credentials]
     sources = (f"{one.name}: {one.source}" for one in gate.origins.foreign(asked.listed))
     return ConfirmationRequest(
-        digest=digest_of_act("network", program, text, str(asked)),
+        digest=digest_of_call("network", program, text, str(asked)),
         title=f"{program}: {word('network', language)} {asked}",
         details=tuple(_details(text, asked, language)),
         source="; ".join(dict.fromkeys(sources)) or None,

@@ -20,7 +20,7 @@ from artoo.contracts.execution import OUTPUT_KEPT, CallEffects, CallStatus
 from artoo.ports import workspace as ports
 from artoo.ports.printing import unheard
 from artoo.ports.workspace import Ended, Workspace
-from artoo.tools.approval.gate import Gate, digest_of_act
+from artoo.tools.approval.gate import Gate
 from artoo.tools.approval.messages import word
 from artoo.tools.approval.network_consent import Network, network_refusal
 from artoo.tools.core.call_changes import CallChanges, Changed
@@ -29,7 +29,7 @@ from artoo.tools.core.live_output import Printing, printing_of
 from artoo.tools.core.processes import Listener, Processes, Tracked, ended_or_asking
 from artoo.tools.core.tool import Outcome
 from artoo.tools.files.unified_diff import plain
-from artoo.tools.resume.in_flight import current_act, current_subtask, goes_out
+from artoo.tools.resume.in_flight import current_act, current_subtask, digest_of_call, goes_out
 
 _START_SECONDS = 0.3
 """How long a background start is watched: a command that cannot run at all ends within this time."""
@@ -214,7 +214,7 @@ class WorkspaceCommands:
         language = self.gate.origins.language
         folder = str(self.workspace.roots.project)
         return ConfirmationRequest(
-            digest=digest_of_act("unconfined", folder, *command.argv),
+            digest=digest_of_call("unconfined", folder, *command.argv),
             title=word("run it for real, without a sandbox", language),
             details=tuple(_details(folder, command.text, notes, language)),
             acts=(AskedAct(verb="unconfined", target=command.text),),

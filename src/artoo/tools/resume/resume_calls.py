@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.execution import CallEffects, CallStatus, ToolStarted
 from artoo.ports.arguments import as_text
-from artoo.tools.approval.gate import AGAIN, Gate, Refusal, digest_of_act
+from artoo.tools.approval.gate import AGAIN, Gate, Refusal
 from artoo.tools.approval.messages import word
 from artoo.tools.core.tool import Arguments, Outcome
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.resume.earlier_runs import Past
-from artoo.tools.resume.in_flight import UnderWay
+from artoo.tools.resume.in_flight import UnderWay, digest_of_call
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Resumed:
         language = self.gate.origins.language
         lines = started.input.splitlines() or [""]
         return ConfirmationRequest(
-            digest=digest_of_act("again", started.act, started.digest),
+            digest=digest_of_call("again", started.act, started.digest),
             title=f"{word('do it again', language)}: {plain(started.tool)}",
             details=(
                 word("it was under way when artoo died; nobody knows whether it took effect", language),
