@@ -1,73 +1,21 @@
-"""A ledger in memory, duties that a test scripts, and a world whose time a test moves."""
+"""Duties that a test scripts, and a world whose time a test moves, with the ledger in a real database."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 from artoo.agents.heartbeat.backoff import Backoff
-from artoo.agents.heartbeat.beat_accounting import UNFINISHED, Accounts, PulseLedger
-from artoo.agents.heartbeat.beat_grid import Beat
 from artoo.agents.heartbeat.duties import Done, Duty
 from artoo.agents.heartbeat.heartbeat import Heartbeat, HeartbeatSettings
-from artoo.contracts.agents import PulseRecorded, Recorded
+from artoo.agents.heartbeat.ledger import Pulses
+from artoo.agents.mail.outbox import Outbox
+from artoo.agents.storage.database import Database
+from artoo.contracts.agents import PulseRecorded
+from artoo.contracts.base import Contract
+from artoo.contracts.roles import Role
 from artoo.testing.clock import FakeClock
-
-
-@dataclass
-class BookLedger:
-    """Implements `PulseLedger` in memory; refuses to account for a beat twice."""
-
-    open: dict[tuple[str, int], tuple[Beat, PulseRecorded]] = field(
-        default_factory=dict[tuple[str, int], tuple[Beat, PulseRecorded]]
-    )
-    rows: dict[str, list[tuple[Beat, Beat, PulseRecorded]]] = field(
-        default_factory=dict[str, list[tuple[Beat, Beat, PulseRecorded]]]
-    )
-    told: list[Recorded] = field(default_factory=list[Recorded])
-
-    async def last(self, agent: str) -> Beat | None:
-        done = [last for _, last, _ in self.rows.get(agent, ())]
-        begun = [beat for (name, _), (beat, _) in self.open.items() if name == agent]
-        return max((*done, *begun), key=lambda beat: beat.number, default=None)
-
-    async def begin(self, beat: Beat, pulse: PulseRecorded) -> None:
-        assert pulse.why == UNFINISHED
-        self.open[pulse.agent, beat.number] = (beat, pulse)
-
-    async def record(self, beat: Beat, pulse: PulseRecorded, *, last: Beat | None = None) -> None:
-        self.open.pop((pulse.agent, beat.number), None)
-        self.rows.setdefault(pulse.agent, []).append((beat, last or beat, pulse))
-
-    async def cut_off(self, agent: str, why: str) -> int:
-        cut = [key for key in self.open if key[0] == agent]
-        for key in cut:
-            beat, pulse = self.open[key]
-            await self.record(beat, pulse.model_copy(update={"why": why}))
-        return len(cut)
-
-    async def tell(self, agent: str, record: Recorded) -> None:
-        self.told.append(record)
-
-    def pulses(self, agent: str = "ada") -> list[PulseRecorded]:
-        """The records of one agent, in the order of their beats."""
-        return [pulse for _, _, pulse in sorted(self.rows.get(agent, ()), key=lambda row: row[0].number)]
-
-    def outcomes(self, agent: str = "ada") -> list[str]:
-        """What became of each record."""
-        return [pulse.outcome for pulse in self.pulses(agent)]
-
-    def assert_complete(self, agent: str = "ada") -> int:
-        """Every beat from 1 on is accounted for once; returns how many there were."""
-        expected = 1
-        for first, last, pulse in sorted(self.rows[agent], key=lambda row: row[0].number):
-            assert first.number == expected, f"beat {expected} of {agent}: {pulse}"
-            assert last.number == first.number + pulse.count - 1
-            expected = last.number + 1
-        assert not [key for key in self.open if key[0] == agent]
-        return expected - 1
 
 
 class ScriptedDuty:
@@ -117,11 +65,13 @@ class ScriptedDuty:
 
 
 class World:
-    """A clock and the hearts that beat by it."""
+    """A clock, the hearts that beat by it, and their ledger."""
 
-    def __init__(self, clock: FakeClock, ledger: PulseLedger) -> None:
+    def __init__(self, clock: FakeClock, database: Database) -> None:
         self.clock = clock
-        self.ledger = ledger
+        self.ledger = Pulses(database)
+        self.told: list[Contract] = []
+        self._database = database
         self._hearts: list[Heartbeat] = []
 
     @asynccontextmanager
@@ -136,12 +86,9 @@ class World:
     ) -> AsyncGenerator[Heartbeat]:
         """A heart that beats inside the context, with full jitter; it is stopped at the end."""
         chosen = settings or HeartbeatSettings()
-        accounts = Accounts(agent, self.ledger, self.clock)
         backoff = backoff or Backoff(chosen.interval, lambda: 1.0)
-        if paused is None:
-            heart = Heartbeat(accounts, duties, self.clock, backoff=backoff, settings=chosen)
-        else:
-            heart = Heartbeat(accounts, duties, self.clock, backoff=backoff, settings=chosen, paused=paused)
+        more = {} if paused is None else {"paused": paused}
+        heart = Heartbeat(agent, self.ledger, duties, self.clock, backoff=backoff, settings=chosen, **more)
         async with asyncio.TaskGroup() as group:
             running = group.create_task(heart.run())
             self._hearts.append(heart)
@@ -153,19 +100,15 @@ class World:
                 heart.stop()
                 while not running.done():
                     await asyncio.sleep(0)
-                    if self.clock.sleepers > len(self._hearts):
+                    if heart.busy is not None and self.clock.sleepers > len(self._hearts) + 1:
                         self.clock.advance(chosen.grace)
 
     async def settle(self) -> None:
-        """Until every heart waits for its next beat, and whoever is at work waits for the clock."""
-        for _ in range(5):
+        """Until every heart waits for the clock: for its next beat, or for the end of its work."""
+        for _ in range(10):
             await asyncio.sleep(0)
-        while not self._settled():  # noqa: ASYNC110 - the state is made of several objects
+        while self.clock.sleepers < len(self._hearts):  # noqa: ASYNC110 - the state is made of several objects
             await asyncio.sleep(0)
-
-    def _settled(self) -> bool:
-        at_work = sum(heart.busy is not None for heart in self._hearts)
-        return self.clock.sleepers >= len(self._hearts) + at_work
 
     async def live(self, seconds: float) -> None:
         """Moves time, stopping whenever somebody is due."""
@@ -176,5 +119,31 @@ class World:
             left = end - self.clock.monotonic()
             if step is None or step > left:
                 self.clock.advance(max(0.0, left))
+                await self.settle()
                 return
             self.clock.advance(step)
+
+    async def pulses(self, agent: str = "ada") -> list[PulseRecorded]:
+        """The rows of one agent, oldest first; fails if a beat is missing or accounted for twice."""
+        rows = await self._database.read(
+            lambda reading: reading.all("SELECT * FROM pulses WHERE agent = ? ORDER BY number", (agent,))
+        )
+        expected = 1
+        for row in rows:
+            assert row["number"] == expected, (agent, [(one["number"], one["count"]) for one in rows])
+            expected += row["count"]
+        return list(reversed(await self.ledger.recent(agent, 10_000)))
+
+    async def outcomes(self, agent: str = "ada") -> list[tuple[str, int]]:
+        """What became of the beats, and of how many in a row."""
+        return [(pulse.outcome, pulse.count) for pulse in await self.pulses(agent)]
+
+    async def heard(self, *kinds: type[Contract]) -> list[Contract]:
+        """The records of these kinds that went on the stream so far."""
+
+        def publish(sender: Role, subject: str, payload: Contract) -> None:
+            assert sender is Role.HEARTBEAT
+            self.told.append(payload)
+
+        await Outbox(self._database, publish).drain()
+        return [record for record in self.told if isinstance(record, kinds)]

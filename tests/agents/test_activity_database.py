@@ -18,7 +18,7 @@ from artoo.agents.mail.outbox import OTHERS_SECONDS, Outbox
 from artoo.agents.storage import sqlite as embedded
 from artoo.agents.storage.database import database_path
 from artoo.agents.storage.sqlite import EmbeddedDatabase
-from artoo.agents.storage.sqlite_schema import APPLICATION_ID, MIGRATIONS, VERSION
+from artoo.agents.storage.sqlite_open import APPLICATION_ID, migrations
 from artoo.agents.storage.transaction import Writing
 from artoo.contracts.agents import OPERATOR, TaskMoved
 from artoo.contracts.base import Contract
@@ -65,7 +65,7 @@ async def test_opening_makes_a_private_file_in_wal_mode(tmp_path: Path) -> None:
         assert await database.check() == ()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(migrations()),)
     assert path.stat().st_mode & 0o077 == 0
 
 
@@ -83,15 +83,15 @@ async def test_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
     async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock()):
         pass
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
-        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
-    with pytest.raises(ActivityStoreError, match=f"newer artoo .schema {VERSION + 1}.*Update artoo"):
+        connection.execute(f"PRAGMA user_version = {len(migrations()) + 1}")
+    with pytest.raises(ActivityStoreError, match=f"newer artoo .schema {len(migrations()) + 1}.*Update artoo"):
         await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
 
 
 async def test_a_file_of_the_first_schema_is_upgraded(tmp_path: Path) -> None:
     """What stood in it is there, with claims counted from nought, and can be worked on."""
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
-        for statement in MIGRATIONS[0]:
+        for statement in migrations()[0]:
             connection.execute(statement)
         connection.execute(
             "INSERT INTO tasks (id, state, priority, creator, open_to_all, project, queue, queued_us,"

@@ -16,11 +16,11 @@ from artoo.agents.cognition.consolidate import DreamCycle, DreamSettings, Word
 from artoo.agents.cognition.consolidation_plan import Promotion
 from artoo.agents.cognition.memory_tiers import CognitiveMemory
 from artoo.agents.cognition.store import CognitionStore, Session
-from artoo.agents.heartbeat.beat_grid import Beat
-from artoo.agents.heartbeat.beat_ledger import Pulses
+from artoo.agents.heartbeat.beats import Beat
+from artoo.agents.heartbeat.ledger import Pulses
 from artoo.agents.mail.outbox import Outbox
 from artoo.agents.storage.database import Database
-from artoo.contracts.agents import DreamCycleReport, PulseRecorded
+from artoo.contracts.agents import DreamCycleReport
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ArtooError, BudgetExhausted, MemoryStoreError, ModelUnreachable
 from artoo.contracts.roles import Role
@@ -253,14 +253,13 @@ async def test_knowledge_stays_within_its_limit_and_says_what_went(mind: Mind) -
 async def test_old_beats_are_forgotten_but_not_the_last(mind: Mind) -> None:
     """After the retention only the newest row remains, so that the numbers go on."""
     now, ledger = mind.clock.now(), Pulses(mind.database)
-    for number, outcome in enumerate(("missed", "idle"), start=1):
-        pulse = PulseRecorded.model_validate({"agent": "ada", "due_at": now, "at": now, "outcome": outcome})
-        await ledger.record(Beat(number, now), pulse)
+    await ledger.record("ada", Beat(1, now), "missed")
+    await ledger.record("ada", Beat(2, now), "idle")
     mind.clock.advance(91 * DAY)
     await mind.did(*["greet"] * 3)
     await mind.cycle().run()
     assert [pulse.outcome for pulse in await ledger.recent("ada")] == ["idle"]
-    assert await ledger.last("ada") == Beat(2, now)
+    assert await ledger.resumed("ada") == Beat(2, now)
 
 
 async def test_a_prompt_gets_knowledge_and_never_the_buffer(mind: Mind) -> None:

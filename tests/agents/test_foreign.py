@@ -8,12 +8,14 @@ import pytest
 from core_doubles import office
 
 from artoo.agents.board.merges import Merges
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.foreign.foreign_tasks import Asked, Bounds, Foreign
 from artoo.agents.foreign.messages import MORE_ASKED, MOST_MESSAGES, Said
 from artoo.agents.foreign.push_targets import MOST_DUE, MOST_TARGETS, ForeignPost, Target
-from artoo.contracts.agents import OPERATOR, BoardState, TaskMoved
-from artoo.contracts.errors import ForeignRefused
+from artoo.contracts.agents import OPERATOR, BoardState, TaskMoved, TrustLevel
+from artoo.contracts.errors import ForeignRefused, QuotaSpent
 from artoo.testing.ids import SequentialIds
 from board_work import take
 
@@ -45,6 +47,33 @@ async def test_a_message_asks_once_and_within_bounds(tmp_path: Path) -> None:
         assert (
             cancelled is not None and cancelled.task.state is BoardState.CANCELLED and cancelled.ended is not None
         )
+
+
+async def test_what_waits_for_the_operator_fills_no_quota(tmp_path: Path) -> None:
+    """A task that is handed in, and that nobody but the operator may review, leaves room for the next one."""
+    async with office(tmp_path) as opened:
+        foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
+        task = (await foreign.accept("bob", Asked("m1", "", "one", "dot"), Bounds(open=1)))[0].task
+        with pytest.raises(QuotaSpent, match="allows 1 at a time"):
+            await foreign.accept("bob", Asked("m2", "", "two"), Bounds(open=1))
+        merges = Merges(opened.database, SEED_POLICIES)
+        await merges.submit(await take(opened.database, task.id, "dot"), "done")
+        await opened.board.set_reviewer(task.id, OPERATOR, OPERATOR)
+        await foreign.accept("bob", Asked("m2", "", "two"), Bounds(open=1))
+
+
+async def test_who_could_review_a_foreign_task_leaves_the_work_to_others(tmp_path: Path) -> None:
+    """What a reviewer did itself would wait for a person. Where no one else is there, the reviewer takes it."""
+    async with office(tmp_path) as opened:
+        foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
+        task = (await foreign.accept("bob", Asked("m1", "", "one"), Bounds()))[0].task
+        allocation = Allocation(opened.database, SequentialIds())
+        assert await allocation.next("dot") is None
+        for record in await opened.registry.list():
+            if record.trust is not TrustLevel.SENIOR:
+                await opened.registry.pause(record.name, OPERATOR)
+        claim = await allocation.next("dot")
+        assert isinstance(claim, TaskClaim) and claim.task.id == task.id
 
 
 async def test_more_is_asked_before_it_is_done(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from artoo.agents.board.next_task import Allocation
 from artoo.agents.cognition.consolidate import DreamCycle
 from artoo.agents.cognition.consolidation_plan import Promotion
 from artoo.agents.cognition.store import CognitionStore
-from artoo.agents.heartbeat.beat_ledger import Pulses
 from artoo.agents.heartbeat.duties import Done, Duty
 from artoo.agents.identity.registry import Registry
 from artoo.agents.patrol.patrol import Patrol, PatrolRequest
@@ -79,15 +78,14 @@ async def _idle(home: Path, seconds: float) -> None:
     (home / "inbox.txt").write_text("old")
     asked: list[str] = []
     async with await open_books(home, clock) as database:
-        ledger = Pulses(database)
-        world = World(clock, ledger)
+        world = World(clock, database)
         async with AsyncExitStack() as stack:
             for name in TEAM:
                 await Registry(database).register(name, OPERATOR, sha256="0" * 64)
                 duties = _duties(name, home, database, clock, asked)
                 await stack.enter_async_context(world.beating(duties, name))
             await world.live(seconds)
-        rows = [[(row.outcome, row.count) for row in await ledger.recent(name, 1_000)] for name in TEAM]
+        rows = [await world.outcomes(name) for name in TEAM]
     assert rows == [[("idle", int(seconds // 120) + 1)]] * 5
     assert asked == []
 

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from core_doubles import office
 
-from artoo.agents.board.operator_todo import left_to_operator
+from artoo.agents.board.operator_todo import SEEN_SECONDS, left_to_operator
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.identity.folders import folder_of
+from artoo.agents.storage.machines import Machines
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import IdentityRefused
+from artoo.testing import FakeClock
 from board_work import hand_in, take
 
 
@@ -60,6 +62,29 @@ async def test_what_nobody_could_do_waits_for_the_operator(tmp_path: Path) -> No
         assert await named() == []
         await opened.registry.retire("ada", OPERATOR)
         assert [why.startswith("no agent is there") for why in await named()] == [True]
+
+
+@pytest.mark.usefixtures("engine")
+async def test_a_project_that_no_machine_at_work_has_is_named(tmp_path: Path) -> None:
+    """Where several machines share the books, a task waits with the reason until one that has its project works."""
+    clock = FakeClock()
+    async with office(tmp_path, clock, team=False) as opened:
+        await opened.registry.register("ada", OPERATOR, sha256="a" * 64)
+        await opened.board.add("count", OPERATOR, project="git.example.org/site")
+        machines = Machines(opened.database)
+
+        async def named() -> list[str]:
+            return [one.why for one in await left_to_operator(opened.database, SEED_POLICIES)]
+
+        assert await named() == []  # there is one machine, which has every directory
+        await machines.seen("near", "1.0", ["git.example.org/other"])
+        assert [why.partition(":")[0] for why in await named()] == [
+            "no machine that works has its project git.example.org/site"
+        ]
+        await machines.seen("far", "1.0", ["git.example.org/site", "/src/site"], worker=True)
+        assert await named() == []
+        clock.advance(SEEN_SECONDS + 1)
+        assert len(await named()) == 1
 
 
 @pytest.mark.usefixtures("engine")

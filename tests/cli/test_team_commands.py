@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from artoo.agents.heartbeat.beat_accounting import Accounts
-from artoo.agents.heartbeat.beat_grid import Beat
+from artoo.agents.heartbeat.beats import Beat
 from artoo.agents.patrol.store import PatrolStore
 from artoo.cli.commands.mail_command import BOXES
 from artoo.cli.commands.serve_command import line_of, told
@@ -158,10 +157,9 @@ def test_status_says_why_no_pulse_is_held(run: Run, home: Path) -> None:
     async def beats() -> None:
         async with open_office(load_config({"ARTOO_HOME": str(home)})) as office:
             for name in ("ada", "bob"):
-                beat = Beat(1, office.clock.now())
-                await Accounts(name, office.pulses, office.clock).record(beat, "skipped", why)
-            done = Accounts("cyd", office.pulses, office.clock)
-            await done.record(Beat(1, office.clock.now()), "run", "work ×1; backing off: HTTP 401")
+                await office.pulses.record(name, Beat(1, office.clock.now()), "skipped", why)
+            done = "work ×1; backing off: HTTP 401"
+            await office.pulses.record("cyd", Beat(1, office.clock.now()), "run", done)
 
     asyncio.run(beats())
     with only_instance(home):

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from a2a.client import A2AClientError
-from a2a.types import GetTaskRequest
+from a2a.types import GetTaskRequest, TaskState
 from a2a.utils.errors import A2AError
 from foreign import PATIENCE, PEER, Served, books, client_of, hosted, message, started, state
 
@@ -18,7 +18,9 @@ from artoo.tasklog.reader import find_log
 async def _refusal(served: Served, text: str, name: str) -> str:
     async with client_of(served) as client:
         try:
-            await anext(client.send_message(message(text, name, return_immediately=True)))
+            answer = await anext(client.send_message(message(text, name, return_immediately=True)))
+            if answer.task.status.state == TaskState.TASK_STATE_REJECTED:
+                return answer.task.status.message.parts[0].text
         except (A2AError, A2AClientError) as error:
             return str(error)
     raise AssertionError("it was taken")

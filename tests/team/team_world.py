@@ -22,8 +22,9 @@ from artoo.testing.replies import Scripted
 
 T = TypeVar("T")
 
-PATIENCE = 120.0
-"""Seconds after which a state that does not come is a failing test instead of a silent one: for a busy machine."""
+PATIENCE = 90.0
+"""Seconds after which a state that does not come is a failing test: long for a busy machine, and less than what
+pytest gives a whole test, so that the test itself says what happened."""
 
 Answering = Callable[[Asked], Scripted]
 
@@ -83,6 +84,7 @@ class Crew:
     artoo: Artoo
     project: Path
     envelopes: list[Envelope] = field(default_factory=list[Envelope])
+    running: asyncio.Task[None] | None = None
 
     async def add(self, text: str, assignee: str, complexity: Complexity | None = None) -> BoardTask:
         """A task of the operator's in the project."""
@@ -95,6 +97,8 @@ class Crew:
         try:
             async with asyncio.timeout(PATIENCE):
                 while (now := await self.office.board.get(task.id)).state not in states:
+                    if self.running is not None and self.running.done():
+                        await self.running  # a team that has died is no state to wait for
                     await _written(self.office)
                 return now
         except TimeoutError:
@@ -175,7 +179,7 @@ async def crew(
             found = Crew(office, team, artoo, project)
             artoo.bus.attach(found.envelopes.append)
             ready = asyncio.Event()
-            running = asyncio.create_task(team.run(ready=ready.set))
+            found.running = running = asyncio.create_task(team.run(ready=ready.set))
             try:
                 async with asyncio.timeout(PATIENCE):
                     await ready.wait()

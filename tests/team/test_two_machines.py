@@ -18,7 +18,7 @@ from team_world import Answering, Crew, crew, plan, settled, shell, writing
 from artoo import Config
 from artoo.cli.commands import changes_commands as settle_commands
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TrustLevel
-from artoo.contracts.errors import ActivityStoreError, ClaimLost, ConfigurationError, SandboxError
+from artoo.contracts.errors import ActivityStoreError, ClaimLost, ConfigurationError, MoveRefused, SandboxError
 from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.store.address import StoreAddress
 from artoo.team import approval
@@ -153,6 +153,10 @@ async def test_approved_where_the_person_is(place: Path, store: StoreAddress) ->
         ruling = await office.approvals.approve(task.id, OPERATOR, "", submission=1, digest=proposal.digest)
         assert ruling.completed
         assert await pieces(office) == (0, 0)
+    async with open_office(machine(place, store, "server")) as office:
+        with pytest.raises(MoveRefused, match="is completed; only what is in review"):
+            await office.approvals.approve(task.id, OPERATOR, "", submission=1)
+    async with open_office(laptop) as office:
         undone = undo(office.home, task.id)
         assert undone is not None
     assert (here / "a.txt").read_text() == "one\n" and not (here / "new.txt").exists()

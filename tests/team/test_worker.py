@@ -131,6 +131,26 @@ async def test_what_was_not_accepted_is_not_worked_for(place: Path, store: Store
     assert not (place / "server" / "home" / BORROWED / "ada").exists()
 
 
+async def test_workers_share_agents_and_leave_work_to_those_who_can_do_it(place: Path, store: StoreAddress) -> None:
+    """One worker alone takes all agents. A second one gets its share, and the agent whose task is about a project
+    that only the second one has."""
+    site = place / "far" / "site"
+    site.mkdir(parents=True)
+    laptop = machine(place, store, "laptop")
+    async with crew(place / "laptop", Model(), trust={**ADA, "bob": TrustLevel.PROBATION}, config=laptop):
+        pass
+    near, far = machine(place, store, "near"), machine(place, store, "far")
+    far = far.model_copy(update={"projects": (site,)})
+    async with crew(place / "near", Model(), trust={}, config=near, worker=True) as first:
+        assert set(first.team.heartbeats) == {"ada", "bob"}
+        async with crew(place / "far", Model(), trust={}, config=far, worker=True) as second:
+            task = await second.office.board.add("write new.txt", OPERATOR, assignee="ada", project=str(site))
+            done = await second.until(task, REVIEW)
+            assert done.made_on == second.office.machine
+            assert set(second.team.heartbeats) == {"ada"} and set(first.team.heartbeats) == {"bob"}
+            assert any("is at work on another machine (" in problem for problem in first.team.problems)
+
+
 async def test_it_needs_a_store(place: Path) -> None:
     """Without a store there is nobody else's work: it says what to do instead."""
     with pytest.raises(ConfigurationError, match="set `store`"):

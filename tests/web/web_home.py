@@ -8,7 +8,8 @@ from pathlib import Path
 from web_scenes import TASK, whole
 
 from artoo import Config
-from artoo.agents.heartbeat.beat_grid import Beat
+from artoo.agents.heartbeat.beats import Beat
+from artoo.agents.heartbeat.ledger import Outcome
 from artoo.agents.identity.folders import create_agent
 from artoo.auditor.chain import Head
 from artoo.auditor.drift import Drift
@@ -16,7 +17,7 @@ from artoo.auditor.layout import audit_directory
 from artoo.auditor.stats import Stats
 from artoo.auditor.trail import Trail, encoded
 from artoo.auditor.window import Window
-from artoo.contracts.agents import OPERATOR, BoardTask, PulseRecorded, TrustLevel
+from artoo.contracts.agents import OPERATOR, BoardTask, TrustLevel
 from artoo.contracts.audit import Finding, Nature
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.memory import DreamReport, Megram, TLayerProposal
@@ -60,12 +61,9 @@ async def with_team(home: Path, said: str) -> dict[str, BoardTask]:
         await office.board.cancel(made["cancelled"].id, OPERATOR, said)
         await office.mailbox.send("ada", OPERATOR, said)
         now = office.clock.now()
-        for number, outcome in enumerate(("idle", "missed", "run"), 1):
-            pulse = PulseRecorded.model_validate(
-                {"agent": "ada", "due_at": now, "at": now, "outcome": outcome, "why": said}
-            )
-            keep = office.pulses.begin if outcome == "run" else office.pulses.record
-            await keep(Beat(number, now), pulse)
+        outcomes: tuple[Outcome, ...] = ("idle", "missed", "run")
+        for number, outcome in enumerate(outcomes, 1):
+            await office.pulses.record("ada", Beat(number, now), outcome, said)
         return {name: await office.board.get(one.id) for name, one in made.items()}
 
 

@@ -183,6 +183,10 @@ class ForeignRefused(ArtooError):
     """
 
 
+class QuotaSpent(ForeignRefused):
+    """A foreign agent has as much at work, or has asked as often, as the operator allows. It may ask later."""
+
+
 class MailRefused(ArtooError):
     """A letter was not accepted: too long, nobody of that name, or no room."""
 

@@ -1,14 +1,13 @@
 """Connections to the shared store: their settings, pools of them, and errors that say what to do.
 
-What uses them decides about threads. The team's books run whole transactions in threads, as they do on SQLite, and
-take the pool of plain connections; what is asynchronous by itself takes the other one.
+The team's books run whole transactions in threads, as they do on SQLite, so the connections are plain ones.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from artoo.contracts.errors import ConfigurationError
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg.rows import DictRow
 
-    from artoo.store.pooled import AsyncPool, Pool
+    from artoo.store.pooled import Pool
 
 SCHEMA = "artoo"
 """The schema of a database in which everything of ours stands."""
@@ -94,28 +93,6 @@ def pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> Pool:
 
     given = settings(address)
     return Pool(given.pop("conninfo"), kwargs=given, min_size=0, max_size=most, open=False, timeout=CONNECT_SECONDS)
-
-
-def async_pool(
-    address: StoreAddress,
-    *,
-    most: int = MOST_CONNECTIONS,
-    configure: Callable[[psycopg.AsyncConnection[DictRow]], Awaitable[None]] | None = None,
-) -> AsyncPool:
-    """The same for the event loop. `configure` is called for each new connection."""
-    check_installed()
-    from artoo.store.pooled import AsyncPool
-
-    given = settings(address)
-    return AsyncPool(
-        given.pop("conninfo"),
-        kwargs=given,
-        min_size=0,
-        max_size=most,
-        open=False,
-        timeout=CONNECT_SECONDS,
-        configure=configure,
-    )
 
 
 def explanation(address: StoreAddress, doing: str, error: Exception) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
 from psycopg.rows import DictRow
-from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 if TYPE_CHECKING:
     Waiting = Generator[Any, Any, Any]
@@ -31,16 +31,6 @@ class Connection(psycopg.Connection[DictRow]):
     def wait(self, gen: Waiting, *args: Any, **named: Any) -> Any:
         """See psycopg."""
         return super().wait(_bounded(gen, self.silence_seconds, self.pgconn.finish), *args, **named)
-
-
-class AsyncConnection(psycopg.AsyncConnection[DictRow]):
-    """The same for the event loop."""
-
-    silence_seconds: float | None = SILENCE_SECONDS
-
-    async def wait(self, gen: Waiting, *args: Any, **named: Any) -> Any:
-        """See psycopg."""
-        return await super().wait(_bounded(gen, self.silence_seconds, self.pgconn.finish), *args, **named)
 
 
 def _bounded(gen: Waiting, seconds: float | None, finish: Callable[[], None]) -> Waiting:
@@ -120,23 +110,3 @@ class Pool(ConnectionPool[psycopg.Connection[DictRow]]):
         """See psycopg_pool. Raises the error of connecting where there was one, else PoolTimeout."""
         with self._failures.told():
             return super().getconn(timeout)
-
-
-class AsyncPool(AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]):
-    """Of the event loop's."""
-
-    def __init__(self, conninfo: str, **settings: Any) -> None:
-        failures = self._failures = _Failures()
-
-        class Told(AsyncConnection):
-            @classmethod
-            async def connect(cls, *args: Any, **named: Any) -> Any:
-                with failures.noted():
-                    return await cast("Any", super()).connect(*args, **named)
-
-        super().__init__(conninfo, connection_class=Told, **settings)
-
-    async def getconn(self, timeout: float | None = None) -> psycopg.AsyncConnection[DictRow]:
-        """See psycopg_pool. Raises the error of connecting where there was one, else PoolTimeout."""
-        with self._failures.told():
-            return await super().getconn(timeout)

@@ -20,6 +20,7 @@ from pathlib import Path
 from artoo.agents.board.add_task import MOST_TASKS
 from artoo.agents.board.board import Board
 from artoo.agents.board.merges import Merges
+from artoo.agents.board.reviews import check_waiting
 from artoo.contracts.agents import FOREIGN, OPERATOR, POLICY, BoardState, BoardTask, SubmittedWork
 from artoo.contracts.changes import Conflict
 from artoo.contracts.criteria import Assurance
@@ -119,7 +120,10 @@ class Approvals:
         Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError when nothing can be applied.
         """
         intent = Intent(actor=actor, reason=reason, submission=submission, digest=digest or "")
-        async with self._ruling(task_id), self._at_hand(await self._board.get(task_id)):
+        # Before its files are looked for: what another machine has approved meanwhile is in no store any more.
+        task = await self._board.get(task_id)
+        check_waiting(task)
+        async with self._ruling(task_id), self._at_hand(task):
             claim = await self._board.reviews.take(task_id, actor)
             if claim.task.submission != submission:
                 raise ClaimLost(

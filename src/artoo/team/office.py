@@ -18,8 +18,8 @@ from artoo.agents.board.rules import ComplexityRule, Policies, TrustPolicy
 from artoo.agents.board.submission_bundles import Differences
 from artoo.agents.foreign.foreign_tasks import Foreign
 from artoo.agents.foreign.push_targets import ForeignPost
-from artoo.agents.heartbeat.beat_ledger import Pulses
 from artoo.agents.heartbeat.leader_lease import Seats
+from artoo.agents.heartbeat.ledger import Pulses
 from artoo.agents.identity.agent_files import AgentFiles
 from artoo.agents.identity.folders import Found, find_agents
 from artoo.agents.identity.registry import Registry

@@ -17,8 +17,8 @@ from functools import partial
 
 from artoo.agents.board.add_task import MOST_TASKS
 from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.rows import ANYBODY
 from artoo.agents.heartbeat.backoff import Backoff
-from artoo.agents.heartbeat.beat_accounting import Accounts
 from artoo.agents.heartbeat.duties import Done, Duty
 from artoo.agents.heartbeat.heartbeat import Heartbeat, HeartbeatSettings
 from artoo.agents.identity.fallback_agents import StandIns
@@ -37,7 +37,6 @@ from artoo.contracts.errors import (
     GovernanceRefused,
     IdentityRefused,
     SandboxError,
-    StoreRefused,
 )
 from artoo.contracts.roles import Role
 from artoo.llm.budget import Budget, BudgetedModel
@@ -45,7 +44,6 @@ from artoo.ports.bus import Port
 from artoo.ports.model import Tier
 from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.changes.startup_recovery import settle_earlier
-from artoo.runtime.task.task_header import own_version
 from artoo.team.answering import patrol
 from artoo.team.bench import Bench
 from artoo.team.borrowed import borrow, lend
@@ -55,6 +53,7 @@ from artoo.team.member import Member
 from artoo.team.minds import Minds
 from artoo.team.office import Office
 from artoo.team.reviewing import Reviewer
+from artoo.team.seating import LOOK_SECONDS, Seating
 from artoo.verdicts.checks import run_check
 
 logger = logging.getLogger(__name__)
@@ -69,6 +68,8 @@ ARCHIVE_AFTER = timedelta(days=7)
 REVIEW_CALLS = 8
 LONGEST_WAIT = 3_600.0
 STOP_AGAIN_SECONDS = 1.0
+BETWEEN_LOOKS_SECONDS = 2.0
+"""At least, between two looks at the seats: many tasks that come in at once are one look."""
 
 
 class Team:
@@ -87,6 +88,7 @@ class Team:
         self._stopping = asyncio.Event()
         self._waking: list[asyncio.Task[None]] = []
         self._bench = self._made_bench()
+        self._seating = Seating(office, self._allocation(), worker) if office.machine else None
         self.heartbeats: dict[str, Heartbeat] = {}
         self.problems: tuple[str, ...] = ()
 
@@ -110,6 +112,8 @@ class Team:
             publishing = group.create_task(self._outbox.run(self.office.clock))
             beside = [publishing, group.create_task(self._upkeep(group, beating))]
             await self._recruit(group, beating)
+            if self._seating is not None:
+                beside.append(group.create_task(self._keep_seats(group, beating)))
             if ready is not None:
                 ready()
             await self._stopping.wait()
@@ -135,8 +139,6 @@ class Team:
 
     async def _recruit(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
         """Lets the hearts beat of those agents that are accepted and do not work yet."""
-        if self.office.machine:
-            await self.office.machines.seen(self.office.machine, own_version(), self.office.projects.names or ())
         records = await self.office.registry.list()
         registered = {record.name: record for record in records}
         found = await self._found(records)
@@ -144,6 +146,8 @@ class Team:
         retired = {record.name for record in records if record.retired}
         for name in retired:
             self._unseat(name)
+        if self._seating is not None:
+            await self._seating.look(len(found.agents))
         for folder in found.agents:
             if folder.name in retired:
                 continue
@@ -152,7 +156,7 @@ class Team:
                     f"agent {folder.name} is not accepted yet: read {folder.identity}, then"
                     f" artoo agent accept {folder.name}"
                 )
-            elif (why := await self._seat_elsewhere(folder.name)) is not None:
+            elif (why := await self._seat_elsewhere(folder)) is not None:
                 self._unseat(folder.name)
                 problems.append(why)
             elif folder.name not in self.heartbeats and not self._stopping.is_set():
@@ -183,15 +187,26 @@ class Team:
             return await asyncio.to_thread(self.office.folders)
         return await borrow(self.office.home, self.office.agent_files, records)
 
-    async def _seat_elsewhere(self, name: str) -> str | None:
-        """Takes the agent's seat or renews it; why not, when it may not beat here."""
-        if not self.office.machine:
+    async def _seat_elsewhere(self, folder: AgentFolder) -> str | None:
+        """Why the agent may not beat here; None: it has its seat here, or there is one machine."""
+        if self._seating is None:
             return None
-        try:
-            taken = await self.office.seats.take(name)
-        except StoreRefused as error:
-            return f"agent {name} may not work on this machine: {error}"
-        return None if taken else f"agent {name} is at work on another machine"
+
+        def busy() -> bool:
+            heartbeat = self.heartbeats.get(folder.name)
+            return heartbeat is not None and heartbeat.busy is not None
+
+        return await self._seating.why_not(folder.name, borrowed=folder.borrowed, busy=busy)
+
+    async def _keep_seats(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
+        """Renews seats, and looks at free ones and at the work of machines that are gone: now and then, and when
+        work has come in."""
+        office = self.office
+        while True:
+            mark = await office.wake.mark(ANYBODY)
+            await office.wake.wait(ANYBODY, mark, LOOK_SECONDS)
+            await self._tried(office.board.work.recover, partial(self._recruit, group, beating))
+            await office.clock.sleep(BETWEEN_LOOKS_SECONDS)
 
     def _unseat(self, name: str) -> None:
         """Ends the heart of an agent that is retired, or beats on another machine by now: this one was away."""
@@ -228,7 +243,8 @@ class Team:
     def _heartbeat(self, folder: AgentFolder) -> Heartbeat:
         office, settings = self.office, self.office.config.runtime.autonomy.heartbeat
         return Heartbeat(
-            Accounts(folder.name, office.pulses, office.clock),
+            folder.name,
+            office.pulses,
             self._duties(folder),
             office.clock,
             backoff=self._backoff,
@@ -236,9 +252,9 @@ class Team:
             settings=HeartbeatSettings(interval=float(settings.interval_seconds), grace=self._grace),
         )
 
-    def _duties(self, folder: AgentFolder) -> tuple[Duty, ...]:
+    def _allocation(self) -> Allocation:
         office, settings = self.office, self.office.config.runtime.autonomy.heartbeat
-        allocation = Allocation(
+        return Allocation(
             office.database,
             office.ids,
             policies=office.policies,
@@ -246,8 +262,10 @@ class Team:
             mail=settings.mailbox_check,
             projects=office.projects.names,
         )
+
+    def _duties(self, folder: AgentFolder) -> tuple[Duty, ...]:
         load = partial(self._load, folder)
-        work = WorkDuty(folder.name, self._bench, allocation, load, self._reviewer)
+        work = WorkDuty(folder.name, self._bench, self._allocation(), load, self._reviewer)
         if folder.borrowed:  # patrols and dreams belong to the folder
             return (work,)
         return (work, self._patrol(folder), self._minds.dream_cycle(folder.name))
@@ -333,18 +351,21 @@ class Team:
             office.approvals.finish_cut,
             *(() if office.exchange is None else (office.exchange.keep_up,)),
             partial(archive_old, office),
-            partial(self._recruit, group, beating),
+            *((partial(self._recruit, group, beating),) if self._seating is None else ()),
         )
         while True:
             since = office.clock.now()
             await office.clock.sleep(UPKEEP_SECONDS)
             if office.clock.now() - since > timedelta(seconds=UPKEEP_SECONDS + LATE_SECONDS):
                 await office.clock.sleep(RENEW_SECONDS)  # the machine slept: who works here renews its claim first
-            for step in steps:
-                try:
-                    await step()
-                except (ConfigurationError, SandboxError) as error:
-                    logger.warning("the team's upkeep is not finished yet: %s", error)
+            await self._tried(*steps)
+
+    async def _tried(self, *steps: Callable[[], Awaitable[object]]) -> None:
+        for step in steps:
+            try:
+                await step()
+            except (ConfigurationError, SandboxError) as error:
+                logger.warning("the team's upkeep is not finished yet: %s", error)
 
     def _publish(self, sender: Role, subject: str, payload: Contract) -> None:
         self._port(sender).publish(payload)

@@ -1,26 +1,24 @@
-"""Gives an agent its next piece of work: the attention controller over board and mailbox, in one transaction.
+"""Give an agent its next piece of work: the attention controller over board and mailbox, in one transaction.
 
-What is chosen is claimed in the same transaction, so that two processes never get the same.
+The piece that is chosen is claimed in the same transaction, so that two processes never get the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cached_property
 
 from artoo.agents.board.attention import BOUND_SECONDS, Kind, Waiting, choose
 from artoo.agents.board.claim_holders import machine_of
-from artoo.agents.board.claim_sql import AtOnce, statement, turn
 from artoo.agents.board.reviews import take_review_in
 from artoo.agents.board.rows import TaskClaim, mover_of
 from artoo.agents.board.rules import SEED_POLICIES, Mover, Policies
-from artoo.agents.board.worker import LEASE_SECONDS, claim_of, claim_where
+from artoo.agents.board.worker import LEASE_SECONDS, claim_where
 from artoo.agents.mail.mailbox import take_mail_in
 from artoo.agents.mail.rows import MailClaim
 from artoo.agents.storage.database import Database
 from artoo.agents.storage.monotonic_clock import seconds_us
 from artoo.agents.storage.transaction import Reading, Value, Writing
-from artoo.contracts.agents import Priority
+from artoo.contracts.agents import FOREIGN, Priority
 from artoo.ports.ids import Ids
 
 _Queue = tuple[Kind, Priority]
@@ -40,7 +38,7 @@ _SENT = (
     "EXISTS (SELECT 1 FROM differences WHERE differences.task = tasks.id"
     " AND differences.submission = tasks.submission AND whole AND stays = '')"
 )
-"""What a submission changes is in the store, for every machine that has the project."""
+"""True of a submission whose changes are in the store, for every machine that has the project."""
 
 
 class Allocation:
@@ -71,6 +69,14 @@ class Allocation:
         self._here = "" if projects is None else f" AND {here}"
         files = _MADE_HERE if projects is None else f"({_MADE_HERE} OR ({here} AND {_SENT}))"
         self._reviewable = f" AND {files}"
+        others = "".join(f", '{level.value}'" for level, policy in policies.items() if not policy.can_approve)
+        # A foreign agent's task is reviewed for its sender's sake. Who could review it leaves the work to others,
+        # else it would wait for the operator, who alone may approve a reviewer's own work.
+        self._left_to_others = (
+            f"(substr(creator, 1, {len(FOREIGN)}) = '{FOREIGN}' AND assignee IS NULL AND EXISTS"
+            f" (SELECT 1 FROM agents WHERE trust IN (''{others})"
+            " AND NOT paused AND NOT retired AND stopped = ''))"
+        )
 
     async def peek(self, agent: str) -> Waiting | None:
         """What the agent would turn to now; None: nothing, or it is paused. Changes nothing."""
@@ -82,12 +88,6 @@ class Allocation:
         A TaskClaim whose task is in review is a review. Raises ActorRefused when there is no such agent.
         """
         token, lease_us = self._ids.new(), seconds_us(lease_seconds)
-        if self._tasks:
-            parameters = {**self._named, "agent": agent, "claim": token, "lease": lease_us, "bound": self._bound_us}
-            machine = machine_of(self._database.holder)
-            row = await self._database.claim_at_once(AtOnce(self._at_once, {**parameters, "machine": machine}))
-            if row is not None:
-                return claim_of(row)
 
         def work(writing: Writing) -> TaskClaim | MailClaim | None:
             mover, spent = mover_of(writing, agent), set[_Queue]()
@@ -108,12 +108,15 @@ class Allocation:
 
     def _waiting(self, reading: Reading, mover: Mover) -> list[Waiting]:
         """The head of each queue: those behind it came later and have the same priority."""
-        reviews = mover.trust is not None and self._policies[mover.trust].can_approve
-        kinds = self._kinds(reviews=reviews)
+        kinds: list[Kind] = ["task"] if self._tasks else []
+        if self._tasks and self._may_review(mover):
+            kinds.append("review")
+        if self._mail:
+            kinds.append("mail")
         if not kinds:
             return []
         heads = (
-            f"SELECT * FROM ({self._head(kind, _text(priority), _seen(kind, priority))}) AS {kind}_{place}"
+            f"SELECT * FROM ({self._head(mover, kind, priority, _seen(kind, priority))}) AS {kind}_{place}"
             for kind in kinds
             for place, priority in enumerate(Priority)
         )
@@ -123,50 +126,43 @@ class Allocation:
             for row in rows
         ]
 
-    @cached_property
-    def _at_once(self) -> str:
-        """The statement by which an engine that can claims at once."""
-        approvers = [level for level, policy in self._policies.items() if policy.can_approve]
-        return statement(self._kinds(reviews=bool(approvers)), self._head, approvers)
-
-    def _kinds(self, *, reviews: bool) -> list[Kind]:
-        board: list[Kind] = ["task", "review"] if reviews else ["task"]
-        return [*(board if self._tasks else ()), *(("mail",) if self._mail else ())]
-
     def _claimed(
         self, writing: Writing, mover: Mover, queue: _Queue, token: str, lease_us: int
     ) -> TaskClaim | MailClaim | None:
         """The first of a queue that no other transaction holds; None: there is none."""
         parameters, (kind, priority) = self._parameters(writing, mover.name), queue
-        urgency = _text(priority)
         if kind == "task":
-            found = f"({writing.holding(self._head(kind, urgency, 'id'), 'skip')})"
+            found = f"({writing.holding(self._head(mover, kind, priority, 'id'), 'skip')})"
             return claim_where(writing, found, parameters, mover.name, token, lease_us)
-        row = writing.one(self._head(kind, urgency, "*"), parameters, hold="skip")
+        row = writing.one(self._head(mover, kind, priority, "*"), parameters, hold="skip")
         if row is None:
             return None
         if kind == "mail":
             return take_mail_in(writing, row, mover.name, token, lease_us)
         return take_review_in(writing, self._policies, row["id"], mover.name, token, lease_us)
 
-    def _head(self, kind: Kind, priority: str, columns: str) -> str:
-        """The query for the head of a queue. `priority` is an expression."""
+    def _may_review(self, mover: Mover) -> bool:
+        return mover.trust is not None and self._policies[mover.trust].can_approve
+
+    def _head(self, mover: Mover, kind: Kind, priority: Priority, columns: str) -> str:
+        """The query for the head of a queue."""
         if kind == "mail":
             table, condition, order = "mails", _TO_READ, "position"
         else:
             table, order = "tasks", "queue"
             condition = f"({_TO_WORK}){self._here}" if kind == "task" else _TO_REVIEW + self._reviewable
-        return f"SELECT {columns} FROM {table} WHERE priority = {priority} AND {condition} ORDER BY {order} LIMIT 1"
+            if kind == "task" and self._may_review(mover):
+                condition += f" AND NOT {self._left_to_others}"
+        return (
+            f"SELECT {columns} FROM {table} WHERE priority = '{priority.value}' AND {condition}"
+            f" ORDER BY {order} LIMIT 1"
+        )
 
     def _parameters(self, reading: Reading, agent: str) -> dict[str, Value]:
         return {"agent": agent, "machine": machine_of(reading.holder), **self._named}
 
 
 def _seen(kind: Kind, priority: Priority) -> str:
-    """What is looked at of the head of a queue."""
-    return f"'{kind}' AS kind, '{priority.value}' AS priority, id, {turn(kind)}"
-
-
-def _text(priority: Priority) -> str:
-    """As an expression."""
-    return f"'{priority.value}'"
+    """The columns by which the heads of the queues are compared."""
+    number = "position" if kind == "mail" else "queue"
+    return f"'{kind}' AS kind, '{priority.value}' AS priority, id, queued_us AS since_us, {number} AS number"

@@ -8,7 +8,8 @@ from artoo.agents.board.open_questions import open_questions
 from artoo.agents.board.rows import demanded, mover_of, review_wanted, task_of
 from artoo.agents.board.rules import Mover, Policies, check_reviewer
 from artoo.agents.storage.database import Database
-from artoo.agents.storage.transaction import Reading, Row
+from artoo.agents.storage.monotonic_clock import seconds_us
+from artoo.agents.storage.transaction import Reading, Row, Value
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused
 from artoo.contracts.shortened import shortened
@@ -28,6 +29,17 @@ _NOBODYS = (
 """Of a row of `tasks`: whoever could take it up is stopped, retired, or was never there."""
 
 
+_NOWHERE = (
+    "(project <> '' AND EXISTS (SELECT 1 FROM machines) AND NOT EXISTS (SELECT 1 FROM machines"
+    " WHERE last_seen_us >= :since"
+    " AND replace(machines.projects, :quote || tasks.project || :quote, '') <> machines.projects))"
+)
+"""Of a row of `tasks`: several machines share the books, and none that was seen lately names its project."""
+
+SEEN_SECONDS = 180.0
+"""How long ago a machine may have been seen last that counts as one that works."""
+
+
 @dataclass(frozen=True, slots=True)
 class Left:
     """A task that waits for the operator, and for what."""
@@ -42,10 +54,10 @@ async def left_to_operator(database: Database, policies: Policies) -> tuple[Left
     def work(reading: Reading) -> tuple[Left, ...]:
         rows = reading.all(
             "SELECT * FROM tasks WHERE state IN ('review', 'failed', 'rejected')"
-            " OR (state = 'blocked' AND NOT resumable) OR (state = 'pending' AND assignee = ?)"
+            " OR (state = 'blocked' AND NOT resumable) OR (state = 'pending' AND assignee = :operator)"
             " OR (state IN ('pending', 'blocked') AND assignee IN (SELECT name FROM agents WHERE stopped <> ''))"
-            f" OR (state = 'pending' AND {_NOBODYS}) ORDER BY updated_at_us, id",
-            (OPERATOR,),
+            f" OR (state = 'pending' AND ({_NOBODYS} OR {_NOWHERE})) ORDER BY updated_at_us, id",
+            {"operator": OPERATOR, **_recently(reading)},
         )
         movers = _agents(reading)
         found = ((task_of(row), _why(reading, row, movers, policies)) for row in rows)
@@ -84,8 +96,22 @@ def _why(reading: Reading, row: Row, agents: list[Mover], policies: Policies) ->
             return "is yours to do"
         case BoardState.PENDING if reading.one(f"SELECT 1 FROM tasks WHERE id = ? AND {_NOBODYS}", (task.id,)):
             return "no agent is there that could do it: artoo agent new NAME, or cancel it"
+        case BoardState.PENDING if _is_nowhere(reading, task.id):
+            return (
+                f"no machine that works has its project {task.project}: name the directory in `projects` on one,"
+                " or cancel it"
+            )
         case _:
             return ""
+
+
+def _recently(reading: Reading) -> dict[str, Value]:
+    return {"since": reading.steady_us - seconds_us(SEEN_SECONDS), "quote": '"'}
+
+
+def _is_nowhere(reading: Reading, task_id: str) -> bool:
+    query = f"SELECT 1 FROM tasks WHERE id = :id AND {_NOWHERE}"
+    return reading.one(query, {"id": task_id, **_recently(reading)}) is not None
 
 
 def _stood_in_the_way(reading: Reading, task_id: str) -> str:

@@ -87,7 +87,7 @@ class Reviews:
         """The task that waits for this verdict."""
         row = find_row(writing, task_id)
         task, mover = task_of(row), mover_of(writing, actor)
-        _check_waiting(task)
+        check_waiting(task)
         check_reviewer(self._policies, task, mover, demanded=demanded(writing, self._policies, task))
         _check_free(row, mover, writing.steady_us)
         if submission is not None and submission != task.submission:
@@ -104,14 +104,15 @@ def take_review_in(
     """`Reviews.take` within a transaction."""
     row = find_row(writing, task_id)
     task, mover = task_of(row), mover_of(writing, actor)
-    _check_waiting(task)
+    check_waiting(task)
     check_reviewer(policies, task, mover, demanded=demanded(writing, policies, task))
     _check_free(row, mover, writing.steady_us)
     epoch = lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
     return TaskClaim(find(writing, task_id), token, actor, epoch)
 
 
-def _check_waiting(task: BoardTask) -> None:
+def check_waiting(task: BoardTask) -> None:
+    """Raise MoveRefused unless the task waits for a review."""
     if task.state is not BoardState.REVIEW:
         raise MoveRefused(f"Task {task.id} is {task.state.value}; only what is in review can be reviewed.")
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from artoo.agents.board.add_task import record
 from artoo.agents.board.claim_holders import machine_of
-from artoo.agents.board.claim_sql import claimed
 from artoo.agents.board.open_questions import ask_in
 from artoo.agents.board.rows import (
     ANYBODY,
@@ -33,7 +32,7 @@ from artoo.agents.board.rules import Mover, check_holder
 from artoo.agents.foreign.messages import MORE_ASKED, heard_so_far, more_asked
 from artoo.agents.storage.database import Database
 from artoo.agents.storage.monotonic_clock import seconds_us
-from artoo.agents.storage.transaction import Row, Value, Writing
+from artoo.agents.storage.transaction import Value, Writing
 from artoo.contracts.agents import RUNTIME, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused
 
@@ -173,7 +172,9 @@ def claim_where(
     `found` is an expression with its parameters. What it finds is pending, or blocked and to be taken up again.
     """
     rows = writing.all(
-        f"UPDATE tasks SET {claimed(until=':until', now=':now')} WHERE id = {found} RETURNING *",
+        "UPDATE tasks SET state = 'in_progress', assignee = :agent, epoch = epoch + 1, claim = :claim,"
+        " claimant = :agent, holder = :holder, lease_us = :until, updated_at_us = :now"
+        f" WHERE id = {found} RETURNING *",
         {
             **parameters,
             "agent": agent,
@@ -185,16 +186,12 @@ def claim_where(
     )
     if not rows:
         return None
-    claim = claim_of(rows[0])
+    row = rows[0]
+    # Whether it was blocked stands in the row still; the next move takes that back.
+    claim = TaskClaim(task_of(row), token, agent, row["epoch"], resumed=bool(row["resumable"]))
     before, why = (BoardState.BLOCKED, "taken up again") if claim.resumed else (BoardState.PENDING, "taken")
     record_move(writing, claim.task.id, before, BoardState.IN_PROGRESS, agent, why)
     return claim
-
-
-def claim_of(row: Row) -> TaskClaim:
-    """A row of `tasks` as it is when somebody has just taken it."""
-    resumed = bool(row["resumable"])  # the next move takes that back
-    return TaskClaim(task_of(row), row["claim"], row["claimant"], row["epoch"], resumed=resumed)
 
 
 def _held(writing: Writing, claim: TaskClaim) -> BoardTask:

@@ -30,7 +30,7 @@ from artoo.agents.storage.database import Database
 from artoo.agents.storage.monotonic_clock import microseconds
 from artoo.agents.storage.transaction import Reading, Row, Writing, storable
 from artoo.contracts.agents import FOREIGN, BoardState, BoardTask, TaskMoved, TrustLevel
-from artoo.contracts.errors import ForeignRefused, GovernanceRefused
+from artoo.contracts.errors import ForeignRefused, GovernanceRefused, QuotaSpent
 from artoo.ports.ids import Ids
 
 MOST_MOVES = 1_000
@@ -147,7 +147,7 @@ class Foreign:
             known = known_message(writing, peer, asked.agent, asked.message)
             if known is not None:
                 return self._again(writing, known, asked), False
-            _check_open(writing, peer, bounds)
+            self._check_open(writing, peer, bounds)
             _check_day(writing, peer, bounds)
             try:
                 add_in(writing, new, self._rules)
@@ -264,6 +264,20 @@ class Foreign:
 
         return await self._database.read(work)
 
+    def _check_open(self, reading: Reading, peer: str, bounds: Bounds) -> None:
+        """Raise QuotaSpent for a task too many. A task that is done, and waits for the operator's review, is not
+        counted: the peer can do nothing about it, and the number of messages in a day bounds those too."""
+        rows = reading.all(f"{_ROWS} WHERE f.peer = ? AND {_OPEN}", (peer,))
+        if len(rows) < bounds.open:
+            return
+        handed_in = (row for row in rows if row["state"] == BoardState.REVIEW)
+        open_now = len(rows) - sum(bool(why_left(reading, row, self._policies)) for row in handed_in)
+        if open_now >= bounds.open:
+            raise QuotaSpent(
+                f"{open_now} tasks of {peer} are open, and the operator allows {bounds.open} at a time; wait for"
+                " one of them, or cancel one. Nothing was started."
+            )
+
     def _again(self, writing: Writing, known: Known, asked: Asked) -> ForeignTask:
         if known.text != storable(asked.text):
             raise ForeignRefused(
@@ -305,23 +319,11 @@ def _known(reading: Reading, task_id: str) -> Row:
     return row
 
 
-def _check_open(reading: Reading, peer: str, bounds: Bounds) -> None:
-    open_now = reading.count(
-        f"SELECT count(*) FROM foreign_tasks f JOIN tasks t ON t.id = f.board_task WHERE f.peer = ? AND {_OPEN}",
-        (peer,),
-    )
-    if open_now >= bounds.open:
-        raise ForeignRefused(
-            f"{open_now} tasks of {peer} are open, and the operator allows {bounds.open} at a time; wait for one of"
-            " them, or cancel one. Nothing was started."
-        )
-
-
 def _check_day(reading: Reading, peer: str, bounds: Bounds) -> None:
     since = microseconds(_day_before(reading.now))
     today = reading.count("SELECT count(*) FROM foreign_messages WHERE peer = ? AND at_us > ?", (peer, since))
     if today >= bounds.day:
-        raise ForeignRefused(
+        raise QuotaSpent(
             f"{peer} has asked {today} times within a day, and the operator allows {bounds.day}; come back later."
             " Nothing was started."
         )

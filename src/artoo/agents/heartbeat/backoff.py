@@ -13,7 +13,7 @@ class Backoff:
     """Times are seconds of a steady clock. `jitter` returns a number in [0, 1), like `random.Random().random`.
 
     The n-th failure in a row waits between half and all of `first` · 2ⁿ⁻¹ seconds, at most `longest`. Agents of
-    one endpoint may share one of these: it is the endpoint that is throttled, not the agent.
+    one endpoint may share one of these, because it is the endpoint that is throttled.
     """
 
     def __init__(self, first: float, jitter: Callable[[], float], *, longest: float = LONGEST_BACKOFF) -> None:
@@ -24,15 +24,15 @@ class Backoff:
         self._until = 0.0
         self._told = ""
 
-    def separate(self) -> Backoff:
-        """Another one of the same kind, for failures that are not the endpoint's."""
-        return Backoff(self._first, self._jitter, longest=self._longest)
+    def separate(self, first: float) -> Backoff:
+        """Return another one of the same kind, for failures that are not the endpoint's."""
+        return Backoff(first, self._jitter, longest=self._longest)
 
     def failed(self, now: float, why: str, *, at: datetime) -> float:
-        """Counts a failure and returns for how many seconds nothing should be tried. `at`: the wall clock's `now`.
+        """Count a failure and return for how many seconds nothing should be tried. `at`: the wall clock's `now`.
 
-        What was under way when the wait began belongs to the failure that began it: agents that are throttled at
-        once are throttled once.
+        Work that was under way when the wait began belongs to the failure that began it: agents that are throttled
+        at once are throttled once.
         """
         if now < self._until:
             return self._until - now
@@ -62,15 +62,12 @@ class WakeAllowance:
         self._left = float(most)
         self._at = 0.0
 
-    def take(self, now: float) -> bool:
-        """Uses up one wake. False when a storm has used them all: the next pulse will look."""
+    def has_one(self, now: float) -> bool:
+        """True if a wake is left. False when a storm has used them all: the next pulse will look."""
         self._left = min(float(self._most), self._left + max(0.0, now - self._at) * self._rate)
         self._at = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
+        return self._left >= 1
 
-    def give_back(self) -> None:
-        """The wake that was used up last does not count."""
-        self._left = min(float(self._most), self._left + 1)
+    def use(self) -> None:
+        """Use up one wake."""
+        self._left -= 1

@@ -1,31 +1,45 @@
-"""The heartbeat of one agent: beats on a grid, each accounted for once, and work only when there is some.
+"""The heartbeat of one agent: one loop that sleeps until the next beat or a wake, and works only if there is work.
 
-grid ─ beat ─► paused? backing off? busy? ── yes ─► skipped, and why
-                 │ no
-                 ▼
-mail ─ wake ─► look (code only) ── nothing ─► idle
-                 │ something
-                 ▼
-               one duty after the other, until none is due or the bound is reached ─► run
+    sleep ─ beat ─► paused? backing off? ── yes ─► skipped, and why
+      ▲      │ no
+      │      ▼
+      │     look (code only) ── nothing ─► idle
+      │      │ something
+      │      ▼
+      └──── one duty after the other, until none is due or the bound is reached ─► run
+
+Because there is one loop, no two pulses overlap: beats that fall due during work are recorded as skipped after it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from artoo.agents.heartbeat.backoff import Backoff, WakeAllowance
-from artoo.agents.heartbeat.beat_accounting import Accounts
-from artoo.agents.heartbeat.beat_grid import Beat, checked_interval
-from artoo.agents.heartbeat.duties import Duty
-from artoo.agents.heartbeat.scheduler import Timekeeper
-from artoo.agents.heartbeat.work_loop import Labour, first_due, labour
+from artoo.agents.heartbeat.beats import Beat, checked_interval, reckon
+from artoo.agents.heartbeat.duties import Duty, Labour, labour
+from artoo.agents.heartbeat.ledger import Pulses
+from artoo.agents.mail.wake import either
 from artoo.contracts.errors import ArtooError
 from artoo.ports.clock import Clock
 
 STARTED = "artoo has started"
+ABSENT = "artoo was not running, or the machine slept"
+JUMP_TOLERANCE = 5.0
+"""Seconds by which the wall clock may leave the steady one between two looks before that counts as a jump."""
+TROUBLE_SECONDS = 15.0
+"""How long an agent waits after the first trouble of its own; the wait doubles while the trouble lasts.
+
+A lock that was held, or a mount that failed on a busy machine, is over by then."""
+
 _TOO_OFTEN = "woken too often: left for the next beat"
+_AGAIN = "trying again after a trouble"
+_AWAY = "artoo was away and the clock went back: the beats start again now"
+_BACK = "back: the beats keep their distance, nothing is done twice"
+_FORWARD = "forward, or the machine slept: the beats between were missed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +58,7 @@ async def _never() -> str | None:
 
 
 class Heartbeat:
-    """One agent's scheduler. `run` it in a task group; others call `wake` and `stop`.
+    """One agent's loop. `run` it in a task group; others call `wake` and `stop`.
 
     Duties take turns in the order given. `backoff` is the endpoint's: agents may share it; troubles of its own an
     agent waits out alone. `paused` says why the agent may not work (None: it may). Raises ConfigurationError for an
@@ -53,7 +67,8 @@ class Heartbeat:
 
     def __init__(
         self,
-        accounts: Accounts,
+        agent: str,
+        ledger: Pulses,
         duties: Sequence[Duty],
         clock: Clock,
         *,
@@ -62,28 +77,23 @@ class Heartbeat:
         settings: HeartbeatSettings | None = None,
     ) -> None:
         self._settings = settings if settings is not None else HeartbeatSettings()
-        interval = checked_interval(self._settings.interval, f"the heartbeat interval of {accounts.agent}")
-        self._accounts = accounts
+        self._interval = checked_interval(self._settings.interval, f"the heartbeat interval of {agent}")
+        self._agent = agent
+        self._ledger = ledger
         self._duties = tuple(duties)
         self._clock = clock
         self._backoff = backoff
-        self._troubles = backoff.separate()
+        self._troubles = backoff.separate(TROUBLE_SECONDS)
+        self._retry_at = math.inf
         self._paused = paused
-        self._allowance = WakeAllowance(self._settings.wakes, interval)
-        self._timekeeper = Timekeeper(
-            accounts, clock, interval, hold=self._hold, resumed=lambda: self.wake(STARTED)
-        )
-        self._handed: Beat | None = None
+        self._allowance = WakeAllowance(self._settings.wakes, self._interval)
+        self._offset = self._wall_offset()
         self._cause: str | None = None
         self._told_deferred = False
-        self._busy: str | None = None
         self._signal = asyncio.Event()
         self._stopping = asyncio.Event()
-
-    @property
-    def busy(self) -> str | None:
-        """What the agent is at now, or None."""
-        return self._busy
+        self.busy: str | None = None
+        """What the agent is at now."""
 
     def wake(self, cause: str) -> None:
         """There may be work: look at once instead of at the next beat. Cheap, and safe to call at any time."""
@@ -91,134 +101,154 @@ class Heartbeat:
         self._signal.set()
 
     def stop(self) -> None:
-        """No further beats; what is being done gets the grace, then is cancelled. `run` returns."""
+        """No further beats; work that is under way gets the grace, then is cancelled. `run` returns."""
         self._stopping.set()
         self._signal.set()
 
     async def run(self) -> None:
-        """Beats until stopped. Raises what the ledger raises: a beat that cannot be accounted for is not held."""
+        """Beat until stopped. Raises what the ledger raises: a beat that cannot be accounted for is not held."""
         async with asyncio.TaskGroup() as group:
-            timekeeper = group.create_task(self._timekeeper.run(self._stopping.is_set))
-            worker = group.create_task(self._work())
+            living = group.create_task(self._live())
             await self._stopping.wait()
-            if self._timekeeper.dozing:
-                timekeeper.cancel()
             grace = group.create_task(self._clock.sleep(self._settings.grace))
-            await asyncio.wait({worker, grace}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({living, grace}, return_when=asyncio.FIRST_COMPLETED)
             grace.cancel()
-            worker.cancel()
+            living.cancel()
 
-    async def _hold(self, beat: Beat) -> None:
-        """Hands the beat to the worker, or records why not. Nothing pauses between the answer and its use."""
-        self._told_deferred = False
-        reason = await self._why_not()
-        if reason is None and self._busy is not None:
-            reason = f"still busy: {self._busy}"
-        if reason is not None:
-            await self._accounts.record(beat, "skipped", reason)
-            return
-        self._handed, self._busy = beat, "looking"
-        self._signal.set()
+    async def _live(self) -> None:
+        last = await self._anchor()
+        while not self._stopping.is_set():
+            last = await self._after_jump(last)
+            found = reckon(last, self._clock.now(), self._interval)
+            if last is None or found.wait <= 0:
+                if last is not None and found.overdue:
+                    first, until = last.later(1, self._interval), found.beat.later(-1, self._interval)
+                    await self._ledger.record(self._agent, first, "missed", ABSENT, last=until)
+                at = await self._pulse(found.beat)
+                last = await self._skip_overdue(found.beat, at)
+                continue
+            await self._doze(found.wait)
+            if self._cause is not None and not self._stopping.is_set():
+                last = await self._skip_overdue(last, await self._woken())
 
-    async def _why_not(self) -> str | None:
-        try:
-            paused = await self._paused()
-        except ArtooError as error:
-            return f"could not look: {error}"
-        if self._stopping.is_set():
-            return "stopping"
-        if paused is not None:
-            return f"paused: {paused}"
+    async def _anchor(self) -> Beat | None:
+        """The last beat, from which the grid goes on. An agent that is back within the interval looks at once."""
+        last = await self._ledger.resumed(self._agent)
+        if last is None:
+            return None
+        now = self._clock.now()
+        ahead = (last.due_at - now).total_seconds()
+        if ahead > JUMP_TOLERANCE:  # nothing tells how long the absence was, so the grid starts again
+            await self._ledger.jumped(self._agent, -ahead, _AWAY)
+            return Beat(last.number, now).shifted(-self._interval)
+        if reckon(last, now, self._interval).wait > 0:
+            self.wake(STARTED)
+        return last
+
+    async def _after_jump(self, last: Beat | None) -> Beat | None:
+        """Record a jump of the wall clock, and move the grid with one that was set back."""
+        before, self._offset = self._offset, self._wall_offset()
+        shift = self._offset - before
+        if last is None or abs(shift) <= JUMP_TOLERANCE:
+            return last
+        await self._ledger.jumped(self._agent, shift, _BACK if shift < 0 else _FORWARD)
+        return last.shifted(min(0.0, shift))
+
+    def _wall_offset(self) -> float:
+        return self._clock.now().timestamp() - self._clock.monotonic()
+
+    async def _doze(self, seconds: float) -> None:
+        """Sleep until the next beat, a wake, or the time to try again after a trouble."""
+        seconds = min(seconds, max(0.0, self._retry_at - self._clock.monotonic()))
+        if not self._signal.is_set():
+            await either(self._signal.wait(), self._clock.sleep(seconds))
+        self._signal.clear()
+        if self._clock.monotonic() >= self._retry_at:
+            self._retry_at = math.inf
+            self._cause = self._cause or _AGAIN
+
+    async def _skip_overdue(self, last: Beat, at: str | None) -> Beat:
+        """Record beats that fell due while the agent was at work: they are not made up for."""
+        found = reckon(last, self._clock.now(), self._interval)
+        if at is None or found.wait > 0:
+            return last
+        first = last.later(1, self._interval)
+        await self._ledger.record(self._agent, first, "skipped", f"still busy: {at}", last=found.beat)
+        return found.beat
+
+    async def _look(self) -> tuple[str | None, str | None]:
+        """The first duty that has something to do, None without one; and why nothing may be done now."""
         now = self._clock.monotonic()
-        return self._backoff.waiting(now) or self._troubles.waiting(now)
-
-    async def _work(self) -> None:
-        while not self._stopping.is_set() or self._handed is not None:
-            await self._signal.wait()
-            self._signal.clear()
-            if self._handed is not None:
-                beat, self._handed = self._handed, None
-                await self._pulse(beat)
-                self._busy = None
-            elif self._cause is not None:
-                await self._woken()
-            if self._cause is not None:
-                self._signal.set()
-
-    async def _pulse(self, beat: Beat) -> None:
-        """One beat with the agent free: idle, or work with a record before it and after it."""
-        self._cause = None
-        if self._stopping.is_set():
-            await self._accounts.record(beat, "skipped", "stopping")
-            return
         try:
-            work = await first_due(self._duties)
+            if (paused := await self._paused()) is not None:
+                return None, f"paused: {paused}"
+            if (waits := self._backoff.waiting(now) or self._troubles.waiting(now)) is not None:
+                return None, waits
+            due = await self._first_due()
         except ArtooError as error:
-            await self._accounts.record(beat, "skipped", self._could_not_look(error))
-            return
-        if work is None:
-            await self._accounts.record(beat, "idle")
-            return
-        await self._accounts.begin(beat)
-        done = Labour()
-        try:
-            await self._labour(work, done)
-        finally:
-            await self._accounts.record(beat, "run", done.told(), llm_calls=done.llm_calls)
+            self._in_trouble(f"could not look: {error}")
+            return None, f"could not look: {error}"
+        return (None, "stopping") if due is not None and self._stopping.is_set() else (due, None)
 
-    async def _woken(self) -> None:
-        """Looks at once, unless that may not be now: then the next beat will look."""
+    async def _first_due(self) -> str | None:
+        for duty in self._duties:
+            if await duty.due() is not None:
+                return duty.name
+        return None
+
+    async def _pulse(self, beat: Beat) -> str | None:
+        """Hold one beat: idle, skipped, or work with a record before it and after it; what it worked on."""
+        self._cause, self._told_deferred = None, False
+        work, why_not = await self._look()
+        if why_not is not None:
+            await self._ledger.record(self._agent, beat, "skipped", why_not)
+        elif work is None:
+            await self._ledger.record(self._agent, beat, "idle")
+        else:
+            await self._ledger.begin(self._agent, beat)
+            done = Labour()
+            try:
+                await self._labour(work, done)
+            finally:
+                await self._ledger.record(self._agent, beat, "run", done.told(), llm_calls=done.llm_calls)
+        return work
+
+    async def _woken(self) -> str | None:
+        """Look at once, unless that may not be now: then the next beat will look. Return what it worked on."""
         cause, self._cause = self._cause or "", None
-        reason = await self._why_not()
-        if self._handed is not None:
-            return
-        if reason is not None:
-            await self._defer(cause, reason)
-            return
-        self._busy = "looking"
-        try:
-            await self._work_between_beats(cause)
-        finally:
-            self._busy = None
-
-    async def _work_between_beats(self, cause: str) -> None:
-        try:
-            work = await first_due(self._duties)
-        except ArtooError as error:
-            await self._defer(cause, self._could_not_look(error))
-            return
+        work, why_not = await self._look()
+        if work is not None and not self._allowance.has_one(self._clock.monotonic()):
+            work, why_not = None, _TOO_OFTEN
+        if why_not is not None and not self._told_deferred:
+            self._told_deferred = True  # one record until the next beat: a storm of mail is no storm of records
+            await self._ledger.woken(self._agent, cause, "deferred", why_not, 0)
         if work is None:
-            return
-        if not self._allowance.take(self._clock.monotonic()):
-            await self._defer(cause, _TOO_OFTEN)
-            return
+            return None
         done = Labour()
         try:
             await self._labour(work, done)
         finally:
-            if not done.counts_as_wake:
-                self._allowance.give_back()
-            await self._accounts.woken(cause, "run", done.told(), done.llm_calls)
+            if done.counts_as_wake:
+                self._allowance.use()
+            await self._ledger.woken(self._agent, cause, "run", done.told(), done.llm_calls)
+        return work
 
     async def _labour(self, first: str, done: Labour) -> None:
-        self._busy = first
-        await labour(self._duties, done, most=self._settings.items, stop=self._stopping.is_set)
+        self.busy = first
+        try:
+            await labour(self._duties, done, most=self._settings.items, stop=self._stopping.is_set)
+        finally:
+            self.busy = None
         now, at = self._clock.monotonic(), self._clock.now()
         if done.throttled is not None:
             self._backoff.failed(now, done.throttled, at=at)
         elif done.llm_calls:
             self._backoff.succeeded()
         if done.trouble is not None:
-            self._troubles.failed(now, done.trouble, at=at)
+            self._in_trouble(done.trouble)
         elif done.items:
             self._troubles.succeeded()
 
-    def _could_not_look(self, error: ArtooError) -> str:
-        self._troubles.failed(self._clock.monotonic(), f"could not look: {error}", at=self._clock.now())
-        return f"could not look: {error}"
-
-    async def _defer(self, cause: str, reason: str) -> None:
-        """One record until the next beat: a storm of mail is no storm of records."""
-        if not self._told_deferred:
-            self._told_deferred = True
-            await self._accounts.woken(cause, "deferred", reason)
+    def _in_trouble(self, why: str) -> None:
+        now = self._clock.monotonic()
+        self._retry_at = now + self._troubles.failed(now, why, at=self._clock.now())

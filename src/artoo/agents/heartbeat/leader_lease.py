@@ -5,11 +5,12 @@ A seat is a lease. Whoever holds it renews it; when a machine is gone, its seats
 
 from __future__ import annotations
 
+from artoo.agents.board.rows import ANYBODY
 from artoo.agents.storage.database import Database
 from artoo.agents.storage.monotonic_clock import seconds_us
 from artoo.agents.storage.transaction import Writing
 
-SEAT_SECONDS = 180.0
+SEAT_SECONDS = 60.0
 """How long a seat is held without being renewed; renew three times as often."""
 
 
@@ -47,11 +48,15 @@ class Seats:
 
         return await self._database.write(work)
 
-    async def leave(self) -> None:
-        """Gives back all seats of this process."""
-        await self._database.write(
-            lambda writing: writing.run("DELETE FROM seats WHERE holder = ?", (writing.holder,))
-        )
+    async def leave(self, agent: str | None = None) -> None:
+        """Give back the seat of this agent (None: of all), if this process holds it; others look at once."""
+
+        def work(writing: Writing) -> None:
+            mine = "DELETE FROM seats WHERE holder = ? AND (CAST(? AS text) IS NULL OR agent = ?)"
+            if writing.run(mine, (writing.holder, agent, agent)):
+                writing.arrived(ANYBODY)
+
+        await self._database.write(work)
 
     async def all(self) -> dict[str, str]:
         """Who holds which seat now: the holder, by agent."""

@@ -14,8 +14,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from artoo.agents.board import claim_holders as holders
-from artoo.agents.board.claim_sql import AtOnce
-from artoo.agents.storage.transaction import Reading, Row, Writing
+from artoo.agents.storage.transaction import Reading, Writing
 from artoo.contracts.errors import ConfigurationError
 from artoo.settings.expanded import expanded
 
@@ -60,13 +59,6 @@ class Database(ABC):
         `work` runs in another thread, perhaps more than once, and must touch nothing but its argument. Who is
         cancelled while waiting does not learn whether it was done. Raises ActivityStoreError.
         """
-
-    async def claim_at_once(self, claiming: AtOnce) -> Row | None:
-        """Chooses and claims a task in one statement (`at_once`); the row of `tasks`, under its claim.
-
-        None: this engine has no such statement, or it gave nothing; `write` decides then.
-        """
-        return None
 
     @abstractmethod
     async def version(self) -> int:

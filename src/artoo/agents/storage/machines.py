@@ -11,16 +11,27 @@ from artoo.agents.storage.database import Database
 from artoo.agents.storage.monotonic_clock import moment
 from artoo.agents.storage.transaction import Row, Writing
 
+_WORKER = " (worker)"
+"""Stands behind the version, where `artoo status` shows it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A home on a machine. `projects`: those whose tasks it works on. `agents`: whose hearts beat there."""
+    """A home on a machine. `program`: its version of artoo; `projects`: those whose tasks it works on.
+
+    `worker`: it works for the agents of all machines (`artoo worker`).
+    """
 
     id: str
     program: str
     projects: tuple[str, ...]
     first_seen_at: datetime
     last_seen_at: datetime
+
+    @property
+    def worker(self) -> bool:
+        """True if it has no agents of its own."""
+        return self.program.endswith(_WORKER)
 
 
 class Machines:
@@ -29,8 +40,9 @@ class Machines:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def seen(self, machine: str, program: str, projects: Collection[str]) -> None:
+    async def seen(self, machine: str, program: str, projects: Collection[str], *, worker: bool = False) -> None:
         """Notes that a machine is at work. `program`: its version of artoo."""
+        program += _WORKER if worker else ""
 
         def work(writing: Writing) -> None:
             writing.run(

@@ -21,15 +21,13 @@ from uuid import UUID, uuid4
 import psycopg
 from psycopg import errors
 
-from artoo.agents.board.claim_sql import AtOnce
 from artoo.agents.mail.pg_listen import Listener
 from artoo.agents.storage import monotonic_clock as steady
 from artoo.agents.storage.commit_receipts import Receipts, settle
 from artoo.agents.storage.database import Database
-from artoo.agents.storage.pg_claims import SharedClaims
 from artoo.agents.storage.pg_errors import Away, explained, is_away
-from artoo.agents.storage.pg_transaction import NUMBERS, SharedEngine
-from artoo.agents.storage.transaction import Reading, Row, Writing
+from artoo.agents.storage.pg_transaction import SharedEngine
+from artoo.agents.storage.transaction import Reading, Writing
 from artoo.contracts.errors import ActivityStoreError, StoreAway
 from artoo.ports.clock import Clock
 from artoo.store.address import StoreAddress
@@ -79,7 +77,6 @@ class SharedDatabase(Database):
         self._pool = connections
         self._patience = patience
         self._seconds = min(patience, PATIENCE_SECONDS)
-        self._claims = SharedClaims(address, connections.max_size)
         self._clock = clock
         self._receipts = Receipts()
         self._store = ""
@@ -134,25 +131,6 @@ class SharedDatabase(Database):
         self._tell()
         return result
 
-    async def claim_at_once(self, claiming: AtOnce) -> Row | None:
-        """See Database. Of a claim whose answer does not come it is looked for at the next try. One that the server
-        makes even later is nobody's, and is taken back when its lease is over."""
-        known = {"now": self._now_us(), "holder": self.holder, "store": self._store, "numbers": NUMBERS}
-        parameters, sent = {**claiming.parameters, **known}, False
-
-        async def attempt() -> Row | None:
-            nonlocal sent
-            before, sent = sent, True
-            return await self._claims.claim(claiming.sql, parameters, look=before, seconds=self._seconds)
-
-        try:
-            row = await self._patiently(attempt)
-        except (errors.SerializationFailure, errors.DeadlockDetected):
-            return None
-        if row is not None:
-            self._tell()
-        return row
-
     async def version(self) -> int:
         """See Database: arrivals."""
         return await self.read(lambda reading: reading.count("SELECT CAST(sum(count) AS bigint) FROM arrivals"))
@@ -169,7 +147,6 @@ class SharedDatabase(Database):
             return
         if self._listener is not None:
             self._listener.stop()
-        await self._claims.close()
         await asyncio.get_running_loop().run_in_executor(threads, self._end)
         threads.shutdown(wait=False)
 
@@ -290,10 +267,6 @@ class SharedDatabase(Database):
     def _time(self, begun: DictRow) -> tuple[Any, int]:
         now = steady.moment(int(begun["us"])) if self._clock is None else self._clock.now()
         return now, steady.microseconds(now)
-
-    def _now_us(self) -> int | None:
-        """The time of a clock that was given; None: the store's own counts."""
-        return None if self._clock is None else steady.microseconds(self._clock.now())
 
     @contextmanager
     def _connection(self, doing: str) -> Generator[Connection]:

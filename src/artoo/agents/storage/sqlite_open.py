@@ -7,10 +7,14 @@ import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
-from artoo.agents.storage.sqlite_schema import APPLICATION_ID, MIGRATIONS, VERSION
 from artoo.contracts.errors import ActivityStoreError
+
+APPLICATION_ID = 0x41525454
+"""`ARTT` in the file's header: some other program's database is not mistaken for ours."""
 
 _WAL_PAUSE = 0.02
 
@@ -19,6 +23,25 @@ _HEADER = (
     " (SELECT count(*) FROM sqlite_schema)"
 )
 """One statement, so that a file which another process makes at this moment is seen before or after, not between."""
+
+
+@cache
+def migrations() -> tuple[tuple[str, ...], ...]:
+    """The statements of each step (`migrations/NNNN_name.sql`): step n brings a file from version n to n + 1."""
+    folder = files("artoo.agents.storage").joinpath("migrations")
+    found = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return tuple(_statements(file.read_text("utf-8")) for file in found)
+
+
+def _statements(text: str) -> tuple[str, ...]:
+    """The statements of a file, one by one: `executescript` would commit the transaction around it."""
+    found, begun = list[str](), ""
+    for line in text.splitlines(keepends=True):
+        begun += line
+        if sqlite3.complete_statement(begun):
+            found.append(begun)
+            begun = ""
+    return tuple(found)
 
 
 def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
@@ -63,9 +86,9 @@ def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is a database of some other program; nothing was changed."
             " Let runtime.memory.episodic.activity_db name another file."
         )
-    if version > VERSION:
+    if version > (known := len(migrations())):
         raise ActivityStoreError(
-            f"{path} was written by a newer artoo (schema {version}, this one knows {VERSION});"
+            f"{path} was written by a newer artoo (schema {version}, this one knows {known});"
             " nothing was changed. Update artoo, or name another file in runtime.memory.episodic.activity_db."
         )
 
@@ -85,16 +108,16 @@ def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Makes the steps that the file lacks, all or none; another process may have been faster."""
-    if _pragma(connection, "user_version") == VERSION:
+    if _pragma(connection, "user_version") == len(migrations()):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
         _check_ours(connection, path)
-        for step in MIGRATIONS[_pragma(connection, "user_version") :]:
+        for step in migrations()[_pragma(connection, "user_version") :]:
             for statement in step:
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute(f"PRAGMA user_version = {len(migrations())}")
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:

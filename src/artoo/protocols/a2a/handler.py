@@ -40,11 +40,11 @@ from google.protobuf.message import Message as ProtobufMessage
 
 from artoo.agents.foreign.foreign_tasks import Asked, Bounds, ForeignTask
 from artoo.contracts.agents import TrustLevel
-from artoo.contracts.errors import ActivityStoreError, ForeignRefused
+from artoo.contracts.errors import ActivityStoreError, ForeignRefused, QuotaSpent
 from artoo.protocols.a2a.asked import asked_in, page_of
 from artoo.protocols.a2a.following import Following
 from artoo.protocols.a2a.push import Pushes
-from artoo.protocols.a2a.states import Update, task_of
+from artoo.protocols.a2a.states import Update, refused_task, task_of
 from artoo.runtime.config.foreign_agents import Peer
 
 T = TypeVar("T")
@@ -73,7 +73,10 @@ class BoardAgent(RequestHandler):
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
         """Begins a task; returns it when it rests, or at once when that is wanted."""
         peer = self._peer(params, context)
-        seen = await self._begun(peer, params)
+        try:
+            seen = await self._begun(peer, params)
+        except QuotaSpent as error:
+            return refused_task(params.message, str(error))
         if not params.configuration.return_immediately:
             with self._place(peer):
                 settled = self.following.settled(seen, self._look(peer, seen.task.id))
@@ -86,7 +89,11 @@ class BoardAgent(RequestHandler):
         """Begins a task, and tells how it goes on until it rests."""
         peer = self._peer(params, context)
         with self._place(peer):
-            seen = await self._begun(peer, params)
+            try:
+                seen = await self._begun(peer, params)
+            except QuotaSpent as error:
+                yield refused_task(params.message, str(error))
+                return
             yield await self._told(seen, _history(params.configuration))
             async for update in self.following.events(seen, self._look(peer, seen.task.id)):
                 yield update
@@ -189,7 +196,10 @@ class BoardAgent(RequestHandler):
         if asked.context not in ("", seen.context):
             raise InvalidParamsError("the task belongs to another contextId")
         asking = self.following.office.foreign.more(peer, task_id, asked, bounds)
-        more = await _said(asking, UnsupportedOperationError)
+        try:
+            more = await _said(asking, UnsupportedOperationError)
+        except QuotaSpent as error:
+            raise InternalError(f"{error}") from error
         if more is None:
             raise TaskNotFoundError
         return more
@@ -270,6 +280,8 @@ async def _said(doing: Awaitable[T], refused: type[Exception]) -> T:
     try:
         async with asyncio.timeout(BOOKS_SECONDS):
             return await doing
+    except QuotaSpent:
+        raise
     except ForeignRefused as error:
         raise refused(str(error)) from error
     except (ActivityStoreError, TimeoutError) as error:

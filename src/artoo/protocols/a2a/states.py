@@ -11,6 +11,7 @@ told but states and what has passed its review: neither the agent's words nor th
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 
 from a2a.types import Artifact, Message, Part, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus
@@ -70,6 +71,21 @@ def task_of(seen: ForeignTask, result: Sequence[str], history: int | None = None
                 parts=[Part(text=said.text)],
             )
         )
+    return task
+
+
+def refused_task(message: Message, why: str) -> Task:
+    """A task that was not begun, because the sender's quota is spent: the protocol's own end for that.
+
+    It is on no board, so that asking for it later finds nothing; the same message may be sent again.
+    """
+    status = TaskStatus(state=TaskState.TASK_STATE_REJECTED)
+    status.timestamp.GetCurrentTime()
+    task = Task(id=str(uuid.uuid4()), context_id=message.context_id or str(uuid.uuid4()), status=status)
+    said = Message(message_id=str(uuid.uuid4()), task_id=task.id, context_id=task.context_id)
+    said.role = Role.ROLE_AGENT
+    said.parts.append(Part(text=why))
+    task.status.message.CopyFrom(said)
     return task
 
 

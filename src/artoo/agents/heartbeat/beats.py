@@ -11,12 +11,9 @@ from artoo.contracts.errors import ConfigurationError
 SHORTEST_PULSE, LONGEST_PULSE = 60, 300
 """Seconds between two beats (`004`, pitfall "heartbeat storming")."""
 
-JUMP_TOLERANCE = 5.0
-"""Seconds by which the wall clock may leave the steady one between two looks before that counts as a jump."""
-
 
 def checked_interval(seconds: float, where: str = "heartbeat.interval_seconds") -> float:
-    """`seconds` when it is from 60 to 300. Raises ConfigurationError with the reason."""
+    """Return `seconds` if they are from 60 to 300. Raises ConfigurationError with the reason."""
     if SHORTEST_PULSE <= seconds <= LONGEST_PULSE:
         return float(seconds)
     raise ConfigurationError(
@@ -33,44 +30,32 @@ class Beat:
     due_at: datetime
 
     def later(self, beats: int, interval: float) -> Beat:
-        """The beat `beats` further on the grid of `interval` seconds."""
+        """Return the beat `beats` further on the grid of `interval` seconds."""
         return Beat(self.number + beats, self.due_at + timedelta(seconds=beats * interval))
 
     def shifted(self, seconds: float) -> Beat:
-        """The same beat after the clock was moved by `seconds`."""
+        """Return the same beat after the clock was moved by `seconds`."""
         return Beat(self.number, self.due_at + timedelta(seconds=seconds))
 
 
 @dataclass(frozen=True, slots=True)
 class Reckoning:
-    """What comes after a beat: `missed` ones (the first and the last of them), then `beat`, in `wait` seconds."""
+    """The beats after one: `overdue` ones that nobody held, then `beat`, in `wait` seconds."""
 
     beat: Beat
     wait: float
-    missed: tuple[Beat, Beat] | None = None
+    overdue: int = 0
 
 
 def reckon(last: Beat | None, now: datetime, interval: float) -> Reckoning:
-    """Of the beats that fell due since `last`, the newest is still to be held; those before it were missed.
+    """Of the beats that fell due since `last`, the newest is still to be held; those before it are overdue.
 
     `last` None: the first beat of all, due now.
     """
     if last is None:
         return Reckoning(Beat(1, now), 0.0)
-    overdue = math.floor((now - last.due_at).total_seconds() / interval)
-    if overdue < 1:
+    due = math.floor((now - last.due_at).total_seconds() / interval)
+    if due < 1:
         following = last.later(1, interval)
         return Reckoning(following, max(0.0, (following.due_at - now).total_seconds()))
-    missed = (last.later(1, interval), last.later(overdue - 1, interval)) if overdue > 1 else None
-    return Reckoning(last.later(overdue, interval), 0.0, missed)
-
-
-def after_absence(last: Beat, now: datetime, interval: float) -> tuple[Beat, float]:
-    """The last beat as the grid's anchor after artoo was away, and by how many seconds the clock had gone back.
-
-    Nothing tells how long the absence was when the clock went back meanwhile: the grid starts again at `now`.
-    """
-    ahead = (last.due_at - now).total_seconds()
-    if ahead <= JUMP_TOLERANCE:
-        return last, 0.0
-    return Beat(last.number, now - timedelta(seconds=interval)), -ahead
+    return Reckoning(last.later(due, interval), 0.0, due - 1)

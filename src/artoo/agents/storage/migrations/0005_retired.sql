@@ -1,0 +1,3 @@
+-- Agents that the operator has ended.
+
+ALTER TABLE agents ADD COLUMN retired INTEGER NOT NULL DEFAULT 0;

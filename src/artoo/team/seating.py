@@ -1,0 +1,96 @@
+"""For which agents a machine works, where several machines share the books: an agent's seat is a lease on its work.
+
+A machine with the folder of an agent takes its seat and keeps it. A worker takes seats that are free: at once where
+work waits that it can do, one at each look so that other workers get some too; and its share of those for which
+nothing waits, so that their letters are read. It lets go of a seat whose work only another machine can do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from artoo.agents.board.claim_holders import machine_of
+from artoo.agents.board.next_task import Allocation
+from artoo.agents.heartbeat.leader_lease import SEAT_SECONDS
+from artoo.agents.storage.machines import Machine
+from artoo.agents.storage.monotonic_clock import moment
+from artoo.agents.storage.transaction import Reading
+from artoo.contracts.errors import StoreRefused
+from artoo.runtime.task.task_header import own_version
+from artoo.team.office import Office
+
+LOOK_SECONDS = 20.0
+"""How often seats are renewed and free ones looked for: three times in a lease."""
+
+_WAITING = (
+    "SELECT DISTINCT project FROM tasks WHERE (state = 'pending' OR (state = 'blocked' AND resumable))"
+    " AND (assignee = ? OR assignee IS NULL) AND project <> ''"
+)
+
+
+@dataclass(slots=True)
+class Seating:
+    """One for each process. `allocation` looks at the work that can be done here."""
+
+    office: Office
+    allocation: Allocation
+    worker: bool
+    _others: tuple[Machine, ...] = ()
+    _holders: dict[str, str] = field(default_factory=dict[str, str])
+    _held: int = 0
+    _share: int = 0
+    _taken: bool = False
+
+    async def look(self, agents: int) -> None:
+        """Say that this machine is at work, and see which others are. `agents`: how many there are to work for."""
+        office = self.office
+        await office.machines.seen(office.machine, own_version(), office.projects.names or (), worker=self.worker)
+        now = moment(await office.database.read(lambda reading: reading.steady_us))
+        since = now - timedelta(seconds=SEAT_SECONDS)
+        machines = await office.machines.list()
+        self._others = tuple(one for one in machines if one.last_seen_at >= since and one.id != office.machine)
+        self._holders = await office.seats.all()
+        self._held = list(self._holders.values()).count(office.database.holder)
+        self._share = math.ceil(agents / (1 + sum(one.worker for one in self._others)))
+        self._taken = False
+
+    async def why_not(self, agent: str, *, borrowed: bool, busy: Callable[[], bool]) -> str | None:
+        """Take the agent's seat or renew it; why not, if it may not beat here. A seat that is given up is left."""
+        holder = self._holders.get(agent, "")
+        mine = holder == self.office.database.holder
+        if borrowed and not busy() and (why := await self._why_leave(agent, mine=mine)) is not None:
+            if mine:
+                self._held -= 1
+                await self.office.seats.leave(agent)
+            return why
+        try:
+            taken = await self.office.seats.take(agent)
+        except StoreRefused as error:
+            return f"agent {agent} may not work on this machine: {error}"
+        if not taken:
+            return f"agent {agent} is at work on another machine ({machine_of(holder)})"
+        self._held += not mine
+        return None
+
+    async def _why_leave(self, agent: str, *, mine: bool) -> str | None:
+        """Why a worker does not take, or keep, the seat of this agent; None: it does."""
+        workers = [one for one in self._others if one.worker]
+        if await self.allocation.peek(agent) is not None:
+            if not mine and self._taken and workers:
+                return f"agent {agent} is left to the other workers for a moment"
+            self._taken = self._taken or not mine
+            return None
+        there = {project for one in workers for project in one.projects}
+        if projects := await self.office.database.read(lambda reading: _waiting(reading, agent)) & there:
+            return f"what agent {agent} has to do is about {', '.join(sorted(projects))}, which other workers have"
+        if self._held >= self._share + mine:
+            return f"agent {agent} is left to the other workers: nothing waits for it here"
+        return None
+
+
+def _waiting(reading: Reading, agent: str) -> set[str]:
+    """The projects of tasks that wait for the agent."""
+    return {str(row["project"]) for row in reading.all(_WAITING, (agent,))}
