@@ -31,7 +31,7 @@ test-quick: $(READY) browser postgres
 
 # The man page, written from the commands: `man ./artoo.1`.
 man: $(READY)
-	$(BIN)/python -m artoo.cli.commands.man_page > artoo.1
+	$(BIN)/python -m artoo.cli.man_page > artoo.1
 
 # The site, in build/site; a dead link, or a page that no other one names, is an error.
 docs: $(READY) $(VENV)/.docs-ready

@@ -93,38 +93,6 @@ def test_the_tail_shows_the_last_records(home: Path) -> None:
     assert audit("tail", "--no-follow", "--findings").output == ""
 
 
-def _task_with_copy(home: Path) -> Path:
-    """Two tasks; a copy of the audit log was made between them."""
-    asyncio.run(_task(home))
-    copy = home.parent / "copy"
-    shutil.copytree(home / "audit", copy)
-    asyncio.run(_task(home))
-    assert audit("verify").exit_code == 0
-    return copy
-
-
-def test_an_older_copy_of_the_audit_log_is_not_whole(home: Path) -> None:
-    """The tasks since are known to no chain: also when a further run has begun a chain behind the copy."""
-    copy = _task_with_copy(home)
-    shutil.rmtree(home / "audit")
-    shutil.copytree(copy, home / "audit")
-    for _ in range(2):
-        found = audit("verify")
-        assert found.exit_code == 1
-        assert "no chain knows 1 of the tasks that have ended" in found.output
-        asyncio.run(_task(home))
-
-
-def test_a_removed_audit_log_and_one_more_run_are_not_whole(home: Path) -> None:
-    """The tasks before are known to no chain."""
-    _task_with_copy(home)
-    shutil.rmtree(home / "audit")
-    asyncio.run(_task(home))
-    found = audit("verify")
-    assert found.exit_code == 1
-    assert "no chain knows 2 of the tasks that have ended" in found.output
-
-
 def test_an_older_copy_of_the_whole_home_shows_against_a_noted_head(home: Path) -> None:
     """Every verify says that it proves nothing of it, and gives the command that does."""
     asyncio.run(_task(home))

@@ -71,16 +71,6 @@ def test_what_a_long_question_is_about_stands_beside_the_prompt(tmp_path: Path) 
         assert screen.end() == 130
 
 
-def test_an_interrupt_in_the_pages_of_a_question_is_a_no(tmp_path: Path) -> None:
-    """Nothing of it is asked any more."""
-    with terminal("asks_mail", ["mail it"], tmp_path) as screen:
-        screen.wait_for("space or n: on")
-        screen.send(CTRL_C)
-        screen.wait_for("not allowed")
-        assert screen.end() == 130
-        assert screen.as_before
-
-
 def test_an_interrupt_is_a_no(tmp_path: Path) -> None:
     """Ctrl-C at the question says no and ends the task."""
     with terminal("asks_short", ["tidy up"], tmp_path) as screen:
@@ -89,16 +79,6 @@ def test_an_interrupt_is_a_no(tmp_path: Path) -> None:
         screen.wait_for("not allowed")
         assert screen.end() == 130
         assert screen.as_before
-
-
-def test_the_question_in_chinese(tmp_path: Path) -> None:
-    """A Chinese request is asked about in Chinese."""
-    with terminal("asks_short", ["清理临时文件"], tmp_path) as screen:
-        screen.wait_for("允许吗？一次 [o]，本任务 [t]，否 [N]：")
-        screen.send("本任务\r")
-        screen.wait_for("本任务内已允许")
-        screen.send(CTRL_C)
-        assert screen.end() == 130
 
 
 def test_what_was_typed_before_is_no_answer(tmp_path: Path) -> None:

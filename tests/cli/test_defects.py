@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from artoo.cli.commands.crash_report import kept
+from artoo.cli.crash_report import kept
 
 
 def test_the_defects_of_the_latest_processes_are_kept(home: Path) -> None:

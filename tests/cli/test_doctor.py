@@ -18,7 +18,6 @@ from click.testing import CliRunner
 from artoo.cli.commands import doctor_command
 from artoo.cli.commands.doctor_command import doctor, examine
 from artoo.cli.doctor import checks as diagnosis
-from artoo.cli.doctor import models as diagnosis_models
 from artoo.cli.doctor.checks import Finding, State
 from artoo.cli.doctor.models import embedded, models
 from artoo.cli.doctor.sandbox import findings_of
@@ -96,13 +95,6 @@ async def test_a_proxy_that_cannot_be_used_fails(monkeypatch: pytest.MonkeyPatch
     assert {finding.state for finding in found} == {State.FAIL} and "NO_PROXY" in found[0].detail
 
 
-async def test_half_a_setting_fails() -> None:
-    """An address without a model's name is found before the first request."""
-    found, _ = await models(Config(), {"OPENAI_BASE_URL": "http://127.0.0.1:1"})
-    assert {finding.state for finding in found} == {State.FAIL}
-    assert "http://127.0.0.1:1 is set but no model" in found[0].detail
-
-
 def test_the_embedded_model_is_described(tmp_path: Path) -> None:
     """Absent, present but damaged, a file of one's own, a file that is no model: all told apart."""
     config = Config().at_home(tmp_path)
@@ -131,14 +123,6 @@ def test_the_home_is_judged(tmp_path: Path) -> None:
     assert diagnosis.home(tmp_path).state is State.WARN
     tmp_path.chmod(0o700)
     assert diagnosis.home(tmp_path) == Finding("home", State.OK, str(tmp_path))
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_home_that_cannot_be_written_fails(tmp_path: Path) -> None:
-    """A read-only home is a failure that names the remedy."""
-    tmp_path.chmod(0o500)
-    assert diagnosis.home(tmp_path).state is State.FAIL
-    tmp_path.chmod(0o700)
 
 
 def test_a_full_disk_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,8 +190,3 @@ def test_commands_of_a_remedy_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(doctor_command, "examine", report(Finding("bubblewrap", State.WARN, "no", remedy)))
     shown = CliRunner().invoke(doctor, []).output
     assert remedy.partition("\n")[2] in shown and "> allow user namespaces to this bubblewrap" in shown
-
-
-def test_patience_is_short() -> None:
-    """A server that does not answer holds the doctor up for seconds, not minutes."""
-    assert diagnosis_models.PATIENCE_SECONDS <= 10

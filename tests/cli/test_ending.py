@@ -27,7 +27,7 @@ from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCri
 from artoo.runtime.app.task_ids import named, short_name
 from artoo.words.catalogue import ENGLISH, Catalogue, in_language
 from artoo.words.result import result_words
-from artoo.words.settling import not_yet, unfinished, waiting, why_it_waits
+from artoo.words.settling import not_yet, waiting, why_it_waits
 
 HERE = Here("/home/me/project", "/home/me")
 TASK = "0198f000-0000-7000-8000-000000000000"
@@ -104,20 +104,6 @@ def test_a_commit_is_told_by_what_it_did_and_not_by_gits_files() -> None:
     assert "  put it back: artoo undo 0198" in lines
 
 
-def test_many_files_are_counted() -> None:
-    """A line names six; what is not listed at all counts too."""
-    many = [change(ChangeClass.SILENT, f"{number}.txt") for number in range(10)]
-    lines = told(ended(settled("applied", *many, unlisted=500)))
-    assert "Made: 0.txt, 1.txt, 2.txt, 3.txt, 4.txt, 5.txt, and 504 more" in lines
-
-
-def test_what_lies_deep_does_not_hide_what_was_asked_for() -> None:
-    """The nearest files are named first, and a program's caches last."""
-    cached = [change(ChangeClass.SILENT, f"lib/__pycache__/{number}.pyc") for number in range(6)]
-    lines = told(ended(settled("applied", *cached, change(ChangeClass.SILENT, "report.md"))))
-    assert next(line for line in lines if line.startswith("Made: ")).startswith("Made: report.md, lib/")
-
-
 @pytest.mark.parametrize(("text", "words"), [(ENGLISH, ("done", "Done")), (in_language("zh"), ("完成",))])
 @pytest.mark.parametrize("facts", [(), (Unconfirmed(looked=True), FailedLast(command="pytest -q"))])
 def test_an_answer_that_nothing_confirms_is_never_called_done(
@@ -160,6 +146,12 @@ def test_where_all_is_in_conflict_nothing_is_offered_that_can_only_refuse() -> N
     assert not any("artoo apply" in line for line in lines)
     assert any("artoo diff 0198; then drop it: artoo discard 0198" in line for line in lines)
     assert list(json.loads(as_json(result))["pending"]["commands"]) == ["diff", "discard"]
+
+
+def test_colours_of_a_program_are_not_shown_as_text() -> None:
+    """An answer quotes what a test runner printed; every other escape sequence is written out."""
+    lines = told(ended(output="\x1b[32m3 passed\x1b[0m\x1b[2J"))
+    assert lines[0] == "3 passed\\x1b[2J"
 
 
 def test_an_answer_cannot_command_the_terminal() -> None:
@@ -231,32 +223,6 @@ def test_json_says_who_decided_and_how_to_settle() -> None:
     assert read["went_out"] == ["x"]
 
 
-def test_json_names_what_took_effect() -> None:
-    """Also where all did; a program need not know that an empty list means all."""
-    read = json.loads(as_json(ended(settled("applied", NEW, EDIT))))
-    assert read["changes"]["applied"] == [NEW.path, EDIT.path]
-    assert read["changes"]["expires_at"] is None and read["pending"] is None
-
-
-def test_an_abandoned_task_that_changed_something_says_so() -> None:
-    """Why it waits, and then what does: once each."""
-    changes = settled("pending", EDIT, reason=unfinished("en"))
-    lines = told(ended(changes, directive=Directive.ABANDON, stopped_by=StoppedBy.TIME))
-    at = lines.index("the task was not finished")
-    assert lines[at + 1 : at + 3] == ["Waits for your yes: 1 edited", "  apply it: artoo apply 0198"]
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_why_it_waits_says_nothing_of_what_is_typed(language: str) -> None:
-    """The library, a protocol and the page show it too, where no command can be typed."""
-    clash = (Conflict(path="/a.txt", reason="changed"),)
-    for counts, conflicts in ((counts_of((EDIT,)), ()), (counts_of((EDIT,)), clash), ((), clash)):
-        reason = why_it_waits(conflicts, language, unfinished(language))
-        said = waiting(reason, counts, len(conflicts), language)
-        assert said.startswith(f"{reason}; ") and "artoo" not in said and "--" not in said
-    assert why_it_waits((), language) == waiting("", (), 0, language) == ""
-
-
 def test_names_of_tasks_are_short_and_unique() -> None:
     """The shortest beginning, at least thirteen characters, that no other has; a wrong or common one is refused."""
     ids = ["0198aaaa-1111-7a", "0198aaaa-1111-7b", "0299"]
@@ -267,12 +233,6 @@ def test_names_of_tasks_are_short_and_unique() -> None:
         named("0198", ids, "no", "look")
     with pytest.raises(ConfigurationError, match="nothing waits of a task '5'; look"):
         named("5", ids, "nothing waits of a task", "look")
-
-
-def test_what_was_printed_for_a_task_names_no_later_one() -> None:
-    """A name that was made when a task was the only one still names it when one began a millisecond later."""
-    first, later = "0198cccc-1111-7fff-8000-000000000000", "0198cccc-1112-7000-8000-000000000000"
-    assert named(short_name(first, [first]), [first, later], "no", "look") == first
 
 
 def test_an_act_that_was_not_allowed_is_named_as_the_option_that_allows_it() -> None:
@@ -328,11 +288,3 @@ def test_json_says_below_the_answer_that_it_waits(language: str) -> None:
     assert read["pending"]["reason"] == reason
     done = json.loads(as_json(ended(settled("applied", DELETION), language=language)))
     assert done["answer"] == "The spelling is corrected."
-
-
-def test_a_file_of_which_only_times_changed_is_not_called_changed() -> None:
-    """A bisection writes files as they were: there is nothing to look at, and nothing to put back."""
-    touched = change(ChangeClass.SILENT, "calc.sh").model_copy(update={"kind": ChangeKind.METADATA})
-    lines = told(ended(settled("applied", touched)))
-    assert not any("calc.sh" in line or "artoo undo" in line for line in lines)
-    assert "Made: new.txt" in told(ended(settled("applied", touched, NEW)))

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from artoo.cli.commands.init_command import schema_text, template_text
+from artoo.cli.commands.config_command import schema_text, template_text
 from artoo.cli.main import main
 from artoo.prompts.laws import LAWS
 from artoo.runtime.config.loader import load_config, read_config

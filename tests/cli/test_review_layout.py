@@ -9,11 +9,11 @@ from review_cases import PROJECT, change, review
 
 from artoo.cli.display.colors import Paint
 from artoo.cli.display.line_wrap import rows_of
-from artoo.cli.results.relative_paths import Here, holds
-from artoo.cli.review.layout import CLASSES, MOST_NAMED, ROWS_BESIDE, SIGNS, Layout, counts_line
+from artoo.cli.results.relative_paths import Here
+from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, Layout, counts_line
 from artoo.cli.review.selection import chosen
 from artoo.contracts.changes import ChangeKind
-from artoo.contracts.settling import ChangeClass, ClassCount, ClassifiedChange, Review, Rewritten, counts_of
+from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review, Rewritten, counts_of
 from artoo.words.catalogue import ENGLISH, in_language
 from artoo.words.settling import waiting
 
@@ -70,12 +70,6 @@ def test_no_name_and_no_line_can_command_the_terminal() -> None:
         assert line.isprintable(), line
 
 
-def test_every_class_has_a_word_and_a_sign() -> None:
-    """No class is told by its colour alone."""
-    assert set(CLASSES) == set(SIGNS) == set(ChangeClass)
-    assert all(sign.strip() for sign, _ in SIGNS.values())
-
-
 def test_a_conflict_shows_both_versions_and_is_not_among_what_a_yes_applies() -> None:
     """The path, the reason and the difference are shown; the choice does not hold it."""
     shown = layout(review(change(ChangeClass.EDIT, "b.txt"), conflicts={"a.txt": "it was changed since"}))
@@ -96,14 +90,6 @@ def test_where_a_file_went_is_shown_from_where_the_person_stands(language: str, 
     assert said in line
     assert "/home/me" not in line
     assert in_language(language)("moved") in line and in_language(language)("edited") not in line
-
-
-def test_reasons_are_in_the_persons_language() -> None:
-    """A Chinese review has Chinese words for classes and reasons."""
-    one = change(ChangeClass.ELSEWHERE, "/etc/x", reason="outside project and workspace")
-    text = "\n".join(layout(review(one), "zh").overview())
-    assert "项目和工作区之外" in text
-    assert "outside" not in text
 
 
 def test_colours_stand_beside_words() -> None:
@@ -134,16 +120,6 @@ def test_paths_are_short_and_lead_back(path: str, short: str) -> None:
     assert HERE.named(short) == path
 
 
-def test_undecodable_arguments_name_their_path() -> None:
-    """A byte that is no text, as Python hands it over, is the same as its printable form."""
-    assert HERE.named("a\udcff") == "/home/me/project/a\\xff"
-
-
-def test_a_place_holds_itself_and_what_is_below() -> None:
-    """`a` holds `a` and `a/b`, not `ab`."""
-    assert [holds("/a", path) for path in ("/a", "/a/b", "/ab")] == [True, True, False]
-
-
 @pytest.mark.parametrize(
     ("typed", "paths", "unknown"),
     [
@@ -171,13 +147,6 @@ def test_a_file_that_is_called_like_a_number_is_a_file() -> None:
     """`2` is the path 2 when there is one."""
     listed = [change(ChangeClass.EDIT, name) for name in ("2", "a")]
     assert chosen("2", listed, HERE) == (("/home/me/project/2",), ())
-
-
-def test_where_a_chosen_file_is_moved_to_is_chosen_with_it() -> None:
-    """The person sees both before the yes; half of a move would be a loss."""
-    gone = change(ChangeClass.EDIT, "a").model_copy(update={"moved_to": f"{PROJECT}/new/a"})
-    listed = [gone, change(ChangeClass.EDIT, "b"), change(ChangeClass.SILENT, "new/a")]
-    assert chosen("1", listed, HERE) == ((f"{PROJECT}/a", f"{PROJECT}/new/a"), ())
 
 
 def git(change_class: ChangeClass, inner: str, kind: ChangeKind, **more: object) -> ClassifiedChange:
@@ -241,12 +210,6 @@ def test_git_objects_outside_the_project_are_one_line_and_all_else_of_git_stays_
     assert sum(".git/" in line for line in whole) == len(changes)
 
 
-def test_a_file_of_git_that_was_there_is_not_called_new() -> None:
-    """Where every file is listed, what was there before is called harmless, and named for people."""
-    shown = layout(review(git(ChangeClass.SILENT, "HEAD", ChangeKind.OVERWRITTEN, size_before=41)))
-    assert [line.strip() for line in shown.diffs()] == ["+ harmless  .git/HEAD (what is checked out; 41 B > 41 B)"]
-
-
 def test_rewritten_history_names_its_branch_and_stays_one_by_one() -> None:
     """The path is there, and what it is to git; nothing of it is folded."""
     lost = git(ChangeClass.HISTORY, "refs/heads/main", ChangeKind.OVERWRITTEN, reason="loses number 4")
@@ -307,19 +270,6 @@ def test_what_is_counted_is_what_a_person_would_count() -> None:
     assert counts_line(counts, ENGLISH) == "1 edited, 1 moved, 2 new, 2 harmless"
     assert counts_line(counts, in_language("zh")) == "1 修改，1 移动，2 新建，2 无害"
     assert [each.count for each in counts] == [2, 6]
-
-
-def test_a_count_that_is_none_is_not_written_down() -> None:
-    """A program reads of a class what there is: no branches of an edit."""
-    (count,) = review(change(ChangeClass.EDIT, "a.txt")).counts
-    assert count.model_dump(mode="json") == {"change_class": "edit", "count": 1}
-    assert ClassCount.model_validate(count.model_dump()) == count
-
-
-def test_of_what_is_deleted_the_class_says_it_all() -> None:
-    """The path and its size; the reason would say the word once more."""
-    gone = change(ChangeClass.DELETION, "a.txt", reason="is deleted").model_copy(update={"size_before": 1})
-    assert [line.strip() for line in layout(review(gone)).diffs()] == ["- deleted  a.txt (1 B)"]
 
 
 def test_what_a_repository_loses_is_said_once() -> None:

@@ -63,16 +63,6 @@ def test_what_is_not_agreed_to_waits(artoo: Run, project: Path) -> None:
     assert (project / "a.txt").read_text() == "new\n"
 
 
-def test_edits_may_be_trusted_beforehand(artoo: Run, project: Path) -> None:
-    """`--apply edits` covers edits and no deletion; `ask` keeps new files too."""
-    (project / "a.txt").write_text("old\n")
-    assert artoo("sandbox", "--apply", "edits", "--", "echo new > a.txt").returncode == 0
-    assert (project / "a.txt").read_text() == "new\n"
-    assert artoo("sandbox", "--apply", "edits", "--", "rm a.txt").returncode == 4
-    assert artoo("sandbox", "--apply", "ask", "--", "touch b.txt").returncode == 4
-    assert sorted(path.name for path in project.iterdir()) == ["a.txt"]
-
-
 def test_a_policy_permits_and_undo_puts_back(artoo: Run, project: Path) -> None:
     """--allow answers; the list names the act; undo restores, and refuses what was changed since."""
     (project / "a.txt").write_text("old a\n")
@@ -229,12 +219,6 @@ def test_without_a_task_undo_names_the_latest_here_and_puts_nothing_back(artoo: 
     assert (project / "one.txt").exists()
 
 
-def test_what_can_be_undone_is_counted_in_words(artoo: Run) -> None:
-    """One path is no `1 paths`, and one act goes without saying."""
-    assert artoo("sandbox", "--", "echo x > a.txt").returncode == 0
-    assert re.search(r"\n\s+1 path, until ", artoo("undo", "--list").stdout)
-
-
 def test_the_list_names_a_command(artoo: Run) -> None:
     """What a command by itself changed at once is listed with the command, though it has no log; and a word that is
     an id, and no file, is never taken for a path."""
@@ -268,11 +252,3 @@ def test_a_command_without_a_network_is_told_its_own_way_to_ask(
     ended = artoo("sandbox", "--", *command)
     assert ended.returncode != 0
     assert ended.stderr.rstrip().splitlines()[-1].endswith(way) or f"as in: {way}\n" in ended.stderr
-
-
-def test_a_person_who_asks_for_a_host_is_not_told_what_a_model_is(artoo: Run) -> None:
-    """The refusal names the line that permits it, and no way to end a step."""
-    ended = artoo("sandbox", "--network", "pypi.org", "--", "true")
-    assert "nobody can be asked here: network pypi.org:443" in ended.stderr
-    assert "To allow it: --allow 'network pypi.org:443'\n" in ended.stderr
-    assert "end with cannot" not in ended.stderr

@@ -7,7 +7,6 @@ import io
 import os
 import pty
 import struct
-import sys
 import termios
 
 import pytest
@@ -50,12 +49,3 @@ def test_in_a_pipe_lines_stay_whole(capsys: pytest.CaptureFixture[str], monkeypa
     show_lines([line])
     show_lines([line], prose=True)
     assert capsys.readouterr().out == f"{line}\n{line}\n"
-
-
-def test_lines_go_where_they_are_sent_and_command_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """A question's own lines stay off standard output, also where standard error is a file."""
-    show_lines(["a \x1b[31mname"], sys.stderr)
-    show_lines(["\x1b[1mpainted\x1b[0m by artoo"], sys.stderr, painted=True)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.splitlines() == ["a \\x1b[31mname", "painted by artoo"]

@@ -113,17 +113,6 @@ def test_discarding_is_asked_about(project: Path, home: Path, keys: str, code: i
         assert screen.end() == 0
 
 
-def test_a_long_diff_is_paged(project: Path, home: Path) -> None:
-    """On a terminal `artoo diff` shows pages; q leaves."""
-    waits(home, project.parent, project, "seq 200 > a.txt")
-    with terminal("accepted", ["diff"], home) as screen:
-        screen.wait_for("q: to the end --")
-        screen.send("q")
-        assert screen.end() == 0
-        assert screen.as_before
-        assert "+200" not in screen.shown
-
-
 def test_the_conversation_has_these_commands(project: Path, home: Path) -> None:
     """/diff, /apply, /discard and /undo settle what waits without leaving."""
     waits(home, project.parent, project, DANGEROUS)

@@ -118,7 +118,8 @@ def test_letters(run: Run) -> None:
     assert "hello" in run("mail", "read", sent["id"][:13]).output
     run("mail", "send", "operator", "one")
     noted = run("mail", "send", "operator", "two", "--json").json["id"]
-    assert "2 in your archive now" in run("mail", "read", "--all").output
+    shown = run("mail", "read", "--all").output
+    assert "\none\n" in shown and "\ntwo\n" in shown and "2 in your archive now" in shown
     assert run("mail", "list", "--json").json == []
     assert "archive: read" in run("mail", "read", noted).output
     assert run("mail", "read").code == run("mail", "read", noted, "--all").code == 2

@@ -20,12 +20,9 @@ from artoo.cli.display.side_channel import Fetch
 from artoo.cli.display.symbols import ASCII, UNICODE, Marks, cost_line, marks_for, round_line
 from artoo.cli.display.task_state import TaskView, activity_of
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
-from artoo.contracts.events import MessagesDropped
 from artoo.contracts.execution import (
     CallEffects,
     CriterionJudged,
-    CriterionVerdict,
-    DecidedBy,
     SubTaskOutcome,
     ToolCall,
     ToolCalled,
@@ -33,7 +30,7 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.roles import Role
-from artoo.contracts.solution import Cost, Decided, Halt, OutcomeSummary, RoleFailure, StoppedBy
+from artoo.contracts.solution import Cost, Decided, Halt, RoleFailure, StoppedBy
 from artoo.ports.printing import Printed
 from artoo.tasklog.state import Call, Round, Stage, Subtask
 from artoo.words.catalogue import ENGLISH
@@ -146,14 +143,6 @@ def test_nobody_is_waited_for_where_nobody_can_answer() -> None:
     assert not any("waiting for" in line for line in frame(view)) and "d" in view.state.questions
 
 
-def test_records_of_no_interest_change_nothing() -> None:
-    """A kind that people need not see is passed over."""
-    view = TaskView(clock=Clock())
-    before = frame(view)
-    view.hear(envelope(1, Role.BUS, MessagesDropped(subscriber="x", count=1)))
-    assert frame(view) == before
-
-
 def test_the_download_of_the_model_is_shown() -> None:
     """While the local model is fetched, both displays say how far it is."""
     view = TaskView(clock=Clock())
@@ -230,20 +219,6 @@ def test_what_nothing_judged_is_not_said_to_hold() -> None:
     assert ending.endswith(" an answer")
 
 
-def test_a_verdict_of_a_single_subtask_stands_once() -> None:
-    """What it decided for the task is not told again; another verdict on the same criterion is."""
-    passed = CriterionVerdict(criterion="it holds", verdict="pass", decided_by=DecidedBy.CHECK)
-    judged = passed.model_copy(update={"decided_by": DecidedBy.JUDGEMENT})
-    outcome = SubTaskOutcome(subtask_id="s", parent_task_id="t", status="matched", criteria_verdicts=(passed,))
-    view = TaskView(clock=Clock())
-    view.begin("do it")
-    summary = OutcomeSummary(
-        task_id="t", merged_output="x", summary="x", outcomes=(outcome,), task_verdicts=(passed, judged)
-    )
-    view.hear(envelope(1, Role.META_VALIDATOR, summary))
-    assert view.verdicts == (passed, judged)
-
-
 class FakeTerminal(io.StringIO):
     """A stream that says that it is a terminal."""
 
@@ -281,12 +256,6 @@ def test_printable_text_commands_no_terminal(text: str) -> None:
     assert not any(character < " " and character not in "\n\t" for character in shown)
     assert not set(shown) & set("\x7f\x9b\u202e\u2066\ufeff")
     assert "\n" not in one_line(text)
-
-
-def test_printable_leaves_ordinary_text_alone() -> None:
-    """Letters of any script, emoji, tabs and new lines stay as they are."""
-    assert printable("größe 文件 👩‍💻\tx\n") == "größe 文件 👩‍💻\tx\n"
-    assert printable("a\x1b[2Jb\r\n") == "a\\x1b[2Jb\n"
 
 
 def test_numbers_read_naturally() -> None:

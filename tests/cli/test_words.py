@@ -82,6 +82,8 @@ def test_one_setting_is_changed_in_its_place(home: Path, capsys: pytest.CaptureF
     for key in ("limits..calls", '"limits.calls', "limits."):
         code, _, err = said(capsys, "config", "set", key, "7")
         assert code == 2 and "names no setting" in err, key
+    code, _, err = said(capsys, "config", "set", "limits.calls", "-3")
+    assert code == 2 and "limits.calls" in err and "No such option" not in err
     assert (home / "config.yaml").read_text() == after
     assert said(capsys, "config", "path")[1].strip() == str(home / "config.yaml")
 

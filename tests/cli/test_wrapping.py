@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from terminal_recording import COLOURS, DIRECTORY, SCENES, WIDTHS, Scene, name_of, record
+from terminal_recording import COLOURS, DIRECTORY, SCENES, name_of, record
 
 from artoo.cli.display.line_wrap import MARK, cells, fold_marked, fold_prose, fold_text, folded, rows_of
 from overlay_here import overlay_backend
 
 RED, END = "\x1b[31m", "\x1b[0m"
-_COLOUR = re.compile(r"␛\[[0-9;:]*m")
-RECORDED = [
-    (scene, columns, colours)
-    for scene in SCENES
-    for columns in WIDTHS
-    for colours in COLOURS
-    if (DIRECTORY / name_of(scene, columns, colours)).exists()
-]
 
 
 @given(st.text("ab \t\x1b[31m中—-", max_size=200), st.integers(16, 80), st.sampled_from(["", MARK]))
@@ -70,21 +61,6 @@ def test_what_is_laid_out_by_its_lines_stays() -> None:
     """Code, what is set in and the rows of a table; the sentences around them are folded."""
     text = "one two three\n```\none two three\n```\n    one two three\n| one | two | three |"
     assert fold_prose(text, 8) == text.replace("one two three", "one two\nthree", 1)
-
-
-@pytest.mark.parametrize(
-    ("scene", "columns", "colours"), RECORDED, ids=lambda value: str(getattr(value, "name", value))
-)
-def test_no_word_of_a_recording_is_broken(scene: Scene, columns: int, colours: bool) -> None:
-    """No row is wider than its terminal, and none ends within a word of the sentences that artoo says."""
-    if not (DIRECTORY / name_of(scene, 140, False)).exists():
-        pytest.skip("the widest recording of this scene is not there")
-    text = _COLOUR.sub("", (DIRECTORY / name_of(scene, columns, colours)).read_text(encoding="utf-8"))
-    rows = [row for row in text.splitlines() if not row.startswith(("$ artoo", "---"))]
-    assert all(cells(row) <= columns for row in rows), max(rows, key=cells)
-    widest = (DIRECTORY / name_of(scene, 140, False)).read_text(encoding="utf-8")
-    ends = {row.split()[-1] for row in rows if cells(row) == columns and not row.endswith("…")}
-    assert {word for end in ends for word in re.findall(r"\w+", end)} <= set(re.findall(r"\w+", widest))
 
 
 @pytest.mark.parametrize("colours", list(COLOURS), ids=["colours", "plain"])

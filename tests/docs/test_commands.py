@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from artoo.cli.commands.registry import COMMANDS
+from artoo.cli.commands.group import COMMANDS
 from artoo.cli.main import artoo
 
 ROOT = Path(__file__).parents[2]

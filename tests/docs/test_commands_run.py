@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_commands import lines, words_of
 
-from artoo.cli.commands.registry import COMMANDS
+from artoo.cli.commands.group import COMMANDS
 from artoo.cli.main import main
 from artoo.testing import Asked, ScriptedServer
 from artoo.testing.replies import Scripted

@@ -183,24 +183,6 @@ def artoo_log(home: Path, *arguments: str) -> Result:
     return result
 
 
-async def test_a_long_request_leaves_the_list_its_other_columns(tmp_path: Path) -> None:
-    """On a narrow terminal the request is cut; id, time and ending stand there whole."""
-    await write(tmp_path, task(text="put all of it together, and then once more, " * 10))
-    narrow = CliRunner().invoke(log, ["list"], env={"ARTOO_HOME": str(tmp_path), "COLUMNS": "80"})
-    _, row = narrow.output.splitlines()
-    shown, day, time, ending, *_ = row.split()
-    assert (shown, len(day), len(time), ending) == (TASK[:13], 10, 5, "accept")
-    assert len(row) <= 80 and row.endswith("…")
-
-
-async def test_a_task_that_was_interrupted_is_listed_as_such(tmp_path: Path) -> None:
-    """`abandon` is a judgement about the task; an interruption is none."""
-    stopped = final().model_copy(update={"directive": Directive.ABANDON, "stopped_by": StoppedBy.INTERRUPTED})
-    await write(tmp_path, [*task()[:-1], message(stopped, 9)])
-    (listed,) = json.loads(artoo_log(tmp_path, "list", "--json").output)
-    assert listed["ending"] == "interrupted"
-
-
 @pytest.mark.unreplayable
 async def test_one_unreadable_log_hides_no_other(tmp_path: Path) -> None:
     """The list leaves out what cannot be read, and shows the rest."""
@@ -274,15 +256,6 @@ async def test_show_tells_the_whole_story(tmp_path: Path) -> None:
     assert "\x1b[31m" not in shown
 
 
-async def test_full_adds_prompts_answers_and_outputs(tmp_path: Path) -> None:
-    """Without --full they are left out, with it they are whole."""
-    await write(tmp_path, story())
-    texts = ("the system prompt", "the user prompt", "the answer", "find: no such directory", "12 files")
-    short, full = artoo_log(tmp_path, "show").output, artoo_log(tmp_path, "show", "--full").output
-    assert not any(text in short for text in texts)
-    assert all(text in full for text in texts)
-
-
 async def test_a_story_as_json(tmp_path: Path) -> None:
     """Every event whole, nested as in the tree."""
     await write(tmp_path, story())
@@ -324,14 +297,6 @@ async def test_an_export_stands_alone(tmp_path: Path) -> None:
     target = tmp_path / "export.jsonl"
     artoo_log(tmp_path, "export", TASK, "-o", str(target))
     assert [codec.decode(line) for line in target.read_bytes().splitlines()] == [task()[0], long, task()[2]]
-
-
-async def test_signs_have_an_ascii_form(tmp_path: Path) -> None:
-    """A terminal that shows ASCII alone gets digits for bars and letters for signs."""
-    await write(tmp_path, story())
-    result = CliRunner(charset="ascii").invoke(log, ["show"], env={"ARTOO_HOME": str(tmp_path), "COLUMNS": "100"})
-    assert "x count them" in result.output
-    assert any(line.split()[:3] == ["D", "9", "4"] for line in result.output.splitlines())
 
 
 def note(entity: str, space: str) -> MemoryWritten:
@@ -392,22 +357,3 @@ async def test_notes_of_memory_are_one_line_after_the_work(tmp_path: Path) -> No
     assert folded > next(number for number, line in enumerate(lines) if "count them" in line)
     full = artoo_log(tmp_path, "show", "--full").output
     assert full.count("memory written: ") == 3 and script not in full.replace("\n", "")
-
-
-async def test_a_single_round_has_no_plot(tmp_path: Path) -> None:
-    """One point is no trajectory: its numbers stand on the round's own line."""
-    end = decided(1, Directive.ACCEPT, Loss(), 0.0)
-    await write(tmp_path, [*task()[:-1], message(end, 5), message(final(), 9)])
-    shown = artoo_log(tmp_path, "show").output
-    assert "D 0.00  P 0.00" in shown and "plot" not in shown
-
-
-@pytest.mark.parametrize(("asked", "word"), [("count the files", "open"), ("数一数有多少个文件", "未定")])
-async def test_an_open_criterion_has_a_sign_of_its_own(tmp_path: Path, asked: str, word: str) -> None:
-    """It has not failed, and nobody is a word for no person: it is open."""
-    left = CriterionVerdict(
-        criterion="it reads well", verdict="open", decided_by=DecidedBy.NOBODY, evidence="no judge"
-    )
-    await write(tmp_path, [message(request(asked), 0), message(judged(left), 1), message(final(), 9)])
-    shown = artoo_log(tmp_path, "show").output
-    assert f"○ it reads well ({word}: no judge)" in shown and "nobody" not in shown

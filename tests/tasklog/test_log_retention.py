@@ -16,9 +16,8 @@ from artoo import Config
 from artoo.bus.spool import SpoolFile
 from artoo.runtime.changes.startup_recovery import forget_old_logs, remove_left_spools
 from artoo.tasklog import retention
-from artoo.tasklog.layout import parts_of, task_directory, tasks_directory
+from artoo.tasklog.layout import task_directory, tasks_directory
 from artoo.tasklog.lock import TaskLock
-from artoo.tasklog.reader import has_ended, list_tasks
 from artoo.tasklog.retention import Forgotten, KeepLogs, forget_logs
 
 DAY = 86_400.0
@@ -63,21 +62,6 @@ async def test_old_logs_go_by_age(tmp_path: Path) -> None:
     assert left(tmp_path) == {"new"}
 
 
-async def test_another_owners_log_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be looked into, since another user ran artoo here, stays; the rest goes by its age."""
-    await logged(tmp_path, "old", days=31)
-    await logged(tmp_path, "theirs", days=31)
-
-    def parts(directory: Path) -> list[Path]:
-        if directory.name == "theirs":
-            raise PermissionError(13, "Permission denied")
-        return parts_of(directory)
-
-    monkeypatch.setattr("artoo.tasklog.retention.parts_of", parts)
-    assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW).logs == 1
-    assert left(tmp_path) == {"theirs"}
-
-
 async def test_a_clock_that_is_wrong_for_a_while_loses_nothing(tmp_path: Path) -> None:
     """Years ahead everything is too old, at every start of two days; when the clock is right again all is there."""
     for number in range(3):
@@ -96,14 +80,6 @@ async def test_a_clock_that_is_wrong_leaves_what_could_be_resumed(tmp_path: Path
     await logged(tmp_path, "ended", days=1, size=1_000, looked=None)
     forget_logs(tmp_path, KeepLogs(30, 1), NOW + 10 * 365 * DAY)
     assert left(tmp_path) == {"cut"}
-
-
-async def test_what_is_old_goes_days_after_it_was_seen(tmp_path: Path) -> None:
-    """The first look at it removes nothing; one three days later does."""
-    await logged(tmp_path, "old", days=31, looked=None)
-    assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW).logs == 0
-    assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW + 2.9 * DAY).logs == 0
-    assert forget_logs(tmp_path, KeepLogs(30, MUCH), NOW + 3.1 * DAY).logs == 1
 
 
 async def test_on_a_full_disk_ended_logs_go_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,27 +113,12 @@ async def test_what_could_be_resumed_stays(tmp_path: Path) -> None:
     assert left(tmp_path) == {"lately"}
 
 
-async def test_what_was_just_written_stays(tmp_path: Path) -> None:
-    """However little room there is, the log of a task that has just ended can still be read."""
-    await logged(tmp_path, "now", days=0, size=100_000)
-    assert forget_logs(tmp_path, KeepLogs(365, 1), NOW) == Forgotten()
-
-
 async def test_a_running_task_keeps_its_log(tmp_path: Path) -> None:
     """A task that runs, in whichever process, keeps its log however old that is."""
     await logged(tmp_path, "running", days=400, ended=False)
     with TaskLock(tmp_path, "running"):
         assert forget_logs(tmp_path, KeepLogs(30, 1), NOW).logs == 0
     assert forget_logs(tmp_path, KeepLogs(30, 1), NOW).logs == 1
-
-
-async def test_a_pass_that_was_cut_off_is_finished(tmp_path: Path) -> None:
-    """A directory that a crash left half removed goes at the next pass, and is never taken for a log."""
-    directory = await logged(tmp_path, "old", days=31)
-    directory.rename(directory.with_name(".going-old"))
-    assert list_tasks(tmp_path) == []
-    forget_logs(tmp_path, KeepLogs(30, MUCH), NOW)
-    assert left(tmp_path) == set()
 
 
 async def test_a_pass_is_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,13 +136,6 @@ async def test_a_start_forgets_by_the_configuration(tmp_path: Path) -> None:
     await logged(tmp_path, "new", days=9)
     await forget_old_logs(config)
     assert left(tmp_path) == {"new"}
-
-
-async def test_the_end_of_a_log_is_known(tmp_path: Path) -> None:
-    """A log has ended when it holds the result."""
-    assert has_ended(await logged(tmp_path, "a", days=0))
-    assert not has_ended(await logged(tmp_path, "b", days=0, ended=False))
-    assert not has_ended(tmp_path / "tasks" / "nothing")
 
 
 def test_spools_of_killed_processes_go(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from log_doubles import TASK, ListedSpool, call, final, message
 
 from artoo.bus.spool import SpoolingTap
 from artoo.ports.spool import Gap
-from artoo.tasklog import writer
 from artoo.tasklog.layout import task_directory
 from artoo.tasklog.reader import TaskLogReader
 from artoo.tasklog.writer import FEW, TaskLog
@@ -70,22 +69,6 @@ async def test_much_and_endings_go_through_a_thread(
         await log.flush()
         assert count(tmp_path) == len(messages)
         assert True not in threads.seen
-        spool.finish()
-
-
-async def test_a_disk_that_was_slow_is_left_to_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After one write that took too long, the next ones are not done on the loop's thread."""
-    threads = Threads(monkeypatch)
-    monkeypatch.setattr(writer, "SLOW_SECONDS", -1.0)
-    spool = ListedSpool()
-    log = TaskLog(tmp_path, spool)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(log.run())
-        for number in range(2):
-            spool.add(message(call(str(number)), number))
-            await log.flush()
-        assert count(tmp_path) == 2
-        assert threads.seen == [True, False]
         spool.finish()
 
 

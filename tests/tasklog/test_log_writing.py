@@ -15,10 +15,9 @@ from artoo.contracts.errors import NotLogged
 from artoo.contracts.execution import ToolCall, ToolCalled
 from artoo.ports.spool import Gap
 from artoo.redaction import Redactor
-from artoo.tasklog.blobs import BlobStore
 from artoo.tasklog.layout import LogLimits, part_path, parts_of, task_directory
 from artoo.tasklog.reader import TaskLogReader
-from artoo.tasklog.writer import MOST_OPEN_FILES, TaskLog
+from artoo.tasklog.writer import TaskLog
 
 
 def read(home: Path, task_id: str = TASK) -> list[Envelope | Gap]:
@@ -105,15 +104,6 @@ async def test_a_log_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert read(tmp_path) == task()
 
 
-async def test_a_torn_header_is_written_again(tmp_path: Path) -> None:
-    """A crash in the very first write leaves a log that can still be used."""
-    path = part_path(task_directory(tmp_path, TASK), 0)
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b'{"artoo_ta')
-    await write(tmp_path, task())
-    assert read(tmp_path) == task()
-
-
 async def test_a_full_part_is_followed_by_the_next(tmp_path: Path) -> None:
     """Rotation keeps every message and its order, and no part is larger than it may be."""
     messages = [message(call(str(number)), number) for number in range(50)]
@@ -147,13 +137,6 @@ async def test_all_of_a_log_is_durable_when_its_task_has_ended(
     there = {str(path) for path in directory.rglob("*") if path.name != "lock"}
     assert len(parts_of(directory)) > 1 and len(there) > 10
     assert there | {str(directory), str(directory.parent)} <= synced
-
-
-async def test_a_message_larger_than_a_part_is_kept(tmp_path: Path) -> None:
-    """A part holds at least one message."""
-    messages = [message(call("x" * 5_000), 1), message(call("y"), 2)]
-    await write(tmp_path, messages, limits=LogLimits(part=1_000))
-    assert read(tmp_path) == messages
 
 
 async def test_long_strings_lie_beside_the_log(tmp_path: Path) -> None:
@@ -242,76 +225,6 @@ async def test_a_full_disk_costs_a_counted_gap(tmp_path: Path, monkeypatch: pyte
     assert log.missing == 2
 
 
-@pytest.mark.parametrize("limits", [LogLimits(), LogLimits(part=300)])
-async def test_a_part_whose_header_did_not_fit_gets_one_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: LogLimits
-) -> None:
-    """On a disk that is full when a part begins, the first of all or the next: no line could be read without it."""
-    real = os.write
-    failures = iter([True] if limits == LogLimits() else [False, True])
-
-    def sometimes(descriptor: int, data: bytes) -> int:
-        if next(failures, False):
-            raise OSError(28, "No space left on device")
-        return real(descriptor, data)
-
-    spool = ListedSpool()
-    log = TaskLog(tmp_path, spool, limits=limits)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "write", sometimes)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(log.run())
-            for number in range(3):
-                spool.add(message(call(str(number)), number))
-                await log.flush()
-            spool.finish()
-    assert log.missing == 1
-    assert answers(read(tmp_path)) == [1, "1", "2"]
-
-
-async def test_a_disk_that_was_full_all_along_takes_how_a_task_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where not even the log could be begun: what gives way is not taken back for it."""
-    real, ballast = os.write, tmp_path / "cache" / "ballast"
-    await write(tmp_path, task("earlier"))
-
-    def full(descriptor: int, data: bytes) -> int:
-        if ballast.exists():
-            raise OSError(28, "No space left on device")
-        return real(descriptor, data)
-
-    monkeypatch.setattr(os, "write", full)
-    spool = ListedSpool()
-    log = TaskLog(tmp_path, spool)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(log.run())
-        for each in (message(call("0"), 0), message(final(), 1)):
-            spool.add(each)
-            await log.flush()
-        spool.finish()
-    assert answers(read(tmp_path)) == [1, "FinalResult"]
-
-
-async def test_what_is_missing_is_known_however_many_tasks_write(tmp_path: Path) -> None:
-    """A log that cannot say what it lacks is not forgotten for others' sake: nothing takes effect in its task."""
-    (tmp_path / "tasks").mkdir()
-    (tmp_path / "tasks" / "a").write_text("in the way")
-    spool = ListedSpool([message(call("0"), task_id="a")])
-    log = TaskLog(tmp_path, spool)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(log.run())
-        for number in range(MOST_OPEN_FILES + 2):
-            spool.add(message(call("1"), task_id=f"t{number}"))
-        with pytest.raises(NotLogged):
-            await log.keep("a")
-        (tmp_path / "tasks" / "a").unlink()
-        spool.add(message(call("1"), task_id="a"))
-        await log.keep("a")
-        spool.finish()
-    assert answers(read(tmp_path, "a")) == [1, "1"]
-
-
 async def test_nothing_is_kept_by_a_log_that_was_cut_off(tmp_path: Path) -> None:
     """What was said and never written is not in the log: nothing may take effect on the strength of it."""
     spool = ListedSpool([message(call("0"))])
@@ -344,22 +257,6 @@ async def test_a_full_disk_still_takes_how_a_task_ended(tmp_path: Path, monkeypa
     assert ballast.stat().st_size > 0
 
 
-async def test_a_full_disk_still_takes_a_long_last_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long output lies in a file of its own, which needs the room first."""
-    real, ballast = BlobStore.externalise, tmp_path / "cache" / "ballast"
-
-    def full(blobs: BlobStore, value: object, longest: int) -> tuple[object, int]:
-        if ballast.exists():
-            raise OSError(28, "No space left on device")
-        return real(blobs, value, longest)
-
-    monkeypatch.setattr(BlobStore, "externalise", full)
-    last = message(final("x" * 100_000), 1)
-    log = await write(tmp_path, [message(call("y" * 100_000), 0), last])
-    assert log.missing == 1 and not ballast.exists()
-    assert read(tmp_path)[-1] == last
-
-
 async def test_a_log_that_cannot_be_opened_does_not_stop_the_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -370,25 +267,6 @@ async def test_a_log_that_cannot_be_opened_does_not_stop_the_others(
     assert read(tmp_path, "b") == task("b")
     assert log.missing == 3
     assert "task a: messages are missing in its log" in caplog.text
-
-
-async def test_few_files_are_open_however_many_tasks_write(tmp_path: Path) -> None:
-    """Files of ended tasks are closed, and never more than the limit are open."""
-    spool = ListedSpool()
-    log = TaskLog(tmp_path, spool)
-    before = len(os.listdir("/dev/fd"))  # noqa: PTH208
-    async with asyncio.TaskGroup() as group:
-        group.create_task(log.run())
-        for number in range(MOST_OPEN_FILES + 20):
-            spool.add(message(call("1"), task_id=f"t{number}"))
-        await log.flush()
-        assert len(os.listdir("/dev/fd")) <= before + MOST_OPEN_FILES + 2  # noqa: PTH208
-        for number in range(MOST_OPEN_FILES + 20):
-            spool.add(message(final(), task_id=f"t{number}"))
-        await log.flush()
-        assert len(os.listdir("/dev/fd")) <= before + 2  # noqa: PTH208
-        spool.finish()
-    assert [e.kind for e in TaskLogReader(log.directory("t0")).envelopes()] == ["ModelCalled", "FinalResult"]
 
 
 async def test_the_file_of_a_task_that_was_cancelled_is_closed(tmp_path: Path) -> None:

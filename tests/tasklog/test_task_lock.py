@@ -71,14 +71,6 @@ def test_looking_refuses_nobody(tmp_path: Path) -> None:
         watcher.join()
 
 
-def test_looking_leaves_nothing(tmp_path: Path) -> None:
-    """A task that never ran does not run, and asking makes no file of it; nor does keeping it from running."""
-    assert not is_running(task_directory(tmp_path, "t"))
-    with not_running(tmp_path, "t"):
-        pass
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_home_without_room_runs_without_a_lock(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Where no lock can be made the task runs all the same, and the reason is logged."""
     (tmp_path / "tasks").write_text("in the way")

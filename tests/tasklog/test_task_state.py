@@ -8,14 +8,12 @@ from log_doubles import call, final, message, request
 
 from artoo.contracts.base import Contract
 from artoo.contracts.confirmation import AskedAct, ConfirmationAnswer, ConfirmationRequest, Consent
-from artoo.contracts.conversation import ChecklistItem, ChecklistUpdated, TextDelta
+from artoo.contracts.conversation import TextDelta
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.execution import (
     CallEffects,
     CallStatus,
     CorrectionSignal,
-    CriterionJudged,
-    CriterionVerdict,
     ExecutionResult,
     SubTaskOutcome,
     ToolCall,
@@ -105,15 +103,6 @@ def test_a_subtask_goes_through_its_stages() -> None:
     assert (known.attempt, known.lessons, known.reason) == (2, ["no header"], "no header")
 
 
-def test_verdicts_of_an_earlier_attempt_do_not_count() -> None:
-    """A new attempt is judged anew."""
-    judged = CriterionJudged(subtask_id="a", verdict=CriterionVerdict(criterion="c", verdict="fail"))
-    result = ExecutionResult(subtask_id="a", attempt=1, status="completed")
-    state = after(request(), manifest("a"), begins("a"), result, judged, result)
-    known = state.subtask("a")
-    assert known is not None and (known.judged, known.passed) == (0, 0)
-
-
 def test_calls_that_run_side_by_side_are_each_known_until_they_end() -> None:
     """When the later of two calls has ended the earlier one is shown again, and each has its status."""
     state = after(request(), manifest("a"), begins("a"), starts("1"), starts("2"))
@@ -124,13 +113,6 @@ def test_calls_that_run_side_by_side_are_each_known_until_they_end() -> None:
     assert known.ended is not None and known.ended.status is CallStatus.ERROR
     state.apply(message(called("1")))
     assert (known.running, state.doing, state.tool_calls) == (None, None, 2)
-
-
-def test_a_refused_call_counts_though_it_never_went_out() -> None:
-    """It has an end and no beginning."""
-    state = after(request(), manifest("a"), begins("a"), called("1", status=CallStatus.REFUSED))
-    known = state.subtask("a")
-    assert known is not None and (known.started, known.calls, state.tool_calls) == (0, 1, 1)
 
 
 def test_the_turn_is_that_of_the_role_at_work() -> None:
@@ -210,12 +192,6 @@ def test_a_resumed_task_goes_on_where_it_was() -> None:
     assert state.rounds[0].decided is None
 
 
-def test_a_decision_that_stands_stays() -> None:
-    """A task that was cut off while its changes were settled is resumed with its decision."""
-    state = after(request(), manifest("a"), ends("a"), decided(Directive.ACCEPT), TaskResumed(after="id-000003"))
-    assert state.rounds[0].decided is not None
-
-
 def test_the_state_does_not_grow_with_the_task() -> None:
     """Messages, samples and words are kept up to their bounds, the latest of each."""
     state = after(request(), manifest("a"))
@@ -228,11 +204,3 @@ def test_the_state_does_not_grow_with_the_task() -> None:
     assert state.words.endswith("499\n") and len(state.words) + state.words_cut == 50_000
     state.apply(message(call("{}")))
     assert (state.words, state.words_cut, state.model_calls) == ("", 0, 1)
-
-
-def test_a_checklist_belongs_to_its_subtask() -> None:
-    """The latest is the task's too."""
-    items = (ChecklistItem(text="first", status="done"),)
-    state = after(request(), manifest("a"), begins("a"), ChecklistUpdated(subtask_id="a", items=items))
-    known = state.subtask("a")
-    assert known is not None and known.checklist == state.checklist == items

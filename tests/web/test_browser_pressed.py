@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Page as Tab
-from playwright.async_api import Route
 from web_browser import NEEDS_BROWSER, Browsing, browsing, known, reach
 from web_scenes import TASK, Writer, asked_model, crowd, first_round, opening, second_round
 from web_server import Page, page_of, stop_wanted
@@ -113,56 +111,6 @@ async def test_a_button_stays_itself_while_the_words_around_it_change(tmp_path: 
             await tab.locator(".facts").get_by_text("6 model calls").wait_for()
             await tab.mouse.up()
             await stop_wanted(tmp_path, TASK)
-
-
-async def test_a_row_that_has_not_come_yet_is_opened_when_it_has(tmp_path: Path) -> None:
-    """A click on a row whose page is still under way waits for it; without a connection the page says so."""
-    writer = Writer(tmp_path)
-    writer.say(crowd(2_000))
-    async with browsing() as window, page_of(tmp_path, enter=False) as page:
-        tab = await looked_at(window, page, tmp_path)
-        held = asyncio.Event()
-
-        async def later(route: Route) -> None:
-            await held.wait()
-            await route.continue_()
-
-        await tab.route("**/rows?*", later)
-        await tab.locator("#timeline").evaluate("(box) => { box.scrollTop = 0; }")
-        await tab.evaluate(DRAWN)
-        await tab.locator(".event[data-place='2']").click()
-        assert await tab.locator(".event[data-place='2'] .kind").inner_text() == "…"
-        held.set()
-        await tab.locator("#detail[open]").wait_for()
-        await tab.keyboard.press("Escape")
-        await tab.route("**/events/*", lambda route: route.abort())
-        await tab.locator(".event[data-place='4']").click()
-        await tab.locator("#offline").wait_for(state="visible")
-
-
-async def test_a_browser_keeps_so_many_rows_and_no_more(tmp_path: Path) -> None:
-    """However long a task that runs is looked at: what came first is let go, and fetched when it is looked at."""
-    writer, more = Writer(tmp_path), crowd(30_000)
-    with TaskLock(tmp_path, TASK):
-        writer.say([next(more) for _ in range(100)])
-        async with browsing() as window, page_of(tmp_path, enter=False) as page:
-            tab = await looked_at(window, page, tmp_path)
-            await tab.evaluate(
-                """async () => {
-                  const { Timeline } = await import('/static/timeline.js'), draw = Timeline.prototype.draw;
-                  Timeline.prototype.draw = function () {
-                    window.kept = this.rows.all.pages.size;
-                    draw.call(this);
-                  };
-                }"""
-            )
-            for _ in range(12):
-                writer.say([next(more) for _ in range(900)])
-                await known(tab, writer.count)
-            assert 30 < await tab.evaluate("window.kept") <= 40
-            await tab.locator("button[data-view=all]").click()
-            await tab.locator("#timeline").evaluate("(box) => { box.scrollTop = 0; }")
-            await tab.locator(".event[data-n='0'] .kind", has_text="TaskOpened").wait_for()
 
 
 async def test_a_drawing_that_changes_does_not_close_what_was_opened(tmp_path: Path) -> None:

@@ -65,15 +65,6 @@ async def test_every_route_is_refused_without_the_cookie(tmp_path: Path) -> None
         assert (await page.get(ENTRANCE))[0] == 401
 
 
-async def test_cookies_of_other_programs_are_no_matter(tmp_path: Path) -> None:
-    """A browser sends what every other port of this machine has set, however it is written; the page goes on."""
-    async with page_of(tmp_path) as page:
-        own = page.client.cookie_jar.filter_cookies(URL(page.address))["artoo_session"].value
-        for other in ('prefs={"theme":"dark"}', "[x]=1", "flag", "name=Jos\u00e9"):
-            page.client.cookie_jar.clear()
-            assert (await page.get("/static/page.css", cookie=f"{other}; artoo_session={own}"))[0] == 200, other
-
-
 async def test_a_token_is_good_once(tmp_path: Path) -> None:
     """It becomes a cookie that scripts cannot read and other sites do not send; then it is worth nothing."""
     async with page_of(tmp_path, enter=False) as page:
@@ -174,16 +165,6 @@ async def test_no_path_leads_out(tmp_path: Path) -> None:
                 assert answer.status in (400, 404) and "hidden words" not in await answer.text(), path
         status, _ = await page.post("/language", ("language", "zh"), ("back", "//evil.example/"))
         assert status == 200
-
-
-@pytest.mark.parametrize("number", ["9" * 5_000, "9" * 30, "-1", "1e9", "%C2%B2", "%D9%A1"])
-async def test_what_is_no_events_number_has_no_page(tmp_path: Path, number: str) -> None:
-    """However it is written: no error of the server's, and no traceback on its terminal."""
-    Writer(tmp_path).say(opening())
-    async with page_of(tmp_path) as page:
-        url = URL(f"{page.address}/tasks/{TASK}/events/{number}", encoded=True)
-        async with page.client.get(url) as answer:
-            assert answer.status == 404
 
 
 async def test_nothing_that_is_said_becomes_markup(tmp_path: Path) -> None:

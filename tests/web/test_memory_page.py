@@ -7,10 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from web_home import FIND, config_of, learn, megram, with_memory
+from web_home import FIND, config_of, with_memory
 from web_server import page_of
-
-from artoo.memory.environment import open_environment
 
 pytestmark = pytest.mark.unreplayable
 
@@ -62,16 +60,6 @@ async def test_a_pair_over_time_as_it_fades(tmp_path: Path) -> None:
     assert points[0] > points[ups[0] - 1] and points[ups[0]] > points[-1] > 0
     assert text.count(SAID) >= 2 and "<strong>avoid</strong>" in text
     assert 'id="curve"' in same and "Memory knows nothing of it." in unknown
-
-
-async def test_more_than_is_listed_is_said(tmp_path: Path) -> None:
-    """Entries beyond the newest five thousand are in the sums: the page says how many."""
-    environment = open_environment(config_of(tmp_path).memory_path)
-    learn(environment, *(megram(number, FIND, -1.0, "") for number in range(5_003)))
-    environment.close()
-    async with page_of(tmp_path) as page:
-        _, text = await page.get(f"/memory?space={FIND.space}&entity={FIND.entity}")
-    assert "3 older ones are in the sums, and not in this list." in text
 
 
 async def test_proposals_are_accepted_and_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from web_scenes import BEGAN, REQUEST, TASK, Writer, first_round, opening, planned, whole
+from web_scenes import BEGAN, REQUEST, TASK, Writer, opening, planned, whole
 from web_server import page_of
 
 from artoo.contracts import codec
@@ -49,13 +49,6 @@ async def test_what_is_no_utf_8_has_a_page(tmp_path: Path) -> None:
             assert b"event: rows\n" in [await events.content.readline() for _ in range(4)]
 
 
-async def test_the_page_of_costs_says_what_is_not_in_it(tmp_path: Path) -> None:
-    """Its total is no bill: some calls belong to no task."""
-    Writer(tmp_path).say(whole())
-    async with page_of(tmp_path) as page:
-        assert "Not in here: what agents ask as reviewers" in (await page.get("/cost"))[1]
-
-
 async def test_places_and_rows_that_there_are_not(tmp_path: Path) -> None:
     """A refusal that names it, and no rows: not an error of the server's."""
     writer = Writer(tmp_path)
@@ -86,16 +79,6 @@ async def test_a_task_shows_why_the_next_round_differs(tmp_path: Path) -> None:
         ):
             assert said in text, said
         assert REQUEST in (await page.get("/"))[1]
-
-
-async def test_a_task_that_has_just_begun(tmp_path: Path) -> None:
-    """Whose turn it is, before anything was decided."""
-    writer = Writer(tmp_path)
-    writer.say(opening())
-    async with page_of(tmp_path) as page:
-        assert "Now: planner." in (await page.get(f"/tasks/{TASK}"))[1]
-        writer.say(first_round())
-        assert "Now: planner." in (await page.get(f"/tasks/{TASK}?part"))[1]
 
 
 async def test_the_other_language(tmp_path: Path) -> None:
@@ -156,21 +139,6 @@ async def test_a_criterion_that_nobody_decided_is_called_open(tmp_path: Path, ac
         assert "nobody: " not in text
     row = row_of(1, codec.encode(Envelope("id", Role.AGENT_VALIDATOR, TASK, BEGAN, judged, "1.1")))
     assert (row.text, row.tone) == ("open: it reads well (no judge)", "warn")
-
-
-@pytest.mark.parametrize("kind", ["ModelCalled", "ToolCalled", "Decided", "Plan", "DispatchManifest", "SubTask"])
-@pytest.mark.parametrize(
-    "payload",
-    [
-        "null", "3", '"x"', '{"duration_ms":null,"usage":3,"subtasks":3,"loss":{"D":"x"}}',
-        '{"subtasks":[null],"loss":{"D":null}}', '{"duration_ms":1' + "0" * 400 + "}",
-        '{"duration_ms":1' + "0" * 5_000 + "}", "[" * 100_000,
-    ],
-    ids=["null", "number", "text", "other kinds", "nulls", "hundreds of digits", "thousands of digits", "brackets"],
-)  # fmt: skip
-def test_a_row_is_made_of_any_line(kind: str, payload: str) -> None:
-    """A log may have been cut or written by something else: one such line must not take the page away."""
-    assert row_of(7, f'{{"kind":"{kind}","payload":{payload}}}'.encode()).n == 7
 
 
 async def test_no_page_shows_what_hides_or_turns_a_line(tmp_path: Path) -> None:

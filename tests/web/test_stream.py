@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import aiohttp
@@ -16,7 +13,6 @@ from web_server import Page, page_of
 from yarl import URL
 
 from artoo.tasklog.layout import LogLimits
-from artoo.web.index import MOST_OPEN, Indexes
 
 pytestmark = pytest.mark.unreplayable
 
@@ -101,41 +97,3 @@ async def test_a_page_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None
             await asyncio.sleep(0)
         await listener.listen(page, writer.count)
     assert listener.seen == list(range(writer.count))
-
-
-class Counting(ThreadPoolExecutor):
-    """The loop's own threads, with a count of what they were given."""
-
-    given = 0
-
-    def submit(self, fn: Callable[..., object], /, *args: object, **kwargs: object) -> Future[object]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        self.given += 1
-        return super().submit(fn, *args, **kwargs)
-
-
-async def test_ten_pages_have_one_thread_read_the_log(tmp_path: Path) -> None:
-    """What reading takes for a moment stays with its thread, so there is one, however many pages look."""
-    writer, listeners = Writer(tmp_path), [Listener() for _ in range(10)]
-    writer.say(opening())
-    async with page_of(tmp_path) as page:
-        threads = Counting(4)
-        asyncio.get_running_loop().set_default_executor(threads)
-        async with asyncio.TaskGroup() as group:
-            for listener in listeners:
-                group.create_task(listener.listen(page, 40))
-            for _ in range(20):
-                writer.say(first_round())
-                await asyncio.sleep(0.01)
-        readers = [one for one in threading.enumerate() if one.name.startswith("artoo-page-reader")]
-        assert len(readers) == 1 and threads.given == 0
-        assert all(one.seen[:40] == list(range(40)) for one in listeners)
-
-
-async def test_a_log_that_is_followed_is_read_once(tmp_path: Path) -> None:
-    """However many others are looked at meanwhile: begun anew for each look, it would never come to its end."""
-    indexes = Indexes()
-    followed = indexes.of(tmp_path / "followed")
-    for number in range(MOST_OPEN + 1):
-        indexes.of(tmp_path / str(number))
-    assert indexes.of(tmp_path / "followed") is followed
-    indexes.close()

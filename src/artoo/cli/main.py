@@ -16,7 +16,7 @@ from typing import TextIO
 import click
 
 from artoo.cli.commands.exit_codes import FAILED, INTERRUPTED, NO_MODEL, USAGE
-from artoo.cli.commands.group import LazyGroup
+from artoo.cli.commands.group import COMMANDS, TopGroup
 from artoo.cli.commands.options import HELP
 from artoo.cli.results.redact_output import say
 from artoo.contracts.errors import ArtooError, ConfigurationError, ModelError
@@ -24,14 +24,15 @@ from artoo.contracts.errors import ArtooError, ConfigurationError, ModelError
 
 def _show_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from artoo.cli.version import version_line
 
-        click.echo(f"artoo {version('artoo')}")
+        click.echo(version_line())
         context.exit()
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=TopGroup,
+    mounted=COMMANDS,
     invoke_without_command=True,
     context_settings={**HELP, "max_content_width": 100},
     subcommand_metavar="[COMMAND | TEXT]...",
@@ -47,7 +48,7 @@ def artoo(context: click.Context) -> None:
       artoo "how many Python files are in src?"
       artoo                    a conversation
     """
-    from artoo.cli.commands.crash_report import tell_in_lines
+    from artoo.cli.crash_report import tell_in_lines
 
     tell_in_lines()
     if context.invoked_subcommand is None:
@@ -169,7 +170,7 @@ def _report(errors: Sequence[ArtooError]) -> int:
 
 def _defect(error: BaseException) -> int:
     """What artoo did not foresee: one line for the person, the rest in a file for whoever mends it."""
-    from artoo.cli.commands.crash_report import kept, named
+    from artoo.cli.crash_report import kept, named
 
     click.echo(f"artoo: a defect in artoo, {named(error)}; {kept(error)}", err=True)
     return FAILED

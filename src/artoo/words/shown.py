@@ -10,6 +10,7 @@ import unicodedata
 from artoo.contracts.changes import is_ignorable
 
 _PLAIN = re.compile(r"[\n\t -~]*")
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _JOINERS = frozenset("\u200c\u200d")
 _SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
@@ -28,6 +29,11 @@ def printable(text: str) -> str:
         shown.append(character if _is_shown(character, before) else written(character))
         before = character
     return "".join(shown)
+
+
+def uncoloured(text: str) -> str:
+    """`text` without the colours that a program gave it (ECMA-48, SGR); all other control stays for `printable`."""
+    return _COLOUR.sub("", text)
 
 
 def written(character: str) -> str:

@@ -144,3 +144,20 @@ def tail(lines: int, no_follow: bool, findings: bool, as_json: bool) -> None:
         time.sleep(_LOOK_SECONDS)
         for record in follower.new():
             show(record)
+
+
+@audit.command(context_settings=HELP)
+@as_json_option
+def laws(as_json: bool) -> None:
+    """Show the Four Laws and what enforces them. A lower number overrides a higher one."""
+    from artoo.prompts.laws import LAWS
+
+    if as_json:
+        print_json(LAWS)
+        return
+    for law in LAWS:
+        click.echo(f"Law {law.number}: {law.name}")
+        click.echo(f"  {law.text}")
+        for place in law.enforced_by:
+            click.echo(f"    - {place}")
+        click.echo()

@@ -188,7 +188,10 @@ def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
         below = of_path(typed, review.changes, here)
         clashing = {one.path for one in review.conflicts if here.holds(typed, one.path)}
         if not below and not clashing:
-            raise ConfigurationError(f"{typed!r} is not among what the task would change; artoo diff lists it")
+            raise ConfigurationError(
+                f"{typed!r} is neither a task that waits nor a path that this one would change; artoo status lists"
+                " the tasks, artoo diff the paths"
+            )
         wanted |= {*with_arrivals(below, review.changes), *clashing}
     changes = tuple(one for one in review.changes if one.path in wanted)
     conflicts = tuple(one for one in review.conflicts if one.path in wanted)

@@ -1,4 +1,4 @@
-"""`artoo config path|get|set`: the configuration from the command line."""
+"""`artoo init` and `artoo config path|get|set`: the configuration from the command line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import cast
 
 import click
 
+from artoo.cli.commands.group import SETTINGS, LazyGroup
 from artoo.cli.commands.options import HELP
 from artoo.cli.display.sanitize import show
 from artoo.contracts.errors import ConfigurationError
@@ -16,8 +17,10 @@ from artoo.settings.places import Value
 _NAME = re.compile(r'"[^"]+"|[^."]+')
 _KEY = re.compile(rf"(?:{_NAME.pattern})(?:\.(?:{_NAME.pattern}))*")
 
+SCHEMA_NAME = "config.schema.json"
 
-@click.group(context_settings=HELP)
+
+@click.group(cls=LazyGroup, mounted=SETTINGS, context_settings=HELP)
 def config() -> None:
     """Look at the configuration, or change one value of its file."""
 
@@ -50,7 +53,7 @@ def get(key: str | None) -> None:
     show(written.removesuffix("...\n").rstrip())
 
 
-@config.command(name="set", context_settings=HELP)
+@config.command(name="set", context_settings={**HELP, "ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value")
 def set_(key: str, value: str) -> None:
@@ -84,3 +87,46 @@ def _route(key: str) -> list[str]:
     if not _KEY.fullmatch(key):
         raise ConfigurationError(f"{key!r} names no setting; names stand with dots between, as in limits.calls")
     return [name.strip('"') for name in _NAME.findall(key)]
+
+
+@config.command(context_settings=HELP)
+@click.option("--force", is_flag=True, help="Replace an existing configuration.")
+@click.option("--schema", is_flag=True, help="Only print the JSON schema of the configuration.")
+def init(force: bool, schema: bool) -> None:
+    """Write a commented configuration (never over an existing one, unless --force)."""
+    from artoo.disk.whole import write_new, write_whole
+    from artoo.runtime.app.home import CONFIG_NAME, default_home
+
+    if schema:
+        click.echo(schema_text(), nl=False)
+        return
+    home = default_home(os.environ)
+    path = home / CONFIG_NAME
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.exists() and not force:
+            raise ConfigurationError(f"{path} is already there; --force replaces it")
+        (write_whole if force else write_new)(path, template_text().encode())
+        write_whole(home / SCHEMA_NAME, schema_text().encode())
+    except FileExistsError as error:
+        raise ConfigurationError(f"{error.filename or path} is in the way; move it, or set ARTOO_HOME") from error
+    except OSError as error:
+        raise ConfigurationError(f"{error.filename or home} cannot be written: {error.strerror}") from error
+    click.echo(f"Wrote {path}. Nothing in it needs to be changed; artoo doctor checks it.")
+
+
+def template_text() -> str:
+    """The commented configuration, every value the default."""
+    from importlib.resources import files
+
+    return files("artoo.runtime").joinpath("config_template.yaml").read_text(encoding="utf-8")
+
+
+def schema_text() -> str:
+    """The JSON schema of the configuration, for editors."""
+    import json
+
+    from artoo.runtime.config.model import Config
+
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from artoo.contracts.agents import Mail
     from artoo.team.office import Office
 
+MOST_SHOWN = 1_000
+"""Letters that are shown at once, the newest."""
 BOXES = ("inbox", "outbox", "archive", "sent")
 
 
@@ -89,7 +91,7 @@ def list_(name: str, box: str, limit: int, as_json: bool) -> None:
 
 @mail.command("read")
 @click.argument("letter", required=False)
-@click.option("--all", "everything", is_flag=True, help="Put all letters of your inbox into your archive, unread.")
+@click.option("--all", "everything", is_flag=True, help="Show all of your inbox, and put it into your archive.")
 @as_json_option
 def read(letter: str | None, everything: bool, as_json: bool) -> None:
     """Show a letter. LETTER is its id or the beginning of it; one of your inbox goes to your archive."""
@@ -98,16 +100,25 @@ def read(letter: str | None, everything: bool, as_json: bool) -> None:
     if letter is None:
         from artoo.team.by_hand import put_all_away
 
-        gone = in_office(put_all_away)
+        async def work(office: Office) -> tuple[tuple[Kept, ...], int]:
+            return await _listed(office, OPERATOR, "inbox", MOST_SHOWN), await put_all_away(office)
+
+        found, gone = in_office(work)
         if as_json:
-            print_json({"archived": gone})
-        else:
-            click.echo(f"{gone} in your archive now: artoo mail list --box archive")
+            print_json({"archived": gone, "letters": [_kept_object(kept) for kept in found]})
+            return
+        for kept in found:
+            _show_letter(kept)
+        click.echo(f"{gone} in your archive now: artoo mail list --box archive")
         return
     kept = in_office(lambda office: _read(office, letter))
     if as_json:
         print_json(_kept_object(kept))
         return
+    _show_letter(kept)
+
+
+def _show_letter(kept: Kept) -> None:
     from artoo.cli.display.screen import show_lines
     from artoo.cli.views.team_view import when
 

@@ -32,9 +32,9 @@ def help_(context: click.Context, words: tuple[str, ...]) -> None:
 @click.command(context_settings=HELP)
 def version() -> None:
     """Show the version."""
-    from importlib.metadata import version as version_of
+    from artoo.cli.version import version_line
 
-    click.echo(f"artoo {version_of('artoo')}")
+    click.echo(version_line())
 
 
 @click.command(context_settings=HELP)

@@ -1,4 +1,4 @@
-"""`artoo run`: one request, live progress, the result, an exit code."""
+"""`artoo run` and `artoo resume`: one task, live progress, the result, an exit code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from artoo.contracts.solution import FinalResult
 from artoo.runtime.app.run_options import Budgets, RunOptions, check_policy_line
 from artoo.runtime.config.endpoints import TIERS, TierName
 from artoo.runtime.config.loader import load_config
-from artoo.runtime.task.conversations import Session, open_session
+from artoo.runtime.task.conversations import Session, open_session, tell_resumed
 
 EFFORTS: tuple[Effort, ...] = ("quick", "normal", "long")
 LONGEST_REQUEST = 256 * 1024
@@ -56,10 +56,21 @@ class Output:
     talk: str = "-c"
 
 
+_json_option = click.option("--json", "as_json_", is_flag=True, help="Print one JSON object as the last line.")
+_events_option = click.option("--events", is_flag=True, help="Print every message as a JSON line, then the result.")
+_strict_option = click.option("--strict", is_flag=True, help="Only a complete result is a success.")
+_progress_option = click.option(
+    "--progress",
+    type=click.Choice([choice.value for choice in Progress]),
+    default=Progress.AUTO.value,
+    help="How to show what is going on (standard error).",
+)
+
+
 @click.command(context_settings=HELP)
 @click.argument("text", nargs=-1)
-@click.option("--json", "as_json_", is_flag=True, help="Print one JSON object as the last line.")
-@click.option("--events", is_flag=True, help="Print every message as a JSON line, then the result.")
+@_json_option
+@_events_option
 @click.option(
     "--workspace",
     type=Directory(file_okay=False, path_type=Path),
@@ -92,7 +103,7 @@ class Output:
 @click.option(
     "--plan", "show_plan", is_flag=True, help="Show the plan for approval or changes before anything runs."
 )
-@click.option("--strict", is_flag=True, help="Only a complete result is a success.")
+@_strict_option
 @click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
 @click.option("--model", metavar="NAME", help="The model for this request, of the configured server.")
 @click.option("--tier", type=click.Choice(TIERS), help="With --model: for this tier alone.")
@@ -100,12 +111,7 @@ class Output:
 @click.option("--session", metavar="NAME", help="Begin or go on with the conversation of this name.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the control law's numbers of each round.")
 @click.option("--no-memory", is_flag=True, help="Neither recall nor learn.")
-@click.option(
-    "--progress",
-    type=click.Choice([choice.value for choice in Progress]),
-    default=Progress.AUTO.value,
-    help="How to show what is going on (standard error).",
-)
+@_progress_option
 @click.pass_context
 def run(
     context: click.Context,
@@ -213,6 +219,42 @@ async def _run(request: str, options: RunOptions, output: Output, progress: Prog
             numbers=output.verbose,
         )
         talk.add_result(request, result)
+        return result, view
+
+    return await on_terminal(play, output)
+
+
+@click.command(context_settings=HELP)
+@click.argument("task_id", metavar="[ID]", required=False)
+@_json_option
+@_events_option
+@_progress_option
+@_strict_option
+@click.pass_context
+def resume(
+    context: click.Context, task_id: str | None, as_json_: bool, events: bool, progress: str, strict: bool
+) -> None:
+    """Go on with a task that was interrupted or whose process died.
+
+    ID is a task's id or the beginning of one; without it, the latest task that can go on is meant. Answers of
+    models, tool calls and permissions that its log has are not asked for again. Exit codes as in `artoo run`.
+    """
+    context.exit(asyncio.run(_resume(task_id, Output(as_json_, events, strict=strict), Progress(progress))))
+
+
+async def _resume(task_id: str | None, output: Output, progress: Progress) -> int:
+    async def play(terminal: Terminal) -> tuple[FinalResult, TaskView]:
+        result, view = await running.follow_task(
+            terminal.runtime,
+            terminal.runtime.stream_resumed(task_id),
+            f"resume {task_id or ''}".strip(),
+            interrupts=terminal.interrupts,
+            aside=terminal.aside,
+            progress=progress,
+            dialogue=terminal.dialogue,
+            on_message=terminal.on_message,
+        )
+        await asyncio.to_thread(tell_resumed, load_config().home, result)
         return result, view
 
     return await on_terminal(play, output)

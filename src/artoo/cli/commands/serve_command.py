@@ -1,4 +1,4 @@
-"""`artoo serve`: the standing agents at work, in the foreground, until they are asked to stop."""
+"""`artoo serve`: the standing agents at work, or a protocol's server, in the foreground, until asked to stop."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import click
 
 from artoo.cli.commands.exit_codes import FAILED
+from artoo.cli.commands.group import SERVERS, LazyGroup
 from artoo.cli.commands.options import HELP
 from artoo.cli.results.home import current_config
 from artoo.cli.results.redact_output import outward, say
@@ -45,34 +47,52 @@ LONGEST = 500
 """Characters of a line, cut between words; the whole of it is in `artoo task log`."""
 
 
-@click.command(context_settings=HELP)
-@click.option("--events", is_flag=True, help="Print the whole stream as JSON lines.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print what happens to tasks, letters and agents as JSON lines."
-)
-@click.option("--web", is_flag=True, help="With the page beside it (artoo web).")
-@click.option("--port", type=click.IntRange(0, 65_535), help="The page's port.")
+def _printing(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of what is printed while the agents work."""
+    whole = click.option("--events", is_flag=True, help="Print the whole stream as JSON lines.")
+    quiet = "Print what happens to tasks, letters and agents as JSON lines."
+    return whole(click.option("--json", "as_json", is_flag=True, help=quiet)(command))
+
+
+def _team_options(command: Callable[..., None]) -> Callable[..., None]:
+    web = click.option("--web", is_flag=True, help="With the page beside it (artoo serve web).")
+    port = click.option("--port", type=click.IntRange(0, 65_535), help="The page's port.")
+    return _printing(web(port(command)))
+
+
+@click.group(cls=LazyGroup, mounted=SERVERS, invoke_without_command=True, context_settings=HELP)
+@_team_options
 @click.pass_context
 def serve(context: click.Context, events: bool, as_json: bool, web: bool, port: int | None) -> None:
     """Let the agents work, until Ctrl-C. One process for each home.
 
-    What was begun is ended or given back; the next start goes on with it. A second Ctrl-C ends at once.
+    What was begun is ended or given back; the next start goes on with it. A second Ctrl-C ends at once. The
+    commands serve something else, to browsers, editors and other programs.
     """
+    if context.invoked_subcommand is None:
+        context.exit(_serve_team(events, as_json, web=web, port=port))
+
+
+@click.command(context_settings=HELP)
+@_team_options
+@click.pass_context
+def team(context: click.Context, events: bool, as_json: bool, web: bool, port: int | None) -> None:
+    """Let the agents work, until Ctrl-C: the same as artoo serve alone."""
+    context.exit(_serve_team(events, as_json, web=web, port=port))
+
+
+def _serve_team(events: bool, as_json: bool, *, web: bool, port: int | None) -> int:
     from artoo.team.instance import only_instance
 
     if port is not None and not web:
         raise click.UsageError("--port is that of the page: say --web too")
     config = current_config()
     with only_instance(config.home):
-        code = asyncio.run(_serve_with_page(config, _printer(events, as_json), web=web, port=port))
-    context.exit(code)
+        return asyncio.run(_serve_with_page(config, _printer(events, as_json), web=web, port=port))
 
 
 @click.command(context_settings=HELP)
-@click.option("--events", is_flag=True, help="Print the whole stream as JSON lines.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print what happens to tasks, letters and agents as JSON lines."
-)
+@_printing
 @click.pass_context
 def worker(context: click.Context, events: bool, as_json: bool) -> None:
     """Work for the agents of a shared store on this machine, without their folders, until Ctrl-C.
@@ -86,6 +106,35 @@ def worker(context: click.Context, events: bool, as_json: bool) -> None:
     with only_instance(config.home):
         code = asyncio.run(_serve(config, _printer(events, as_json), worker=True))
     context.exit(code)
+
+
+@click.command(context_settings=HELP)
+def acp() -> None:
+    """Serve the Agent Client Protocol on standard input and output: an editor starts this.
+
+    docs/protocols.md says what to put into the editor's settings.
+    """
+    from artoo.protocols.acp.serving import serve  # the library and its schema: only when it serves
+    from artoo.runtime.config.loader import load_config
+
+    if sys.stdin.isatty():
+        click.echo("artoo: an editor starts this and speaks to it; Ctrl-D ends it", err=True)
+    asyncio.run(serve(load_config()))
+
+
+@click.command(context_settings=HELP)
+@click.option("--port", type=click.IntRange(0, 65_535), default=8_723, show_default=True, help="0: any free one.")
+def a2a(port: int) -> None:
+    """Serve A2A by HTTP on loopback: foreign agents that config.yaml names hand tasks to the team, until Ctrl-C.
+
+    What they hand in comes onto the board, under your policy for each. The team works in this process, unless
+    artoo serve runs. Letters to a2a:NAME go out from here. docs/protocols.md says how.
+    """
+    if find_spec("a2a") is None:
+        raise ConfigurationError("A2A needs its library: pip install 'artoo[a2a]'")
+    from artoo.protocols.a2a.serving import serve  # the SDK: only when it serves
+
+    asyncio.run(serve(current_config(), port, say))
 
 
 async def _serve_with_page(config: Config, tell: Callable[[Envelope], None], *, web: bool, port: int | None) -> int:

@@ -20,6 +20,7 @@ from artoo.tasklog.state import Phase, Round, Subtask, TaskState
 from artoo.words.catalogue import ENGLISH, Catalogue, in_language
 from artoo.words.language import language_of
 from artoo.words.names import directive_name, role_name
+from artoo.words.shown import uncoloured
 
 PHASES = {
     Phase.BEGINNING: "reading the request",
@@ -95,7 +96,7 @@ class TaskView:
     def hear_printed(self, printed: Printed) -> None:
         """Take what a command of this task has printed so far."""
         if printed.task_id == self.state.task_id and printed.act in self.state.running:
-            self._printed[printed.act] = tuple(printable(line.expandtabs()) for line in printed.lines)
+            self._printed[printed.act] = tuple(printable(uncoloured(line).expandtabs()) for line in printed.lines)
 
     @property
     def rounds(self) -> list[Round]:

@@ -22,6 +22,7 @@ from artoo.contracts.solution import Directive, FinalResult
 from artoo.words.catalogue import Catalogue
 from artoo.words.names import role_name
 from artoo.words.result import ResultWords, result_words
+from artoo.words.shown import uncoloured
 
 ASSURANCE = {
     Assurance.CHECKED: "Checked.",
@@ -59,7 +60,7 @@ class Ending:
 
     def lines(self) -> str:
         """All of it: why it stopped, if it did, and the answer; what is missing; what code knows."""
-        stopped, answer = one_line(self.words.why_stopped(self.result)), self.result.output.strip()
+        stopped, answer = one_line(self.words.why_stopped(self.result)), uncoloured(self.result.output).strip()
         if not answer and not stopped:
             answer = self.text("(no output)")
         if not self.columns:

@@ -1,4 +1,4 @@
-"""The man page, written from the commands themselves: `python -m artoo.cli.commands.man_page > artoo.1`."""
+"""The man page, written from the commands themselves: `python -m artoo.cli.man_page > artoo.1`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,46 @@
+"""The version of artoo, with the commit that it was installed from where that is known."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+_GIT_SECONDS = 5.0
+_SHOWN = 12
+"""Characters of a commit's hash."""
+
+
+def version_line() -> str:
+    """Return `artoo 0.1.0 (0123456789ab)`; without a commit if it was not installed from a repository."""
+    installed = distribution("artoo")
+    commit = _commit(installed)
+    return f"artoo {installed.version}" + (f" ({commit[:_SHOWN]})" if commit else "")
+
+
+def _commit(installed: Distribution) -> str:
+    """Read what the installer noted (PEP 610): the commit, or the directory with the sources, which git knows."""
+    noted: dict[str, Any] = json.loads(installed.read_text("direct_url.json") or "{}")
+    if "vcs_info" in noted:
+        return str(noted["vcs_info"].get("commit_id", ""))
+    url = urlsplit(str(noted.get("url", "")))
+    place = Path(unquote(url.path))
+    if url.scheme != "file" or "dir_info" not in noted or not (place / ".git").exists():
+        return ""
+    from artoo.sandbox.reading.programs import own_environment, search_path
+
+    git = shutil.which("git", path=search_path())
+    if git is None:
+        return ""
+    asked = [git, "-C", str(place), "rev-parse", "HEAD"]
+    try:
+        said = subprocess.run(
+            asked, env=own_environment(), capture_output=True, text=True, check=False, timeout=_GIT_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return said.stdout.strip() if said.returncode == 0 else ""
