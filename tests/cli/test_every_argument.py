@@ -15,7 +15,7 @@ from artoo.cli.display import run_task as running
 from artoo.cli.main import artoo, main
 
 KNOWN = {0, 1, 2, 3, 4, 130}
-ENDLESS = {("serve",), ("web",), ("audit", "tail"), ("lab", "report")}
+ENDLESS = {("serve", "team"), ("serve", "web"), ("audit", "tail")}
 """They run until somebody stops them, or for long: here only with what they refuse."""
 ELSEWHERE = {("model", "pull"), ("doctor",), ("sandbox",)}
 """They reach a network, or prove this machine's tiers: with their first argument empty."""
@@ -106,6 +106,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("path", sorted(COMMANDS), ids=" ".join)
 def test_no_argument_makes_a_traceback(
     scratch: Path, path: tuple[str, ...], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

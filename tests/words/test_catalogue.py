@@ -33,15 +33,24 @@ CHINESE = in_language("zh")
 
 
 def said_in_code() -> Iterator[str]:
-    """Every sentence that a Python file asks a catalogue for, in place."""
+    """Every sentence that a Python file asks a catalogue for: in place, or by a name that the file gives it."""
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Call) and node.args and asks(node):
-                first = node.args[0]
-                parts = (first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,)
-                yield from (
-                    each.value for each in parts if isinstance(each, ast.Constant) and isinstance(each.value, str)
-                )
+        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+        given = dict(pair for node in nodes if isinstance(node, ast.Assign) for pair in names_in(node))
+        for call in nodes:
+            if isinstance(call, ast.Call) and call.args and asks(call):
+                first = call.args[0]
+                for part in (first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,):
+                    said = part.value if isinstance(part, ast.Constant) else given.get(ast.unparse(part))
+                    yield from (said,) if isinstance(said, str) else ()
+
+
+def names_in(assigned: ast.Assign) -> Iterator[tuple[str, object]]:
+    """The names and constants of `name = "text"` and of `one, other = "text", "text"`."""
+    target, value = assigned.targets[0], assigned.value
+    both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+    pairs = zip(target.elts, value.elts, strict=False) if both else ((target, value),)
+    yield from ((ast.unparse(name), said.value) for name, said in pairs if isinstance(said, ast.Constant))
 
 
 def asks(call: ast.Call) -> bool:

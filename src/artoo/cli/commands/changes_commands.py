@@ -24,6 +24,7 @@ from artoo.cli.results.settlement_view import from_here
 from artoo.cli.results.task_names import local_time, name_at
 from artoo.cli.review.layout import Layout, conflict_hint, counts_line
 from artoo.cli.review.pager import page
+from artoo.cli.review.review_prompt import SURE_TO_DISCARD
 from artoo.cli.review.selection import of_path
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import (
@@ -150,10 +151,9 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
 
         asyncio.run(check_droppable(config, pending.task_id))
     words = in_language(pending.language)
-    sure = words("Discard all that this task changed? What it made is gone then. [y]es, [N]o: ")
     if is_asked() and not yes:
         _ask_about(pending, name_at(config.home, pending.task_id))
-        if not asyncio.run(agreed(sure)):
+        if not asyncio.run(agreed(words(SURE_TO_DISCARD))):
             context.exit(REFUSED)
     settled = asyncio.run(_said(pending.discard()))
     if as_json:

@@ -118,11 +118,8 @@ class Dialogue:
             question_lines(request, request.details), self._screen, self._keyboard, in_language(request.language)
         )
         self._keyboard.forget()
-        self._screen.say(
-            text("Run it? [y]es, [n]o, or say what must be different: ")
-            if request.wants == "plan"
-            else text("Your answer: ")
-        )
+        of_plan = "Run it? [y]es, [n]o, or say what must be different: "
+        self._screen.say(text(of_plan if request.wants == "plan" else "Your answer: "))
         said = await self._keyboard.read()
         line = said.strip()
         if not said or (request.wants == "plan" and not line):
@@ -164,7 +161,6 @@ def question_lines(request: ConfirmationRequest, details: Iterable[str]) -> list
     """Title, source and these details: all of them, or what stands beside the answer to a long question."""
     lines = [f"? {one_line(request.title)}"]
     if request.source is not None:
-        lines.append(
-            "  " + in_language(request.language)("first named by: {source}", source=one_line(request.source))
-        )
+        text = in_language(request.language)
+        lines.append("  " + text("first named by: {source}", source=one_line(request.source)))
     return [*lines, *(f"  {printable(line)}" for line in details)]

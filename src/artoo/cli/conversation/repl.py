@@ -157,9 +157,8 @@ class Conversation:
             return False
         if command is SlashCommand.HELP:
             lines = [f"  /{known:<8} {meaning.summary}" for known, meaning in SLASH_COMMANDS.items()]
-            show_lines(
-                [*lines, self._text("Anything else is a request. Ctrl-C stops a running task, Ctrl-D leaves.")]
-            )
+            rest = self._text("Anything else is a request. Ctrl-C stops a running task, Ctrl-D leaves.")
+            show_lines([*lines, rest])
         elif command is SlashCommand.CLEAR:
             self._session.clear()
         elif command is SlashCommand.AUDIT:

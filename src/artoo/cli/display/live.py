@@ -165,9 +165,7 @@ class LiveDisplay:
         head = f"  {text('round {number}', number=present.number)}{self._marks.dot}"
         head += text.count("{count} subtask", "{count} subtasks", len(present.subtasks))
         if present.carried:
-            head += self._marks.dot + text.count(
-                "{count} carried over", "{count} carried over", len(present.carried)
-            )
+            head += self._marks.dot + text("{count} carried over", count=len(present.carried))
         rows: list[RenderableType] = [_row(head), table]
         if len(ordered) > room:
             rows.append(_row("    " + text("and {count} more", count=len(ordered) - room), "dim"))
@@ -201,7 +199,7 @@ class LiveDisplay:
             doing = text("checking")
         else:
             activity = activity_of(subtask)
-            doing = f"{text('choosing a step')}{self._marks.dot}{activity}" if activity else text("choosing a step")
+            doing = self._marks.dot.join(filter(None, (text("choosing a step"), activity)))
         return f"{text('attempt {number}', number=subtask.attempt)}: {doing}" if subtask.attempt > 1 else doing
 
     def _sign(self, subtask: Subtask) -> str:

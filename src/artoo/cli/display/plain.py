@@ -77,10 +77,8 @@ class PlainDisplay:
         for present in view.rounds:
             where = text("round {number}", number=present.number)
             if present.subtasks:
-                yield (
-                    f"{where} begin",
-                    f"{where}: {text.count('{count} subtask', '{count} subtasks', len(present.subtasks))}",
-                )
+                begun = text.count("{count} subtask", "{count} subtasks", len(present.subtasks))
+                yield f"{where} begin", f"{where}: {begun}"
             yield from self._subtask_facts(where, present.subtasks.values())
             if present.decided is not None:
                 said = round_line(present.decided, self._marks, text, numbers=view.numbers)

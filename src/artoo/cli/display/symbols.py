@@ -63,9 +63,8 @@ def money_text(money: Money, text: Catalogue) -> str:
     amount = f"{money.amount:,.2f}" if money.amount >= 1 else f"{Decimal(f'{money.amount:.3g}'):f}"
     shown = f"{amount} {money.currency}"
     if money.unpriced_calls:
-        shown += (
-            f" ({text.count('without price: {count} call', 'without price: {count} calls', money.unpriced_calls)})"
-        )
+        forms = ("without price: {count} call", "without price: {count} calls")
+        shown += f" ({text.count(*forms, money.unpriced_calls)})"
     return shown
 
 

@@ -70,9 +70,8 @@ class SettledLines:
         if settled.state == "applied":
             yield from self._changes()
         if before or (settled.state == "applied" and not all(map(_only_times, settled.changes))):
-            yield "  " + self.text(
-                "put it back: {command}", command=self.paint(f"artoo undo {self.name}", Tone.HEAD)
-            )
+            command = self.paint(f"artoo undo {self.name}", Tone.HEAD)
+            yield "  " + self.text("put it back: {command}", command=command)
 
     def _changes(self) -> Iterable[str]:
         settled = self.settled
@@ -109,9 +108,8 @@ class SettledLines:
     def _listed(self, names: Iterable[str], count: int, rest: int) -> str:
         shown = ", ".join(islice(names, PATHS_SHOWN))
         left = max(0, count - PATHS_SHOWN) + rest
-        return (
-            f"{shown}{', ' if shown else ''}{self.text('and {count} more', count=f'{left:,}')}" if left else shown
-        )
+        rest = self.text("and {count} more", count=f"{left:,}") if left else ""
+        return ", ".join(filter(None, (shown, rest)))
 
     def _waits(self) -> Iterable[str]:
         """What waits for a yes, and the one command to type."""

@@ -108,11 +108,8 @@ class Layout:
 
     def head(self) -> list[str]:
         """What is asked, and how many changes of each class it is about."""
-        head = (
-            self.words("This task did not reach its end. Apply what it changed all the same?")
-            if self.review.unfinished
-            else self.words("Apply what this task changed?")
-        )
+        unfinished = "This task did not reach its end. Apply what it changed all the same?"
+        head = self.words(unfinished if self.review.unfinished else "Apply what this task changed?")
         counts = counts_line(self.review.counts, self.words)
         return [self.paint(f"? {head}", Tone.HEAD), *([f"  {counts}"] if counts else [])]
 
@@ -129,10 +126,8 @@ class Layout:
             shown = found if change_class in BY_NAME else found[:MOST_NAMED]
             lines += self.lines(shown)
             if len(found) > len(shown):
-                lines.append(
-                    "    "
-                    + self.words("and {count} more; all are in the diff", count=f"{len(found) - len(shown):,}")
-                )
+                more = f"{len(found) - len(shown):,}"
+                lines.append("    " + self.words("and {count} more; all are in the diff", count=more))
             lines += repositories
         return [*lines, *self.conflicts(), *self.went_out()]
 
@@ -260,19 +255,13 @@ class Layout:
         """What the person changed meanwhile, in both versions."""
         if not self.review.conflicts:
             return []
-        lines = [
-            self.paint(
-                f"  {self.words('Changed meanwhile, so not applied (what is there now stays):')}", Tone.WAITS
-            )
-        ]
+        head = self.words("Changed meanwhile, so not applied (what is there now stays):")
+        lines = [self.paint(f"  {head}", Tone.WAITS)]
         for one in self.review.conflicts:
             reason = plain(word(one.reason, self.language))
             lines.append(f"    {self.here.short(one.path)}: {reason}")
-            versions = (
-                self.words("- what is there now; the task deleted it")
-                if one.deleted
-                else self.words("- what is there now, + the task's")
-            )
+            gone = "- what is there now; the task deleted it"
+            versions = self.words(gone if one.deleted else "- what is there now, + the task's")
             lines += [f"      {versions}"] if one.diff or one.deleted else []
             lines += [self._diff_line(line) for line in one.diff]
         return lines
@@ -282,10 +271,8 @@ class Layout:
         if not self.review.went_out:
             return []
         shown = [f"    {one_line(line)}" for line in self.review.went_out]
-        return [
-            self.paint(f"  {self.words('Already sent, and not taken back by discarding:')}", Tone.WAITS),
-            *shown,
-        ]
+        head = self.words("Already sent, and not taken back by discarding:")
+        return [self.paint(f"  {head}", Tone.WAITS), *shown]
 
     def _sizes(self, change: ClassifiedChange) -> str:
         sizes = [size for size in (change.size_before, change.size_after) if size is not None]
@@ -304,10 +291,10 @@ def counts_line(counts: Sequence[ClassCount], words: Catalogue) -> str:
 
 def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: Catalogue) -> str:
     """The same of what waits, with what is in conflict beside it."""
-    clashing = (
-        words("{count} in conflict with what was changed meanwhile", count=f"{conflicts:,}") if conflicts else ""
-    )
-    return words(", ").join(filter(None, (counts_line(counts, words), clashing)))
+    parts = [counts_line(counts, words)]
+    if conflicts:
+        parts.append(words("{count} in conflict with what was changed meanwhile", count=f"{conflicts:,}"))
+    return words(", ").join(filter(None, parts))
 
 
 def conflict_hint(name: str, words: Catalogue) -> str:

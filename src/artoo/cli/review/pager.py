@@ -48,11 +48,11 @@ def fits(lines: Sequence[str], screen: Screen) -> bool:
 
 async def _key(lines: Sequence[str], end: int, screen: Screen, keyboard: Keyboard, words: Catalogue) -> str:
     """The next key, asked for on a line that is gone afterwards."""
-    prompt = (
-        words("-- end  p: back, any other key: go on --")
-        if end >= len(lines)
-        else words("-- {number}/{total}  space or n: on, p: back, q: to the end --")
+    on, at_end = (
+        "-- {number}/{total}  space or n: on, p: back, q: to the end --",
+        "-- end  p: back, any other key: go on --",
     )
+    prompt = words(at_end if end >= len(lines) else on)
     screen.say(prompt.format(number=f"{end:,}", total=f"{len(lines):,}"))
     key = await keyboard.read()
     screen.say(ERASE_LINE)

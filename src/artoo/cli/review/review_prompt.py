@@ -12,6 +12,10 @@ from artoo.cli.review.selection import chosen
 from artoo.contracts.confirmation import Choice, Consent
 from artoo.contracts.settling import Review
 
+ASK = "[a]pply all, [c]hoose, [k]eep for later, [d]iscard, [s]how again: "
+ASK_PART = "[c]hoose, [k]eep for later, [d]iscard, [s]how again: "
+SURE_TO_DISCARD = "Discard all that this task changed? What it made is gone then. [y]es, [N]o: "
+
 _ALL = frozenset(("a", "all", "apply", "apply all", "全部", "应用", "全部应用"))
 _CHOOSE = frozenset(("c", "choose", "挑选", "选择"))
 _KEEP = frozenset(("", "k", "keep", "n", "no", "留", "保留", "留待以后", "否", "不"))
@@ -34,11 +38,7 @@ class Asking:
         while True:
             if not in_sight:
                 self._say_dangers()
-            self._screen.say(
-                self._words("[a]pply all, [c]hoose, [k]eep for later, [d]iscard, [s]how again: ")
-                if self._layout.applicable
-                else self._words("[c]hoose, [k]eep for later, [d]iscard, [s]how again: ")
-            )
+            self._screen.say(self._words(ASK if self._layout.applicable else ASK_PART))
             said = await self._keyboard.read()
             decision = await self._decided(said) if said else Consent.KEEP
             if decision is not None:
@@ -73,21 +73,14 @@ class Asking:
         if word in _ALL and self._layout.applicable:
             return Consent.ONCE
         if word in _DISCARD:
-            return (
-                Consent.DISCARD
-                if await self._sure(
-                    self._words("Discard all that this task changed? What it made is gone then. [y]es, [N]o: ")
-                )
-                else None
-            )
+            return Consent.DISCARD if await self._sure(self._words(SURE_TO_DISCARD)) else None
         if word in _CHOOSE:
             return await self._choice()
         if word in _AGAIN:
             await self._show()
         else:
-            self._screen.say(
-                f"{self._words('Answer with one of the letters in brackets; an empty line keeps it for later.')}\n"
-            )
+            again = self._words("Answer with one of the letters in brackets; an empty line keeps it for later.")
+            self._screen.say(f"{again}\n")
         return None
 
     async def _choice(self) -> Choice | None:
