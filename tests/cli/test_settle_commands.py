@@ -134,7 +134,7 @@ def test_a_path_alone_is_one_of_the_latest(artoo: Run, wait: Wait, project: Path
     assert (project / "a.txt").read_text() == "new\n"
     assert (project / "gone.txt").exists()
     wrong = artoo("apply", "nothing.txt")
-    assert (wrong.returncode, "'nothing.txt' is not among" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "'nothing.txt' is neither a task that waits nor a path" in wrong.stderr) == (2, True)
 
 
 def test_what_may_be_a_task_or_a_path_is_not_guessed(artoo: Run, wait: Wait, project: Path) -> None:

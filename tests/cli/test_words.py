@@ -48,7 +48,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
 def test_help_and_version_are_no_requests(capsys: pytest.CaptureFixture[str]) -> None:
     """They answer at once; help goes down to subcommands, and what is no command is a mistake."""
     assert said(capsys, "version")[1].startswith("artoo ")
-    assert "Commands:" in said(capsys, "help")[1]
+    assert "Changes:" in said(capsys, "help")[1]
     assert said(capsys, "help", "config", "set")[1].startswith("Usage: artoo config set")
     code, _, err = said(capsys, "help", "me")
     assert code == 2

@@ -47,9 +47,11 @@ def said_in_code() -> Iterator[str]:
 
 def names_in(assigned: ast.Assign) -> Iterator[tuple[str, object]]:
     """The names and constants of `name = "text"` and of `one, other = "text", "text"`."""
-    target, value = assigned.targets[0], assigned.value
-    both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-    pairs = zip(target.elts, value.elts, strict=False) if both else ((target, value),)
+    match assigned:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            pairs = zip(names, values, strict=False)
+        case _:
+            pairs = ((name, assigned.value) for name in assigned.targets)
     yield from ((ast.unparse(name), said.value) for name, said in pairs if isinstance(said, ast.Constant))
 
 

@@ -8,7 +8,6 @@ import subprocess
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 _GIT_SECONDS = 5.0
 _SHOWN = 12
@@ -23,13 +22,12 @@ def version_line() -> str:
 
 
 def _commit(installed: Distribution) -> str:
-    """Read what the installer noted (PEP 610): the commit, or the directory with the sources, which git knows."""
+    """Read the commit that the installer noted (PEP 610), or ask git where the sources run in place."""
     noted: dict[str, Any] = json.loads(installed.read_text("direct_url.json") or "{}")
     if "vcs_info" in noted:
         return str(noted["vcs_info"].get("commit_id", ""))
-    url = urlsplit(str(noted.get("url", "")))
-    place = Path(unquote(url.path))
-    if url.scheme != "file" or "dir_info" not in noted or not (place / ".git").exists():
+    place = Path(__file__).parents[3]
+    if not (place / ".git").exists():
         return ""
     from artoo.sandbox.reading.programs import own_environment, search_path
 

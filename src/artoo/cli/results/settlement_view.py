@@ -108,8 +108,8 @@ class SettledLines:
     def _listed(self, names: Iterable[str], count: int, rest: int) -> str:
         shown = ", ".join(islice(names, PATHS_SHOWN))
         left = max(0, count - PATHS_SHOWN) + rest
-        rest = self.text("and {count} more", count=f"{left:,}") if left else ""
-        return ", ".join(filter(None, (shown, rest)))
+        more = self.text("and {count} more", count=f"{left:,}") if left else ""
+        return ", ".join(filter(None, (shown, more)))
 
     def _waits(self) -> Iterable[str]:
         """What waits for a yes, and the one command to type."""
