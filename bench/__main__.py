@@ -25,7 +25,9 @@ def main() -> int:
     """Run what the command line names; return the exit code."""
     words = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     words.add_argument("suite", choices=sorted(SUITES))
-    words.add_argument("--model", default="gold", help=f"{', '.join(KINDS)}, or a model of the endpoint in OPENAI_*")
+    words.add_argument(
+        "--model", default="gold", help=f"{', '.join(KINDS)}, or a model of the endpoint in OPENAI_*"
+    )
     words.add_argument("--agent", choices=("artoo", "mini-swe-agent", "one-command"), default="artoo")
     words.add_argument("--program", help="the agent's program (default: beside this Python)")
     words.add_argument("--data", type=Path, help="a clone of the benchmark's repository")

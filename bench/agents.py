@@ -90,7 +90,9 @@ class OneCommand:
         """See Agent."""
         import aiohttp
 
-        asked = "Answer with one bash script in a fenced block that does this in the current directory:\n\n" + request
+        asked = (
+            "Answer with one bash script in a fenced block that does this in the current directory:\n\n" + request
+        )
         body = {"model": model["OPENAI_MODEL"], "messages": [{"role": "user", "content": asked}], "temperature": 0}
         begun = time.monotonic()
         headers = {"Authorization": f"Bearer {model['OPENAI_API_KEY']}"}

@@ -77,7 +77,9 @@ async def counting(endpoint: str, model: str, key: str, counted: Counted) -> Asy
                 if request.method == "POST":
                     counted.add(cast("Mapping[str, Any]", orjson.loads(raw)), data.decode("utf-8", "replace"))
                 return web.Response(
-                    body=data, status=answer.status, headers={"Content-Type": answer.headers.get("Content-Type", "")}
+                    body=data,
+                    status=answer.status,
+                    headers={"Content-Type": answer.headers.get("Content-Type", "")},
                 )
 
         app = web.Application(client_max_size=_BODY_BYTES)

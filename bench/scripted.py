@@ -58,7 +58,9 @@ def solution_of(task: Task) -> Solution:
         task.solve(after)
         was, now = _files(before), _files(after)
         acts = [_written(after, path) for path in sorted(now) if now[path] != was.get(path)]
-        acts += [Act("shell", "", f"rm -f -- {path!r}", path, gone=True) for path in sorted(was.keys() - now.keys())]
+        acts += [
+            Act("shell", "", f"rm -f -- {path!r}", path, gone=True) for path in sorted(was.keys() - now.keys())
+        ]
         plain = sorted(path for path in was if not path.startswith("."))
         return Solution(tuple(acts), plain[0] if plain else "")
 
