@@ -18,8 +18,8 @@ test: check model browser postgres
 	$(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
 check: $(READY)
-	$(BIN)/ruff check src lab tests benchmarks checks
-	$(BIN)/ruff format --check src lab tests benchmarks checks
+	$(BIN)/ruff check src lab tests benchmarks bench checks
+	$(BIN)/ruff format --check src lab tests benchmarks bench checks
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/python checks/size.py

@@ -44,7 +44,7 @@ def main() -> int:
         tasks = _chosen(SUITES[given.suite](given.data), given.only, given.sample)
         agent = _agent(given.agent, given.program)
     except DataMissing as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return 2
     if given.model in KINDS:
         if given.agent != "artoo":
@@ -59,7 +59,7 @@ def main() -> int:
     ran = f"{agent.name}, model `{given.model}`, {datetime.now(UTC):%Y-%m-%d}, {given.beside} at a time."
     text = page(given.suite, ran, [row for row in rows if row.task in kept])
     if given.page is None:
-        print(text)
+        sys.stdout.write(text)
     else:
         given.page.write_text(text, encoding="utf-8")
     return 0

@@ -22,7 +22,7 @@ _BODY_BYTES = 64 * 1024 * 1024
 
 @dataclass(slots=True)
 class Counted:
-    """What a task asked of its model. `uncached` tokens were in no earlier prompt of the task, from its beginning on."""
+    """What a task asked of its model. `uncached` tokens share no beginning with an earlier prompt."""
 
     calls: int = 0
     prompt: int = 0

@@ -352,7 +352,9 @@ async def test_what_anybody_may_do_does_not_wait_for_a_machine_that_is_gone(stor
         assert await Seats(gone).take("ada")
         held, _ = [await take(gone, one.id, "ada") for one in (anybodys, adas)]
         await Board(gone, IDS).work.began(held, "a run")
-        set_clock(store, 120)  # claims are over, the seat is not
+        set_clock(store, 40)
+        assert await Seats(gone).take("ada")
+        set_clock(store, 70)  # claims are over, the seat is not
         await board.work.recover()
         assert await next_of("bob") is None
         set_clock(store, 3_600)

@@ -319,11 +319,11 @@ async def test_a_report_that_nobody_takes_is_no_reason_to_do_it_again(
     async with crew(place, counting, trust=ONE) as team:
         team.team.heartbeats["cyd"].wake("test")
 
-        async def woken() -> list[AgentWoken]:
-            found = [one.payload for one in team.envelopes if isinstance(one.payload, AgentWoken)]
-            return [one for one in found if one.outcome == "run"]
+        async def worked() -> list[AgentWoken | PulseRecorded]:
+            found = [one.payload for one in team.envelopes]
+            return [one for one in found if isinstance(one, AgentWoken | PulseRecorded) and one.outcome == "run"]
 
-        record = (await settled(team, woken))[0]
+        record = (await settled(team, worked))[0]
         assert "patrol ×1" in record.why and "backing off" not in record.why and record.llm_calls
         assert not await team.office.mailbox.list(OPERATOR, "inbox")
 

@@ -148,7 +148,7 @@ async def test_workers_share_agents_and_leave_work_to_those_who_can_do_it(place:
             done = await second.until(task, REVIEW)
             assert done.made_on == second.office.machine
             assert set(second.team.heartbeats) == {"ada"} and set(first.team.heartbeats) == {"bob"}
-            assert any("is at work on another machine (" in problem for problem in first.team.problems)
+            assert any("agent ada" in problem for problem in first.team.problems)
 
 
 async def test_it_needs_a_store(place: Path) -> None:

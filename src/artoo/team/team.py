@@ -202,9 +202,10 @@ class Team:
         """Renews seats, and looks at free ones and at the work of machines that are gone: now and then, and when
         work has come in."""
         office = self.office
+        mark = await office.wake.mark(ANYBODY)
         while True:
-            mark = await office.wake.mark(ANYBODY)
             await office.wake.wait(ANYBODY, mark, LOOK_SECONDS)
+            mark = await office.wake.mark(ANYBODY)  # before the look, so that nothing is missed during it
             await self._tried(office.board.work.recover, partial(self._recruit, group, beating))
             await office.clock.sleep(BETWEEN_LOOKS_SECONDS)
 
