@@ -1,0 +1,86 @@
+"""Public benchmarks: a task of our own shape through the whole harness, with models that are right and wrong."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.agents import Artoo
+from bench.page import page
+from bench.runner import Row, played, run
+from bench.scripted import Kind, changed, solution_of
+from bench.suite import DataMissing, Task, checkout
+
+ARTOO = str(Path(sys.executable).parent / "artoo")
+
+
+def lay(directory: Path) -> None:
+    """Lay a file that the request is about, and one that goes."""
+    (directory / "count.txt").write_text("41\n")
+    (directory / "old.txt").write_text("gone soon\n")
+
+
+def solve(directory: Path) -> None:
+    """Change one file, delete one, and make one that is no text."""
+    (directory / "count.txt").write_text("42\n")
+    (directory / "old.txt").unlink()
+    (directory / "sub").mkdir()
+    (directory / "sub" / "data.bin").write_bytes(b"\x00\xff\n")
+
+
+def check(directory: Path) -> str:
+    """Say what is wrong with the directory."""
+    if (directory / "count.txt").read_text() != "42\n":
+        return "count.txt is not 42"
+    if (directory / "old.txt").exists():
+        return "old.txt is there"
+    return "" if (directory / "sub" / "data.bin").read_bytes() == b"\x00\xff\n" else "data.bin is wrong"
+
+
+TASK = Task("one", "Set count.txt to 42, delete old.txt and make sub/data.bin.", lay, solve, check)
+
+
+async def row_of(kind: Kind, tmp_path: Path) -> Row:
+    """Run the task with this model."""
+    [row] = await run([TASK], Artoo(ARTOO), played(kind), tmp_path / "rows.jsonl", beside=1, seconds=100.0)
+    return row
+
+
+@pytest.mark.parametrize("kind", ["gold", "checked"])
+async def test_what_the_solution_does_arrives_whole(tmp_path: Path, kind: Kind) -> None:
+    """A change, a deletion and bytes that are no text take effect, and the script had an answer for all."""
+    row = await row_of(kind, tmp_path)
+    assert (row.wrong, row.code, row.unplayed) == ("", 0, [])
+    assert row.calls >= 4 and 0 < row.uncached < row.prompt
+
+
+@pytest.mark.parametrize("kind", ["idle", "vacuous"])
+async def test_nothing_done_is_no_more_than_unverified(tmp_path: Path, kind: Kind) -> None:
+    """Success is claimed, the judge passes it, and a check held before: no one of these vouches for anything."""
+    row = await row_of(kind, tmp_path)
+    assert row.wrong == "count.txt is not 42"
+    assert row.claims.endswith("unverified")
+
+
+async def test_a_wrong_value_is_seen_by_the_benchmark(tmp_path: Path) -> None:
+    """The changed character is in the file, and artoo does not call the result checked."""
+    wrong = changed(solution_of(TASK))
+    assert wrong is not None and wrong.acts != solution_of(TASK).acts
+    row = await row_of("value", tmp_path)
+    assert row.wrong and not row.claims.endswith("checked")
+
+
+async def test_a_run_goes_on_where_it_ended(tmp_path: Path) -> None:
+    """A task that the record holds is not run again."""
+    first = await row_of("idle", tmp_path)
+    again = await run([TASK], Artoo("/nowhere"), played("idle"), tmp_path / "rows.jsonl", beside=1, seconds=1.0)
+    assert again == [first]
+    assert "Solved: 0 of 1." in page("one", "artoo", again)
+
+
+def test_data_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
+    """A directory that is no clone is named."""
+    with pytest.raises(DataMissing, match="is no git clone of some/where"):
+        checkout(tmp_path, "some/where", "abc")
