@@ -83,7 +83,7 @@ SERVERS: Table = {
     "team": Mounted("serve_command", "team", "Let the standing agents work."),
     "worker": Mounted("serve_command", "worker", "Work for agents of other machines."),
     "web": Mounted("web_command", "web", "Watch and settle tasks in a browser."),
-    "mcp": Mounted("mcp_command", "mcp", "Serve MCP to other programs."),
+    "mcp": Mounted("mcp_command", "serve_mcp", "Serve MCP to other programs."),
     "acp": Mounted("serve_command", "acp", "Serve editors (Agent Client Protocol)."),
     "a2a": Mounted("serve_command", "a2a", "Serve foreign agents (Agent2Agent)."),
 }

@@ -43,6 +43,10 @@ def mcp(context: click.Context, http: bool, port: int | None, project: Path | No
     """
     if context.invoked_subcommand is not None:
         return
+    _serve(http, port, project)
+
+
+def _serve(http: bool, port: int | None, project: Path | None) -> None:
     if port is not None and not http:
         raise click.UsageError("--port is that of HTTP: say --http too")
     from artoo.protocols.mcp.serving import serve  # the SDK: 0.5 s
@@ -50,6 +54,16 @@ def mcp(context: click.Context, http: bool, port: int | None, project: Path | No
 
     at = (_PORT if port is None else port) if http else None
     asyncio.run(serve(load_config(), (project or Path.cwd()).resolve(), at, say))
+
+
+serve_mcp = click.Command(
+    "mcp",
+    params=mcp.params,
+    callback=_serve,
+    help="Serve MCP on standard input and output: other programs hand artoo tasks. docs/protocols.md says how.",
+    context_settings=HELP,
+)
+"""`artoo serve mcp`: as `artoo mcp` alone, without the commands about other servers."""
 
 
 @mcp.command(name="list", context_settings=HELP)
