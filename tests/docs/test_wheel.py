@@ -38,4 +38,4 @@ def test_the_wheel_has_the_program_and_all_that_it_reads(tmp_path: Path) -> None
         "import artoo, sys; from artoo.cli.main import main; print(artoo.__file__); sys.exit(main(['--help']))"
     )
     ran = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True)
-    assert ran.stdout.startswith(str(tmp_path / "site")) and "Commands:" in ran.stdout
+    assert ran.stdout.startswith(str(tmp_path / "site")) and "Tasks:" in ran.stdout
