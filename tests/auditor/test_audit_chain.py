@@ -43,13 +43,13 @@ def removed(_: st.DataObject, lines: Lines, line: int) -> tuple[Lines, int, str]
 
 
 def duplicated(_: st.DataObject, lines: Lines, line: int) -> tuple[Lines, int, str]:
-    return [*lines[: line + 1], lines[line], *lines[line + 1 :]], line + 1, "duplicated"
+    return [*lines[: line + 1], lines[line], *lines[line + 1 :]], line + 1, "added"
 
 
 def moved(data: st.DataObject, lines: Lines, line: int) -> tuple[Lines, int, str]:
     to = data.draw(st.integers(0, len(lines) - 1).filter(lambda place: place != line))
     rest = [*lines[:line], *lines[line + 1 :]]
-    return [*rest[:to], lines[line], *rest[to:]], min(line, to), "reordered"
+    return [*rest[:to], lines[line], *rest[to:]], min(line, to), "removed"
 
 
 def cut(_: st.DataObject, lines: Lines, line: int) -> tuple[Lines, int, str]:
@@ -232,9 +232,9 @@ def test_a_full_disk_costs_counted_records_and_not_the_chain(
 def test_what_was_written_before_the_disk_was_full_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a batch over two files the first may be written and the second not be made."""
+    """Where the next file of a chain cannot be made, the one before stays as it is, and the rest is counted."""
     record = encoded({"type": "message", "at": NOW, "text": "x" * 1_000})
-    trail = Trail(audit_directory(tmp_path), TrailLimits(part=3_000))
+    trail = Trail(audit_directory(tmp_path), TrailLimits(part=1_000))
     trail.write([record], NOW)
     with monkeypatch.context() as full:
         full.setattr("artoo.auditor.trail.open_for_appending", _no_room)

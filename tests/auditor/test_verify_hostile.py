@@ -7,16 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from trails import NO_LOGS, NOW, only_part, proved, write_chain
+from trails import NOW, only_part, proved, write_chain
 
-from artoo.auditor.auditor import MOST_POINTS, Auditor
 from artoo.auditor.chain import Head, add_encoded, link_of
-from artoo.auditor.layout import ANCHORS, STATS, audit_directory
+from artoo.auditor.layout import ANCHORS, audit_directory
 from artoo.auditor.reading import Follower
 from artoo.auditor.stats import Stats
 from artoo.auditor.trail import Trail, encoded, log_record
-from artoo.bus.spool import SpoolingTap
-from artoo.testing import FakeClock
 
 
 def forge(path: Path, record: bytes) -> None:
@@ -73,34 +70,6 @@ def test_an_anchor_that_the_auditor_does_not_write_is_named(tmp_path: Path) -> N
     assert (problem.file, problem.what, problem.line) == (path, "changed", lines + 1)
 
 
-@pytest.mark.parametrize("text", ["[]", "\x80", '{"artoo_audit_stats":1}'])
-def test_statistics_that_the_auditor_did_not_write_are_named(tmp_path: Path, text: str) -> None:
-    """Anything else in the place of the statistics shows."""
-    write_chain(tmp_path, 10)
-    path = audit_directory(tmp_path) / STATS
-    path.write_text(text, encoding="latin-1")
-    (problem,) = proved(tmp_path).problems
-    assert (problem.file, problem.what) == (path, "changed")
-
-
-def test_edited_statistics_are_named(tmp_path: Path) -> None:
-    """The statistics carry their own hash."""
-    write_chain(tmp_path, 10)
-    path = audit_directory(tmp_path) / STATS
-    path.write_text(path.read_text().replace('"counts":{}', '"counts":{"messages":7}'))
-    (problem,) = proved(tmp_path).problems
-    assert (problem.file, problem.what) == (path, "changed")
-
-
-def test_statistics_that_are_gone_are_missed(tmp_path: Path) -> None:
-    """A chain that was closed has stored its figures, and the head of the anchors with them."""
-    write_chain(tmp_path, 10)
-    path = audit_directory(tmp_path) / STATS
-    path.unlink()
-    (problem,) = proved(tmp_path).problems
-    assert (problem.file, problem.what) == (path, "missing")
-
-
 def test_a_directory_with_the_name_of_a_chain_is_none(tmp_path: Path) -> None:
     """A directory among the chains is passed over."""
     write_chain(tmp_path, 10)
@@ -114,7 +83,7 @@ def logged(home: Path, text: bytes) -> Path:
     path.parent.mkdir(parents=True)
     path.write_bytes(text)
     trail = Trail(audit_directory(home))
-    trail.write([log_record("t1", "log.jsonl", [(len(text), hashlib.sha256(text).hexdigest())], NOW)], NOW)
+    trail.write([log_record("t1", "log.jsonl", (len(text), hashlib.sha256(text).hexdigest()), NOW)], NOW)
     trail.close(NOW)
     Stats(audit_directory(home)).note_anchors(trail.anchors, NOW)
     return path
@@ -150,16 +119,6 @@ def test_a_task_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     path.mkdir()
     (problem,) = proved(tmp_path).problems
     assert (problem.file, problem.what) == (path, "missing")
-
-
-def test_the_newest_size_of_a_task_log_is_always_kept(tmp_path: Path) -> None:
-    """Of many sizes of one file some are left out, never the last one: it covers the whole file."""
-    with SpoolingTap(tmp_path / "spool", name="audit") as spool:
-        auditor = Auditor(tmp_path, spool, FakeClock(), NO_LOGS)
-        for size in range(1, 5 * MOST_POINTS):
-            auditor.note_log("t1", "log.jsonl", size, "0" * 64)
-            points = auditor._task_logs["t1", "log.jsonl"]  # pyright: ignore[reportPrivateUsage]
-            assert points[-1][0] == size and len(points) <= MOST_POINTS
 
 
 def test_the_last_records_are_the_last_in_time_whatever_chain_they_are_in(tmp_path: Path) -> None:

@@ -7,13 +7,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from artoo.auditor.layout import TrailLimits, audit_directory, chains_in
-from artoo.auditor.reconcile import Logs
 from artoo.auditor.stats import Stats
 from artoo.auditor.trail import Trail, encoded
 from artoo.auditor.verify import Verification, verify
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-NO_LOGS = Logs(lambda _: (), lambda _: ())
 
 
 def write_chain(

@@ -28,7 +28,6 @@ GRAMMARS: dict[str, str] = {
     "auditor/chain.py _LINE": "a line of the chain: JSON",
     "auditor/layout.py _PART": "a file name of the chain",
     "auditor/logged.py _REFERENCE": "a reference to a blob: JSON",
-    "auditor/stats.py _SEALED": "a sealed line: JSON",
     "verdicts/checks.py _matches_probe": "the expression of a criterion's own check",
     "verdicts/checks.py _search": "the expression of a criterion's own check",
     "evidence/facts.py _ENDING": "the ending of a file's name",

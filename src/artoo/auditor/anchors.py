@@ -5,7 +5,7 @@ Every line says what happened to a chain:
     opened     it begins
     head       it stood so when this was written
     closed     its process ended in order
-    died       a later start found it without a closing record, and nobody writing it
+    died       an earlier version found it without a closing record, and nobody writing it
     retired    its files were removed, because they are older or more than is kept
 
 The file is shared by all processes of a home; each appends under a lock. It is a chain itself. Its own head stands
@@ -24,10 +24,7 @@ from artoo.auditor.chain import Head, add, link_of
 from artoo.auditor.files import append, cut_torn_line, last_line, open_for_appending
 from artoo.auditor.layout import ANCHORS
 
-Event = Literal["opened", "head", "closed", "died", "retired"]
-
-_RECENT = 256 * 1024
-"""Some 800 anchors, of some 250 processes that die young between two that live."""
+Event = Literal["opened", "head", "closed", "retired"]
 
 
 class Anchors:
@@ -51,22 +48,6 @@ class Anchors:
         finally:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         return self._head
-
-    def unended(self) -> tuple[str, ...]:
-        """The chains that began within the last `_RECENT` bytes of the file and have not ended since."""
-        size = os.fstat(self._descriptor).st_size
-        lines = os.pread(self._descriptor, _RECENT, max(0, size - _RECENT)).split(b"\n")[:-1]
-        begun: dict[str, None] = {}
-        for link in filter(None, map(link_of, lines)):
-            fields = link.fields() if link.sound else {}
-            match fields.get("event"):
-                case "opened":
-                    begun[str(fields.get("chain"))] = None
-                case "closed" | "died" | "retired":
-                    begun.pop(str(fields.get("chain")), None)
-                case _:
-                    pass
-        return tuple(begun)
 
     def write(self, chain: str, event: Event, head: Head, at: datetime, *, sync: bool = False) -> None:
         """Anchors a chain. `sync`: asks the disk to keep it."""

@@ -20,11 +20,10 @@ from pathlib import Path
 
 from artoo.auditor.drift import Drift
 from artoo.auditor.layout import TrailLimits, audit_directory
-from artoo.auditor.reconcile import Logs, dead, died, head_of, left_behind
 from artoo.auditor.retention import retire
 from artoo.auditor.stats import Stats, Trigger
 from artoo.auditor.trail import Trail, encoded, finding_record, gap_record, header_record, log_record, report_record
-from artoo.auditor.watch import Watch
+from artoo.auditor.watch import Recall, Watch
 from artoo.auditor.window import Window
 from artoo.contracts.audit import AuditReport, Finding
 from artoo.contracts.envelope import Envelope
@@ -42,18 +41,16 @@ YIELD_EVERY = 16
 REPORT_EVERY = timedelta(minutes=5)
 STORE_SECONDS = 10.0
 """Longest time between two stores of the statistics while something happens: what a crash may cost of them."""
-TIDY_EVERY = timedelta(days=1)
 
 
-MOST_POINTS = 64
-"""Of one task log's file, between two writes of the trail. The nearer they lie, the nearer a change is named."""
+MOST_WITNESSED = 64
+"""Anchors of other machines between two writes of the trail."""
 
 
 class Auditor:
     """Consumes a spool of the whole stream. `run` and `keep_statistics` belong into the runtime's task group.
 
-    `logs` give back what was said of tasks before; `law` is what a task is held to until it says otherwise. Files
-    appear below `home` with the first message.
+    `recall` gives back what was said of a task before. Files appear below `home` with the first message.
     """
 
     def __init__(
@@ -61,29 +58,25 @@ class Auditor:
         home: Path,
         spool: Spool,
         clock: Clock,
-        logs: Logs,
+        recall: Recall | None = None,
         *,
         limits: TrailLimits | None = None,
         report_every: timedelta = REPORT_EVERY,
-        started: datetime | None = None,
     ) -> None:
-        """`started`: when this process began to be audited; what was said before, another one has said."""
-        self._started = started or clock.now()
         self._forgotten_before = 0
         self._directory = audit_directory(home)
         self._spool = spool
         self._clock = clock
-        self._logs = logs
         self._limits = limits or TrailLimits()
         self._every = report_every
-        self._watch = Watch(recall=logs.messages, drift=Drift())
+        self._watch = Watch(recall=recall, drift=Drift())
         self._trail = Trail(self._directory, self._limits)
         self._on_record = 0
         self._stats = Stats(self._directory)
         self._window = Window(clock.now())
-        self._task_logs: dict[tuple[str, str], list[tuple[int, str]]] = {}
+        self._task_logs: dict[tuple[str, str], tuple[int, str]] = {}
         self._forgotten: deque[str] = deque()
-        self._witnessed: deque[tuple[str, int, str]] = deque(maxlen=MOST_POINTS)
+        self._witnessed: deque[tuple[str, int, str]] = deque(maxlen=MOST_WITNESSED)
         self._noting = threading.Lock()
         self._working = threading.Lock()
         self._taken = 0
@@ -146,10 +139,7 @@ class Auditor:
     def note_log(self, task_id: str, file: str, size: int, digest: str) -> None:
         """A task log has grown: its file's first `size` bytes have this sha256. From any thread; quick."""
         with self._noting:
-            points = self._task_logs.setdefault((task_id, file), [])
-            points.append((size, digest))
-            if len(points) > MOST_POINTS:
-                del points[-2::-2]
+            self._task_logs[task_id, file] = size, digest
 
     def note_forgotten(self, tasks: Sequence[str]) -> None:
         """The logs of these tasks were removed because they were old, not because somebody wanted them gone."""
@@ -213,7 +203,7 @@ class Auditor:
         """What the task logs have reported since, each file once."""
         with self._noting:
             grown, self._task_logs = self._task_logs, {}
-        taken = [log_record(task, file, points, at) for (task, file), points in grown.items()]
+        taken = [log_record(task, file, point, at) for (task, file), point in grown.items()]
         while self._forgotten:
             taken.append(encoded({"type": "log_forgotten", "at": at, "task": self._forgotten.popleft()}))
         while self._witnessed:
@@ -223,35 +213,24 @@ class Auditor:
         return taken
 
     def _begin(self, at: datetime) -> None:
-        """After the first record: the long run, and what earlier processes have left."""
+        """After the first record: the long run, and old chains that go."""
         self._begun = True
         try:
             self._watch.drift.load(self._stats.bands(at))
-            for chain, parts in dead(self._directory, self._trail.unended()):
-                self._settle(chain, parts, at)
             self._stats.note_anchors(self._trail.anchors, at)
-            if self._stats.due_to_tidy(TIDY_EVERY, at):
-                retire(
-                    self._directory,
-                    self._limits,
-                    self._trail.chain,
-                    at,
-                    lambda chain, head: self._trail.anchor_other(chain, "retired", head, at),
-                )
+            retire(
+                self._directory,
+                self._limits,
+                self._trail.chain,
+                at,
+                lambda chain, head: self._trail.anchor_other(chain, "retired", head, at),
+            )
         except OSError as error:
             self._not_kept(error)
 
     def _not_kept(self, error: OSError) -> None:
         logger.warning("the Auditor cannot keep its statistics in %s: %s", self._directory, error)
         self._trail.note_fault(error)
-
-    def _settle(self, chain: str, parts: list[Path], at: datetime) -> None:
-        """Put on record that the process of a chain died, and how the task logs stand that it may have written."""
-        head, closed = head_of(parts)
-        if closed:
-            return
-        self._trail.write([self._found(died(chain, self._started)), *left_behind(parts, self._logs, at)], at)
-        self._trail.anchor_other(chain, "died", head, at)
 
     def _store(self, report: Trigger | None) -> AuditReport | None:
         with self._working:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 _TAIL = 64 * 1024
-_ROOM = ".room"
-_ROOM_BYTES = 16 * 1024
 
 
 def open_for_appending(path: Path) -> int:
@@ -74,21 +72,3 @@ def lines_of(path: Path) -> Iterator[tuple[bytes, bool]]:
         for line in file:
             whole = line.endswith(b"\n")
             yield (line[:-1] if whole else line), whole
-
-
-def keep_room(directory: Path) -> None:
-    """Takes a few blocks now for what must be said on a full disk: how a chain ended, and why not all is in it."""
-    path = directory / _ROOM
-    with suppress(OSError):
-        if not path.exists() or path.stat().st_size < _ROOM_BYTES:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(descriptor, os.urandom(_ROOM_BYTES))  # some file systems keep no room for zeros
-            finally:
-                os.close(descriptor)
-
-
-def give_room(directory: Path) -> None:
-    """Gives those blocks back to the disk; who begins the next chain takes them again."""
-    with suppress(OSError):
-        (directory / _ROOM).unlink(missing_ok=True)

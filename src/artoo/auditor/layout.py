@@ -4,7 +4,6 @@
                  audit-<chain>.0001.jsonl    the next part of it, once the one before is full
                  anchors.jsonl               heads and counts of all chains, itself a chain, shared by all processes
                  audit_stats.json            the report window and the roles' long-run figures
-                 .room                       blocks that a full disk leaves for the end of a chain
 
 Files are 0600, the directory 0700. A chain's name begins with the time (UTC) at which its process began it.
 """

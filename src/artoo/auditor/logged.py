@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-from artoo.auditor.files import lines_of, open_for_reading
+from artoo.auditor.files import lines_of
 
+Points = list[tuple[int, str]]
 Change = Literal["changed", "cut", "missing", "added"]
 Report = Callable[[Path, int | None, Change, str], None]
 
@@ -47,10 +48,11 @@ class Logged:
         task, file, points = fields.get("task"), fields.get("file"), fields.get("points")
         if not (isinstance(task, str) and isinstance(file, str) and isinstance(points, list)):
             return False
-        anchors = [_anchor(point) for point in cast("list[object]", points)]
-        if None in anchors:
+        try:
+            found = [LogAnchor(int(size), str(digest)) for size, digest in cast("Points", points)]
+        except (TypeError, ValueError):
             return False
-        self.anchors[task, file].extend(anchor for anchor in anchors if anchor is not None)
+        self.anchors[task, file] += found
         self.chains[task].add(chain)
         self.tasks.add(task)
         return True
@@ -71,23 +73,6 @@ class Logged:
                 report(path, None, "missing", f"it cannot be read: {error.strerror}")
             looked_at += 1
         return looked_at
-
-
-def digest_of(path: Path) -> tuple[int, str]:
-    """The size of a task log's file up to its last whole line, and the sha256 of that much. Raises OSError."""
-    digest = hashlib.sha256()
-    with open_for_reading(path) as (_, size), path.open("rb") as file:
-        for block in _blocks(file.read, size):
-            digest.update(block)
-    return size, digest.hexdigest()
-
-
-def _anchor(point: object) -> LogAnchor | None:
-    match point:
-        case [int(size), str(digest)]:
-            return LogAnchor(size, digest)
-        case _:
-            return None
 
 
 def _beginning(path: Path, anchors: Sequence[LogAnchor], report: Report) -> None:

@@ -113,15 +113,4 @@ def last_anchors(home: Path) -> tuple[LastAnchor, ...]:
 
 def earlier_reports(home: Path, count: int) -> list[AuditReport]:
     """The last reports that are on record, oldest first."""
-    found: list[AuditReport] = []
-    for parts in reversed(chains_in(audit_directory(home)).values()):
-        here: list[AuditReport] = []
-        for path in parts:
-            for line, _ in lines_of(path):
-                link = link_of(line) if b'"type":"report"' in line else None
-                if link is not None and link.sound:
-                    here.append(AuditReport.model_validate(link.fields()["report"]))
-        found = [*here, *found]
-        if len(found) >= count:
-            break
-    return found[-count:]
+    return [AuditReport.model_validate(each["report"]) for each in Follower(home).last(count, "report")]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from artoo.auditor.chain import Head
+from artoo.auditor.chain import Head, link_of
+from artoo.auditor.files import last_line, open_for_reading
 from artoo.auditor.layout import TrailLimits, chains_in, size_of
-from artoo.auditor.reconcile import head_of
 from artoo.auditor.trail import is_being_written
 
 Retired = Callable[[str, Head], None]
@@ -25,9 +25,17 @@ def retire(directory: Path, limits: TrailLimits, own: str, at: datetime, retired
         too_old = at - last > timedelta(days=limits.days)
         if chain == own or not (too_old or total > limits.total) or is_being_written(parts[-1]):
             continue
-        retired(chain, head_of(parts)[0])
+        retired(chain, head_of(parts))
         for part in parts:
             part.unlink(missing_ok=True)
         total -= size
         removed += 1
     return removed
+
+
+def head_of(parts: list[Path]) -> Head:
+    """Return where a chain ends. Raises OSError."""
+    with open_for_reading(parts[-1]) as (descriptor, size):
+        line = last_line(descriptor, size)
+    link = link_of(line) if line is not None else None
+    return Head() if link is None else Head(link.number, link.hash)

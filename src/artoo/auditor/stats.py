@@ -7,11 +7,8 @@ lock: read, add, write anew, rename. So the file is whole or it is the one befor
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import logging
 import os
-import re
-from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -31,20 +28,8 @@ from artoo.disk.whole import write_whole
 logger = logging.getLogger(__name__)
 
 VERSION = 1
-CHANGED = ".changed"
-"""How the name of a file ends that is kept because the Auditor did not write it."""
-_SEALED = re.compile(rb'(.*),"sha256":"([0-9a-f]{64})"\}', re.DOTALL)
 
 Trigger = Literal["periodic", "on-demand"]
-
-
-class StoredWindow(Contract):
-    """A `Window` as it is stored."""
-
-    start: datetime
-    counts: dict[str, int] = Field(default_factory=dict[str, int])
-    tasks: dict[str, list[float]] = Field(default_factory=dict[str, list[float]])
-    listed: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
 
 
 class SeenHead(Contract):
@@ -55,30 +40,18 @@ class SeenHead(Contract):
 
 
 class Stored(Contract):
-    """The whole file. `bands` are count, mean and variance by figure; `anchors` the head of the anchors file;
-    `open` is what earlier versions wrote; `tidied` when old chains were last looked for; `sha256` that of the file
-    without it.
+    """The whole file. `bands` are count, mean and variance by figure; `anchors` the head of the anchors file.
+
+    `open`, `tidied` and `sha256` are what earlier versions wrote.
     """
 
     artoo_audit_stats: int = VERSION
-    window: StoredWindow
+    window: Window
     bands: dict[str, tuple[float, float, float]] = Field(default_factory=dict[str, tuple[float, float, float]])
     anchors: SeenHead = Field(default_factory=SeenHead)
     open: tuple[str, ...] = ()
     tidied: datetime | None = None
     sha256: str = ""
-
-
-def sealed(stored: Stored) -> bytes:
-    """The file's text, with its own sha256 as the last field."""
-    text = stored.model_dump_json(exclude={"sha256"}).encode()
-    return b'%s,"sha256":"%s"}' % (text[:-1], hashlib.sha256(text).hexdigest().encode())
-
-
-def is_as_sealed(text: bytes) -> bool:
-    """Whether a file's text is what `sealed` made of something."""
-    match = _SEALED.fullmatch(text)
-    return match is not None and hashlib.sha256(match[1] + b"}").hexdigest().encode() == match[2]
 
 
 class Stats:
@@ -92,15 +65,6 @@ class Stats:
         """Keep where the anchors stand, so that their end cannot be cut unseen."""
         with self._locked():
             self._write(self._read(at), anchors)
-
-    def due_to_tidy(self, every: timedelta, at: datetime) -> bool:
-        """Whether nobody has looked for old chains for so long; if so, it counts as looked for now."""
-        with self._locked():
-            stored = self._read(at)
-            if stored.tidied is not None and at - stored.tidied < every:
-                return False
-            self._write(stored.model_copy(update={"tidied": at}), Head())
-        return True
 
     def bands(self, at: datetime) -> dict[str, tuple[float, float, float]]:
         """The long run, as far as it is stored."""
@@ -122,19 +86,17 @@ class Stats:
         """
         with self._locked():
             stored = self._read(at)
-            whole = _window(stored.window)
+            whole = stored.window
             if not window.empty:
                 whole.merge(window)
             trigger = report or ("periodic" if at - whole.start >= every and not whole.empty else None)
             kept = whole if trigger is None else Window(at)
-            self._write(
-                stored.model_copy(update={"window": _stored(kept), "bands": _merged(stored, drift)}), anchors
-            )
+            self._write(stored.model_copy(update={"window": kept, "bands": _merged(stored, drift)}), anchors)
         return whole.report(trigger, at) if trigger is not None else None
 
     def so_far(self, at: datetime) -> AuditReport | None:
         """What the window holds, which goes on; None when there is nothing in it. Raises OSError."""
-        window = _window(self._read(at).window)
+        window = self._read(at).window
         return None if window.empty else window.report("on-demand", at)
 
     def _read(self, at: datetime) -> Stored:
@@ -142,26 +104,17 @@ class Stats:
         try:
             text = self._path.read_bytes()
         except FileNotFoundError:
-            return Stored(window=StoredWindow(start=at))
+            return Stored(window=Window(at))
         try:
-            stored = Stored.model_validate_json(text)
+            return Stored.model_validate_json(text)
         except ValidationError:
             logger.warning("audit: %s is not what the Auditor wrote; its figures begin anew", self._path)
-            stored = None
-        if stored is None or not is_as_sealed(text):
-            self._set_aside(text)
-        return Stored(window=StoredWindow(start=at)) if stored is None else stored
-
-    def _set_aside(self, text: bytes) -> None:
-        """Keeps what somebody else wrote: the next writing would hide that it was ever there."""
-        kept = self._directory / f"{STATS}.{hashlib.sha256(text).hexdigest()[:16]}{CHANGED}"
-        if not kept.exists():
-            kept.write_bytes(text)
+            return Stored(window=Window(at))
 
     def _write(self, stored: Stored, anchors: Head) -> None:
         if anchors.count > stored.anchors.count:
             stored = stored.model_copy(update={"anchors": SeenHead(count=anchors.count, head=anchors.hash)})
-        write_whole(self._path, sealed(stored), sync=False)
+        write_whole(self._path, stored.model_dump_json(exclude={"open", "tidied", "sha256"}).encode(), sync=False)
 
     @contextmanager
     def _locked(self) -> Generator[None]:
@@ -172,14 +125,6 @@ class Stats:
             yield
         finally:
             os.close(descriptor)
-
-
-def _window(stored: StoredWindow) -> Window:
-    return Window(stored.start, Counter(stored.counts), dict(stored.tasks), dict(stored.listed))
-
-
-def _stored(window: Window) -> StoredWindow:
-    return StoredWindow(start=window.start, counts=dict(window.counts), tasks=window.tasks, listed=window.listed)
 
 
 def _merged(stored: Stored, drift: Drift) -> dict[str, tuple[float, float, float]]:

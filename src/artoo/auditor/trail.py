@@ -19,7 +19,7 @@ import orjson
 
 from artoo.auditor.anchors import Anchors, Event
 from artoo.auditor.chain import Head, add_encoded
-from artoo.auditor.files import append, give_room, keep_room, open_for_appending
+from artoo.auditor.files import append, open_for_appending
 from artoo.auditor.layout import TrailLimits, part_path
 
 if TYPE_CHECKING:  # the first record of a process is written before anything of a report is needed
@@ -66,16 +66,10 @@ class Trail:
         """Where the anchors stand, as far as this process knows."""
         return self._anchors.head if self._anchors is not None else Head()
 
-    def unended(self) -> tuple[str, ...]:
-        """Other chains that lately began and, as the anchors have it, have not ended. Raises OSError."""
-        found = self._anchors.unended() if self._anchors is not None else ()
-        return tuple(chain for chain in found if chain != self.chain)
-
     def write(self, records: Sequence[bytes], at: datetime, *, anchor: bool = False) -> None:
         """Appends records (encoded JSON objects). `anchor`: writes the head outside the chain at once."""
         if not records:
             return
-        left = len(records)
         try:
             if self._descriptor is None:
                 self._open(at)
@@ -84,13 +78,9 @@ class Trail:
                 lost = {"type": "lost", "at": at, "count": self._unnoted, "reason": self._fault}
                 self._append([encoded(lost)])
                 self._unnoted = 0
-            before = self._head.count
-            try:
-                self._append(records)
-            finally:  # a part that was full may have been written, and the next one not
-                left -= self._head.count - before
+            self._append(records)
         except OSError as error:
-            self._lose(left, error)
+            self._lose(len(records), error)
             return
         if anchor or self._head.count - self._anchored >= ANCHOR_EVERY:
             self._anchor(at)
@@ -105,19 +95,14 @@ class Trail:
         self._fault = self._fault or str(error)
 
     def close(self, at: datetime) -> None:
-        """Ends the chain in order: a closing record, the disk asked to keep all of it, the last anchor.
+        """End the chain in order: a closing record, the disk asked to keep all of it, the last anchor.
 
-        On a full disk the room that was kept free takes them; where that is not enough, the chain has not ended.
+        On a full disk the chain has not ended; a later process reports that.
         """
         if self._descriptor is None:
             return
         try:
-            try:
-                self._end(at)
-            except OSError as error:
-                self.note_fault(error)
-                give_room(self._directory)
-                self._end(at)
+            self._end(at)
         except OSError as error:
             self._lose(1, error)
         finally:
@@ -151,26 +136,17 @@ class Trail:
         self._unnoted += count
 
     def _append(self, records: Iterable[bytes]) -> None:
+        """Append to the part at hand, or begin the next one if that is full."""
+        if self._size >= self._limits.part:
+            self._rotate()
         if self._descriptor is None:
             raise OSError("the audit log is not open")
-        block: list[bytes] = []
-        size, head = self._size, self._head
+        block, head = list[bytes](), self._head
         for record in records:
-            line, after = add_encoded(head, record)
-            if size + len(line) > self._limits.part and size:
-                self._put(b"".join(block), head)
-                self._rotate()
-                block, size = [], 0
+            line, head = add_encoded(head, record)
             block.append(line)
-            size, head = size + len(line), after
-        self._put(b"".join(block), head)
-
-    def _put(self, block: bytes, head: Head) -> None:
-        if self._descriptor is None:
-            raise OSError("the audit log is not open")
-        append(self._descriptor, block, self._size)
-        self._size += len(block)
-        self._head = head
+        append(self._descriptor, b"".join(block), self._size)
+        self._size, self._head = self._size + sum(map(len, block)), head
 
     def _anchor(self, at: datetime) -> None:
         if self._anchors is None or self._descriptor is None:
@@ -200,7 +176,6 @@ class Trail:
         }
         self._synced = at
         if self._head.count == 0:
-            keep_room(self._directory)
             self._append([encoded(opening)])
 
     def _make_known(self, at: datetime) -> None:
@@ -241,10 +216,10 @@ def encoded(record: Mapping[str, object]) -> bytes:
     return orjson.dumps(record)
 
 
-def header_record(envelope: Envelope, *, reread: bool = False) -> bytes:
-    """A message's header. `reread`: taken from a task's log after its process had died."""
+def header_record(envelope: Envelope) -> bytes:
+    """A message's header."""
     record: dict[str, object] = {
-        "type": "reread" if reread else "message",
+        "type": "message",
         "at": envelope.at,
         "id": envelope.id,
         "kind": envelope.kind,
@@ -273,6 +248,6 @@ def report_record(report: AuditReport) -> bytes:
     return encoded({"type": "report", "at": report.window_end, "report": report.model_dump(mode="json")})
 
 
-def log_record(task_id: str, file: str, points: Sequence[tuple[int, str]], at: datetime) -> bytes:
-    """A task log's own anchors: for each size, the sha256 of that many first bytes of the file."""
-    return encoded({"type": "log", "at": at, "task": task_id, "file": file, "points": points})
+def log_record(task_id: str, file: str, point: tuple[int, str], at: datetime) -> bytes:
+    """A task log's own anchor: a size, and the sha256 of that many first bytes of the file."""
+    return encoded({"type": "log", "at": at, "task": task_id, "file": file, "points": [point]})

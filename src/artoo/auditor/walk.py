@@ -10,7 +10,7 @@ from typing import Literal
 from artoo.auditor.chain import Head, Link, link_of
 from artoo.auditor.files import lines_of
 
-What = Literal["changed", "removed", "reordered", "duplicated", "cut", "missing", "added"]
+What = Literal["changed", "removed", "cut", "missing", "added"]
 Report = Callable[[Path, int | None, What, str], None]
 Read = Callable[[int], object]
 """Takes how many more bytes were read. Quick, never raises."""
@@ -68,10 +68,7 @@ class Walk:
         if link is None:
             self._report(each.file, each.line, "changed", "its hash is not that of what it says")
         elif link.number < due:
-            self._report(each.file, each.line, "duplicated", f"record {link.number} stands in the file before")
-        elif link.number > due and self._holds(due):
-            what = f"record {link.number} stands where {due} has its place"
-            self._report(each.file, each.line, "reordered", what)
+            self._report(each.file, each.line, "added", f"record {link.number} stands in the file before")
         elif link.number > due:
             gone = f"record {due}" if link.number == due + 1 else f"records {due} to {link.number - 1}"
             self._report(each.file, each.line, "removed", f"{gone} stood before this line")
@@ -81,8 +78,3 @@ class Walk:
         else:
             return Head(link.number, link.hash)
         return None
-
-    def _holds(self, number: int) -> bool:
-        """True if this record stands further down; only a broken chain is read once more for it."""
-        links = (link_of(line) for path in self._parts for line, whole in lines_of(path) if whole)
-        return any(link is not None and link.sound and link.number == number for link in links)

@@ -15,7 +15,6 @@ from datetime import datetime
 
 from artoo.auditor.drift import Drift
 from artoo.auditor.invariants import INVARIANTS
-from artoo.auditor.invariants.headers import unremarkable
 from artoo.auditor.invariants.invariant import Invariant
 from artoo.auditor.notes import TaskNotes
 from artoo.contracts.audit import Finding, Nature
@@ -45,8 +44,8 @@ class WatchLimits:
     """Bounds of what is remembered. What does not fit is counted in `Watch.forgotten`, and judged less strictly."""
 
     open_tasks: int = 512
-    ended_tasks: int = 64
-    ended_names: int = 10_000
+    ended_tasks: int = 512
+    lost_tasks: int = 10_000
     messages: int = 65_536
     findings_a_task: int = 100
 
@@ -73,9 +72,9 @@ class Watch:
         self._invariants = list(invariants)
         self._tasks: dict[str, TaskNotes] = {}
         self._ended: OrderedDict[str, TaskNotes] = OrderedDict()
-        self._names: OrderedDict[str, bool] = OrderedDict()
-        """Tasks whose notes are forgotten, and whether they had ended."""
         self._nobody = TaskNotes("", partial=True, seen=1)
+        self._lost: dict[str, None] = {}
+        """Open tasks whose notes are forgotten, the first first."""
         self._held = 0
         """Messages whose ids are remembered, of all tasks."""
         self.forgotten = 0
@@ -103,13 +102,12 @@ class Watch:
         payload, task_id = envelope.payload, envelope.task_id
         if isinstance(payload, TaskResumed):
             notes = self._resume(envelope, payload, found)
-        elif task_id in self._ended or self._names.get(task_id, False):
-            self._late(envelope, self._ended.get(task_id), found)
+        elif task_id in self._ended:
+            self._late(envelope, self._ended[task_id], found)
             return found
         else:
             notes = self._notes(task_id)
-        of_kind = self._of_kind.get(envelope.kind, ())
-        self._look(of_kind if unremarkable(notes, envelope) else (*self._always, *of_kind), notes, envelope, found)
+        self._look((*self._always, *self._of_kind.get(envelope.kind, ())), notes, envelope, found)
         cause = envelope.cause_id
         if cause is not None and cause not in notes.kinds and len(notes.dangling) < _MOST_DANGLING:
             notes.dangling.add(cause)
@@ -170,7 +168,7 @@ class Watch:
         notes = self._tasks.get(task_id)
         if notes is None:
             notes = self._tasks[task_id] = TaskNotes(task_id)
-            if task_id in self._names:
+            if task_id in self._lost:
                 notes.partial, notes.seen = True, 1
             if len(self._tasks) > self._limits.open_tasks:
                 self._forget_oldest(self._tasks)
@@ -190,10 +188,11 @@ class Watch:
         """Forget the task that began or ended first; if it speaks again, not everything of it is known."""
         oldest = next(iter(tasks))
         self._forget(tasks.pop(oldest))
-        self._names[oldest] = tasks is self._ended
-        if len(self._names) > self._limits.ended_names:
-            self._names.popitem(last=False)
-        self.forgotten += tasks is self._tasks
+        if tasks is self._tasks:
+            self.forgotten += 1
+            self._lost[oldest] = None
+            if len(self._lost) > self._limits.lost_tasks:
+                del self._lost[next(iter(self._lost))]
 
     def _forget(self, notes: TaskNotes | None) -> None:
         if notes is not None:
@@ -212,12 +211,9 @@ class Watch:
 
     # --- after the end --------------------------------------------------------------------------------------
 
-    def _late(self, envelope: Envelope, ended: TaskNotes | None, found: list[Finding]) -> None:
-        """Judge a message of a task that has ended: records may still come, control messages may not.
-
-        A task of which only the name is known shares the bound of findings with messages of no task.
-        """
-        kind, notes = envelope.kind, self._nobody if ended is None else ended
+    def _late(self, envelope: Envelope, notes: TaskNotes, found: list[Finding]) -> None:
+        """Judge a message of a task that has ended: records may still come, control messages may not."""
+        kind = envelope.kind
         route = ROUTES.get(kind)
         late = kind in _LATE or (notes.halted and kind in _LATE_WHEN_HALTED)
         if kind == "FinalResult":
@@ -226,8 +222,6 @@ class Watch:
         elif (route is None or route.receivers) and not late:
             what = f"a {kind} of the {envelope.sender} after the task has ended"
             self._report(notes, _finding("message_after_end", "violation", what, envelope), found)
-        if ended is None:
-            return
         invariants = (*self._always, *self._of_kind.get(kind, ()))
         self._look([each for each in invariants if not each.whole], notes, envelope, found)
         self._remember(notes, envelope)
@@ -239,7 +233,7 @@ class Watch:
         """Make the notes of a resumed task from its earlier messages, without those that were dropped."""
         earlier = self._earlier(envelope, found)
         task_id = envelope.task_id
-        self._names.pop(task_id, None)
+        self._lost.pop(task_id, None)
         self._forget(self._ended.pop(task_id, None))
         self._forget(self._tasks.pop(task_id, None))
         notes = self._notes(task_id)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from artoo.auditor.invariants import consent, course, headers, limits
 from artoo.auditor.invariants.invariant import Invariant
 
-INVARIANTS: tuple[Invariant, ...] = (
-    *headers.INVARIANTS,
-    *consent.INVARIANTS,
-    *limits.INVARIANTS,
-    *course.INVARIANTS,
+INVARIANTS: tuple[Invariant, ...] = tuple(
+    each
+    for module in (headers, consent, limits, course)
+    for each in vars(module).values()
+    if isinstance(each, Invariant)
 )
+"""Those that the modules define, in their order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artoo.auditor.invariants.invariant import Invariant, on
+from artoo.auditor.invariants.invariant import on
 from artoo.auditor.notes import TaskNotes
 from artoo.contracts.confirmation import NOBODY, PERSON, POLICY, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
@@ -128,18 +128,3 @@ def ended_unsettled(task: TaskNotes, result: FinalResult, envelope: Envelope) ->
         yield "the task ended before the gate had settled what it changed"
     elif result.changes != task.settled:
         yield f"the gate said {task.settled.state}; the result says {result.changes.state}, or of other changes"
-
-
-INVARIANTS: tuple[Invariant, ...] = (
-    answer_unasked,
-    answered_twice,
-    consent_by_nobody,
-    asked_again,
-    act_without_consent,
-    withheld_unasked,
-    reached_without_consent,
-    applied_without_consent,
-    part_without_a_person,
-    discarded_unasked,
-    ended_unsettled,
-)

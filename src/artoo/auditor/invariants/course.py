@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artoo.auditor.invariants.invariant import Invariant, on
+from artoo.auditor.invariants.invariant import on
 from artoo.auditor.notes import TaskNotes
 from artoo.contracts.criteria import Criterion, Mode
 from artoo.contracts.envelope import Envelope
@@ -135,17 +135,3 @@ def stuck_loop(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Itera
     """Report the same call over and over in one subtask."""
     if task.repeated[called.subtask_id, called.call.tool, hash(called.call.input)] + 1 == REPEATS:
         yield f"the call {called.call.tool} {called.call.input[:80]!r} was made {REPEATS} times in one subtask"
-
-
-INVARIANTS: tuple[Invariant, ...] = (
-    criterion_dropped,
-    criterion_vanished,
-    criterion_softened,
-    accepted_unmet,
-    ggs_thrashing,
-    steady_distance,
-    suspicious_improvement,
-    same_plan_again,
-    correction_storm,
-    stuck_loop,
-)

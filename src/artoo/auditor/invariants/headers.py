@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from artoo.auditor.invariants.invariant import Invariant, on
+from artoo.auditor.invariants.invariant import on
 from artoo.auditor.notes import TaskNotes
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
@@ -25,20 +25,6 @@ _ROLES_OF_A_TASK = frozenset(
     {Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR,
      Role.SOLVER}
 )  # fmt: skip
-
-
-def unremarkable(task: TaskNotes, envelope: Envelope) -> bool:
-    """True if no invariant of this module can report anything: one look instead of seven, for speed."""
-    kind, known = envelope.kind, task.kinds
-    if envelope.sender not in _MAY.get(kind, _NOBODY) or envelope.id in known or envelope.id in task.dangling:
-        return False
-    before, cause, allowed = task.latest, envelope.cause_id, _CAUSES[kind]
-    if before is None or envelope.at < before.at:
-        return False
-    if cause is None:
-        return not allowed
-    answered = known.get(cause)
-    return answered is not None and (allowed is None or answered in allowed)
 
 
 @on(Contract, whole=False)
@@ -118,17 +104,3 @@ def call_after_result(task: TaskNotes, called: ToolCalled, envelope: Envelope) -
     """Report a call that is recorded after the result of its attempt."""
     if (called.subtask_id, called.attempt) in task.attempts_ended:
         yield f"a call of {called.call.tool} is recorded after the result of attempt {called.attempt}"
-
-
-INVARIANTS: tuple[Invariant, ...] = (
-    wrong_sender,
-    duplicate_id,
-    unknown_cause,
-    cause_from_the_future,
-    wrong_cause,
-    clock_backwards,
-    no_beginning,
-    route_refused,
-    messages_dropped,
-    call_after_result,
-)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import get_args
 
-from artoo.auditor.invariants.invariant import Invariant, on
+from artoo.auditor.invariants.invariant import on
 from artoo.auditor.notes import TaskNotes, tokens_of
 from artoo.contracts.conversation import Said
 from artoo.contracts.envelope import Envelope
@@ -79,6 +79,3 @@ def _procedural(role: str, contract: str, form: Form) -> tuple[str, tuple[str, s
     """How the system message begins where the role's text is in it; else both messages (`prompts.segments`)."""
     parts = procedural(role, contract, form)
     return assemble(parts)[0], assemble_shared(parts)
-
-
-INVARIANTS: tuple[Invariant, ...] = (calls_overshot, tokens_overshot, cost_understated, prompt_changed)

@@ -40,7 +40,6 @@ class Auditing:
         self._home = home
         self._spool = spool
         self._clock = clock
-        self._started = clock.now()
         self._auditor: Auditor | None = None
         self._loading = asyncio.Lock()
         self._noting = threading.Lock()
@@ -133,7 +132,7 @@ class Auditing:
                 from artoo.auditor.trail import log_record
 
                 now = self._clock.now()
-                self._trail.write([log_record(task, file, [(size, digest)], now)], now)
+                self._trail.write([log_record(task, file, (size, digest), now)], now)
 
     def note_witness(self, machine: str, number: int, digest: str) -> None:
         """Where another machine's audit stands goes on record with what this process says. From any thread."""
@@ -172,26 +171,14 @@ class Auditing:
 
     def _load(self) -> Auditor:
         from artoo.auditor.auditor import Auditor
-        from artoo.auditor.reconcile import Logs
 
-        logs = Logs(self._messages, self._written_since)
-        return Auditor(self._home, self._spool, self._clock, logs, started=self._started)
+        return Auditor(self._home, self._spool, self._clock, self._messages)
 
     def _messages(self, task_id: str) -> Iterable[Envelope]:
         from artoo.tasklog.layout import task_directory
         from artoo.tasklog.reader import TaskLogReader
 
         return TaskLogReader(task_directory(self._home, task_id)).envelopes()
-
-    def _written_since(self, moment: float) -> Iterable[tuple[str, Path]]:
-        from artoo.tasklog.layout import parts_of, tasks_directory
-        from artoo.tasklog.lock import is_running
-
-        root = tasks_directory(self._home)
-        for directory in root.iterdir() if root.is_dir() else ():
-            written = [path for path in parts_of(directory) if path.stat().st_mtime >= moment]
-            if written and not is_running(directory):
-                yield from ((directory.name, path) for path in written)
 
 
 @asynccontextmanager
