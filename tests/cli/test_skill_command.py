@@ -47,6 +47,23 @@ def test_answers_are_given_and_taken_back(
     assert said(capsys, "accept", "nothing")[0] == 2
 
 
+def test_all_of_a_project_are_agreed_to_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A headless machine needs one command; a name and --all together are a mistake of usage."""
+    for name in ("greeting", "parting"):
+        place = tmp_path / "project" / ".agents" / "skills" / name
+        place.mkdir(parents=True)
+        (place / "SKILL.md").write_text(TEXT.replace("greeting", name))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "project")
+    code, told = said(capsys, "accept", "--all")
+    assert code == 0 and told.count("is agreed to, as it is now") == 2
+    assert said(capsys, "list")[1].count("agreed ") == 2
+    assert said(capsys, "accept")[0] == said(capsys, "accept", "greeting", "--all")[0] == 2
+
+
 def test_a_yes_is_to_one_skill_and_a_name_forgets_all_that_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from artoo.tasklog.reader import find_log
 from artoo.testing import ScriptedModel, with_body
 from artoo.testing.replies import Scripted
 from artoo.testing.script import Entry
+from artoo.words.result import result_words
 
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 READ = {"tool": "skill", "input": "greeting"}
@@ -64,13 +65,13 @@ def skill(folder: Path, name: str = "greeting", says: str = "hello") -> Path:
 
 
 async def ran(
-    project: Path, *steps: Scripted, confirm: Confirm | None = None
+    project: Path, *steps: Scripted, confirm: Confirm | None = None, allow: tuple[str, ...] = ()
 ) -> tuple[FinalResult, list[ToolCalled], list[str]]:
     """The result, its calls, and the prompts."""
     config = Config(workspace=project.parent / "workspace").at_home(project.parent / ".artoo")
     with ScriptedModel(script(*steps)) as model:
         async with Artoo(config, environ={}, model=model, confirm=confirm) as artoo:
-            result = await artoo.run("greet", options=RunOptions(project=project))
+            result = await artoo.run("greet", options=RunOptions(project=project, allow=allow))
         systems = [request.system + request.user for request in model.player.requests]
     log = find_log(config.home, result.task_id).envelopes()
     return result, [one.payload for one in log if isinstance(one.payload, ToolCalled)], systems
@@ -129,6 +130,18 @@ async def test_where_nobody_can_be_asked_it_is_not_offered(project: Path) -> Non
     person = Person(says=True)
     await ran(project, READ, final("echo x"), confirm=person)
     assert len(person.asked) == 1
+
+
+async def test_an_allow_line_offers_it_for_one_run(project: Path) -> None:
+    """Where nobody can be asked a standing permission answers, and nothing is kept of it."""
+    skill(project / ".agents" / "skills")
+    result, _, systems = await ran(project, final("echo x"), allow=("skill .agents/skills/*",))
+    assert not any(isinstance(fact, NotAgreed) for fact in result.facts)
+    assert any("- greeting" in system for system in systems)
+    result, _, _ = await ran(project, final("echo x"))
+    (fact,) = (fact for fact in result.facts if isinstance(fact, NotAgreed))
+    told = result_words("en").fact(fact)
+    assert "artoo skill accept --all" in told and '--allow "skill .agents/skills/greeting"' in told
 
 
 async def test_a_projects_skill_never_stands_in_for_the_persons_own(project: Path) -> None:

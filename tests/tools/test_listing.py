@@ -192,6 +192,15 @@ async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots:
     ]
 
 
+async def test_a_project_of_hidden_files_is_not_called_empty(source: ProjectLook, roots: Roots) -> None:
+    """They are named, without what is in them; a project without any file is empty."""
+    assert "The project directory is empty." in (await source.look("list the files")).listing
+    (roots.project / ".agents" / "skills").mkdir(parents=True)
+    (roots.project / ".env").write_text("KEY=1")
+    listing = (await source.look("list the files")).listing
+    assert "The project directory has only hidden files (.agents, .env)." in listing and "empty" not in listing
+
+
 async def test_hostile_trees_are_listed(source: ProjectLook, roots: Roots) -> None:
     """Names with newlines and bad UTF-8, loops of links, pipes and huge files neither break nor delay it."""
     project = roots.project

@@ -160,7 +160,11 @@ class ResultWords:
             case OwnValues(places=places):
                 return self.text("Put in by the model, not found in the answer: {fields}", fields=", ".join(places))
             case NotAgreed(what=what):
-                return self.text("Not used, because it was not agreed to: {what}", what=", ".join(what))
+                said = self.text("Not used, because it was not agreed to: {what}", what=", ".join(what))
+                if not (lines := [f'--allow "{each}"' for each in what if each.startswith("skill ")]):
+                    return said
+                how = self.text("`artoo skill accept --all` agrees, or for one run {lines}", lines=" ".join(lines))
+                return f"{said}. {how}"
             case Unheard(texts=texts):
                 return self.text(
                     "You wrote this, and the task had ended before it was read: {texts}", texts="; ".join(texts)

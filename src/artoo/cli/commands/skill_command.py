@@ -43,8 +43,9 @@ def list_(everything: bool) -> None:
 
 
 @skill.command(context_settings=HELP)
-@click.argument("name")
-def accept(name: str) -> None:
+@click.argument("name", required=False)
+@click.option("--all", "everything", is_flag=True, help="Every skill that tasks here would be asked about.")
+def accept(name: str | None, everything: bool) -> None:
     """Agree to a skill of this directory's project, exactly as it is now. Read it first.
 
     Where several folders have one of that name it is the one that tasks are offered; the others stay as they are.
@@ -55,6 +56,16 @@ def accept(name: str) -> None:
     config = current_config()
     agreed, found = _of(config)
     own = _own(config).skills
+    if everything == (name is not None):
+        raise click.UsageError("name one skill, or say --all")
+    if everything:
+        offered = named_once(found.skills, own)
+        agreed.note(offered, yes=True)
+        for one in offered:
+            show(one_line(f"{one.name} is agreed to, as it is now ({one.folder})"))
+        if not offered:
+            show("The project here has no skills that tasks would be offered.")
+        return
     wanted = [one for one in named_once(found.skills, own) if one.name == name]
     if not wanted and any(one.name == name for one in found.skills):
         raise ConfigurationError(

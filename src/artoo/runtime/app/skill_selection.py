@@ -163,12 +163,16 @@ def equipment(
 
 
 async def _agreed(skills: tuple[Skill, ...], answers: Agreed, roots: Roots, gate: Gate) -> tuple[Skill, ...]:
-    """Those that a person has agreed to, now or before. A person is asked once about the same content."""
+    """Those that a person has agreed to, now or before. A person is asked once about the same content.
+
+    What a standing permission allows holds for its task alone, and is not kept as an answer.
+    """
     known = {one.digest: await in_thread(answers.of, one) for one in skills}
     fresh = tuple(one for one in skills if known[one.digest] is None)
     if fresh:
-        refusal = await gate.refusal(_question(fresh, roots, gate.origins.language))
-        if refusal is None or refusal.by == "person":
+        question = _question(fresh, roots, gate.origins.language)
+        refusal = await gate.refusal(question)
+        if (refusal is None and not gate.is_permitted(question)) or (refusal and refusal.by == "person"):
             try:
                 await in_thread(lambda: answers.note(fresh, yes=refusal is None))
             except ConfigurationError as error:

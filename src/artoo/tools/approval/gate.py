@@ -62,6 +62,7 @@ class Gate:
     _granted: dict[tuple[str, str], ConfirmationAnswer] = field(
         default_factory=dict[tuple[str, str], ConfirmationAnswer]
     )
+    _permitted: set[str] = field(default_factory=set[str])
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def restore(self, past: Past) -> None:
@@ -107,6 +108,10 @@ class Gate:
             return Refusal(f"the person said no to: {what}{self.advice and _AGAIN_NOT}{self.advice}", "person")
         return Refusal(f"it needs a person's consent, and nobody can be asked here: {what}{self.advice}", "nobody")
 
+    def is_permitted(self, request: ConfirmationRequest) -> bool:
+        """True if a standing permission, and not a person, said yes to this question."""
+        return request.digest in self._permitted
+
     def _remembered(self, request: ConfirmationRequest) -> ConfirmationAnswer | None:
         """An earlier answer that holds for this act: to the same act, or a no to something that it contains."""
         granted = self._granted.pop((request.act, request.digest), None)
@@ -117,6 +122,8 @@ class Gate:
         return self._answers.get(request.digest) or next(contained, None)
 
     def _remember(self, request: ConfirmationRequest, answer: ConfirmationAnswer) -> None:
+        if answer.by.startswith(POLICY):
+            self._permitted.add(request.digest)
         if answer.consent is not Consent.ONCE:
             self._answers[request.digest] = answer
         if not answer.consent.is_yes and request.acts:

@@ -2,12 +2,13 @@
 
     policy  = ("create" | "edits" | "delete" | "mode" | "link" | "history") PATTERN
             | "network" HOST[:PORT] | "credential" VARIABLE | "recipient" ADDRESS | "tool" NAME
-            | "read" PLACE | "environment" VARIABLE
+            | "skill" FOLDER | "read" PLACE | "environment" VARIABLE
 
 PATTERN is a path in the project, or an absolute one (`/…`, `~/…`); `*`, `?`, `[…]` stay within one name, `**` is
 any depth. HOST and ADDRESS may begin with `*.` or `*@`; HOST without a port means https and http. NAME may end in
 `*` after a colon (`mcp:notes:*`). `edits` is overwriting or moving what is there (`overwrite` is read as `edits`);
-`history` names files of a repository (`history .git/**`). VARIABLE is one of the environment, for commands that
+`history` names files of a repository (`history .git/**`). FOLDER is that of a project's skill, as its question has
+it; `*` stands for any letters (`skill .agents/skills/*`). VARIABLE is one of the environment, for commands that
 reach the network. PLACE is one file or directory in full, with all below it: what is closed of a home
 (`world.closed`) is open to that task then; `environment` does the same for a variable.
 """
@@ -29,7 +30,7 @@ from artoo.sandbox.network.allowlist import WEB_PORTS, NotAHost, Permit, destina
 from artoo.tools.files.glob_patterns import PathPattern, path_pattern
 
 FILE_KINDS = ("create", "edits", "delete", "mode", "link", "history")
-OTHER_KINDS = ("network", "credential", "recipient", "tool")
+OTHER_KINDS = ("network", "credential", "recipient", "tool", "skill")
 OPENING_KINDS = ("read", "environment")
 """What a line opens to a task from its beginning, where the others permit an act."""
 _KINDS = (*FILE_KINDS, *OTHER_KINDS, *OPENING_KINDS)
@@ -153,6 +154,7 @@ _EXAMPLES = {
     "credential": "credential GITHUB_TOKEN",
     "recipient": "recipient *@example.org",
     "tool": "tool mcp:notes:search",
+    "skill": "skill .agents/skills/release-notes",
     "read": "read ~/.bashrc",
     "environment": "environment DATABASE_URL",
 }

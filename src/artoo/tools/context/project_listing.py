@@ -241,7 +241,13 @@ def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
     """
     visible = [entry for entry in snapshot.entries if entry.path in named or not _hidden(entry.path)]
     if not visible:
-        return "The project directory is empty."
+        hidden = sorted({entry.path.partition("/")[0] for entry in snapshot.entries})
+        some = ", ".join(map(printable, hidden[:_SOME])) + (", …" if len(hidden) > _SOME else "")
+        return (
+            f"The project directory has only hidden files ({some})."
+            if hidden
+            else "The project directory is empty."
+        )
     ranked = sorted(visible, key=lambda entry: (entry.path not in named, entry.depth))
     filled = {folder for entry in visible for folder in _parents(entry)}
     whole = [_tree_line(entry, filled, snapshot) for entry in ranked if entry.path not in filled]
