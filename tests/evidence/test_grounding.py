@@ -253,6 +253,11 @@ def test_a_mail_address_names_no_file() -> None:
     assert missing("Mail ann@ex.com", "ann@ex.org") == ["ann@ex.com"]
 
 
+def test_a_name_with_several_dots_is_one_path() -> None:
+    """Not one that ends at its first dot."""
+    assert [*paths_in("made out/data.tar.gz and web/app.min.js.")] == ["out/data.tar.gz", "web/app.min.js"]
+
+
 @pytest.mark.parametrize("answer", ["n" + "9" * 5_000, "1." + "9" * 5_000 + ".3"])
 def test_thousands_of_digits_are_compared_too(answer: str) -> None:
     """Python makes no number of so many: they are compared as they are written."""

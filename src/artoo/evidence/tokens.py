@@ -19,7 +19,7 @@ LIST_MARK = re.compile(r"^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]+|^#+ .*?\d+[.)]?", r
 _URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://[^\s<>\"'`\])}\u3001\u3002\uff0c]+")
 _PATH = re.compile(
     r"(?<![\w/.~:-])(?:(?:~|\.{1,2})?/[\w@%+.-]+(?:/[\w@%+.-]*)*"
-    r"|[\w@%+.-]{1,255}(?:/[\w@%+.-]{1,255}){0,32}/[\w@%+-]{1,255}\.\w{1,8})"
+    r"|[\w@%+.-]{1,255}(?:/[\w@%+.-]{1,255}){0,32}/[\w@%+.-]{1,255}\.\w{1,8})"
 )
 """Every part has a bound: a path may begin at each `@` of a long run, and is not sought to its end each time."""
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@(?!\dx\.)[\w-]+(?:\.[\w-]+)+")  # icon@2x.png is none
