@@ -1,6 +1,6 @@
 """What a fault is, how it is planted, and who has to see it.
 
-A file of `planted/` holds one fault: its docstring says what it is, its `FAULT` says where it goes.
+`faults.FAULTS` holds them by name.
 
 - `StreamFault`: the stream of a good run is forged; the live invariants have to see it, or the proof by replay.
 - `LiveFault`: a whole task with a model that lies; the validators have to refuse it, or the invariants see it.
@@ -10,13 +10,12 @@ A file of `planted/` holds one fault: its docstring says what it is, its `FAULT`
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from bases import CLEAN, Base, Ended, play, world_in
 from pydantic import BaseModel
@@ -34,7 +33,6 @@ from artoo.contracts.roles import Role
 from artoo.tasklog.layout import tasks_directory
 
 M = TypeVar("M", bound=BaseModel)
-PLANTED = Path(__file__).parent / "planted"
 
 
 @dataclass(slots=True)
@@ -119,10 +117,14 @@ def changed(model: M, **fields: object) -> M:
 
 @dataclass(frozen=True, slots=True)
 class StreamFault:
-    """`plant` forges the stream of the clean run called `base`."""
+    """`plant` forges the stream of the clean run called `base`.
+
+    `by` has to see it: an invariant while the task runs, or the proof by replay.
+    """
 
     base: str
-    plant: Callable[[Stream], None]
+    plant: Callable[[Stream], object]
+    by: Literal["live", "proof"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +138,11 @@ class LiveFault:
 class FileFault:
     """`plant` edits what a finished run has left in a home."""
 
-    plant: Callable[[Path], None]
+    plant: Callable[[Path], object]
     base: str = "two at once"
 
 
 Fault = StreamFault | LiveFault | FileFault
-
-
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """A fault with its name (the file's) and its description (the docstring)."""
-
-    name: str
-    what: str
-    fault: Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +154,6 @@ class Seen:
 
     def __bool__(self) -> bool:
         return bool(self.by)
-
-
-def planted() -> Iterator[Planted]:
-    """All faults, by name."""
-    for path in sorted(PLANTED.glob("*.py")):
-        spec = importlib.util.spec_from_file_location(f"planted_{path.stem}", path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield Planted(path.stem.replace("_", " "), (module.__doc__ or "").strip(), module.FAULT)
 
 
 @cache
