@@ -8,6 +8,9 @@ from pathlib import Path
 import click
 
 from artoo.cli.commands.options import HELP
+from lab.catalogue import NAMES, SIMULATED, experiments
+from lab.conducting import Order, conduct
+from lab.report import RESULTS, keep, page, write_results
 
 
 @click.group(context_settings=HELP)
@@ -18,81 +21,67 @@ def lab() -> None:
 @lab.command("list")
 def list_() -> None:
     """Show the experiments, their claims, and what would refute each."""
-    from lab.catalogue import EXPERIMENTS
-
-    for each in EXPERIMENTS:
-        size = "needs --data" if each.data else f"{each.tasks} a cell, {len(each.cells())} cells"
+    for each in experiments():
+        size = "needs --data" if each.data else f"{each.tasks} a cell and seed, {len(each.cells())} cells"
         click.echo(f"{each.name}: {each.title} ({size})")
         for claim in each.claims:
             click.echo(f"  - {claim.text}\n    refuted if {claim.refuted_by}")
 
 
-data_option = click.option(
-    "--data",
-    type=click.Path(exists=True, path_type=Path),
-    help="Public data that the experiment reads; its page says how to get it.",
-)
-
-
 @lab.command("run")
-@click.argument("name")
-@click.option("--tasks", type=click.IntRange(min=2), help="Jobs a cell; the experiment's own number otherwise.")
-@click.option("--seed", type=int, help="Another world of the same kind.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes; as many as there are processors otherwise.")
-@data_option
-def run(name: str, tasks: int | None, seed: int | None, jobs: int | None, data: Path | None) -> None:
-    """Run experiment NAME and print its page."""
-    from lab.catalogue import EXPERIMENTS
-    from lab.conducting import Order, conduct
-    from lab.report import page
-
-    names = [each.name for each in EXPERIMENTS]
-    if name not in names:
-        raise click.BadParameter(f"there is no experiment {name!r}; there are: {', '.join(names)}")
+@click.argument("name", type=click.Choice(NAMES))
+@click.option(
+    "--tasks", type=click.IntRange(min=2), help="Jobs a cell and seed; otherwise the experiment's own number."
+)
+@click.option("--seed", "seeds", type=int, multiple=True, help="Another world of the same kind; may be repeated.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes; otherwise as many as there are processors.")
+@click.option("--data", type=click.Path(exists=True, path_type=Path), help="Public data that the experiment reads.")
+@click.option(
+    "--kept", type=click.Path(file_okay=False, path_type=Path), help="Folder of rows, to go on after a stop."
+)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write the pages into this folder.")
+def run(
+    name: str,
+    tasks: int | None,
+    seeds: tuple[int, ...],
+    jobs: int | None,
+    data: Path | None,
+    kept: Path | None,
+    out: Path | None,
+) -> None:
+    """Run experiment NAME and print its page, or write it into a folder of pages."""
     try:
-        ran = conduct(Order(name, tasks, seed, data), jobs=jobs or os.cpu_count() or 1, told=_told)
+        order = Order(name, tasks, seeds or None, data, kept)
+        ran = conduct(order, jobs=jobs or os.cpu_count() or 1, told=_told)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    click.echo(page(ran), nl=False)
+    click.echo("\n".join(map(str, keep(out, ran))) if out else page(ran))
 
 
 @lab.command("report")
-@click.argument("names", nargs=-1)
-@click.option("--tasks", type=click.IntRange(min=2), help="Jobs a cell; each experiment's own number otherwise.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes; as many as there are processors otherwise.")
-@click.option("--claims", is_flag=True, help="Run nothing: write the claims of what was not run yet.")
 @click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("docs/lab"),
-    show_default=True,
-    help="Folder of the pages.",
+    "--tasks", type=click.IntRange(min=2), help="Jobs a cell and seed; otherwise each experiment's own number."
 )
-@data_option
-def report(
-    names: tuple[str, ...], tasks: int | None, jobs: int | None, claims: bool, out: Path, data: Path | None
-) -> None:
-    """Run all experiments that need no data (or NAMES) and write their pages and the summary."""
-    from lab.catalogue import EXPERIMENTS
-    from lab.conducting import Order, conduct_all
-    from lab.report import keep, state_claims
-
-    known = [each.name for each in EXPERIMENTS]
-    if unknown := [name for name in names if name not in known]:
-        raise click.BadParameter(f"there is no experiment {unknown[0]!r}; there are: {', '.join(known)}")
-    if claims:
-        click.echo("\n".join(map(str, state_claims(out))))
-        return
-    orders = [
-        Order(name, tasks, data=data) for name in names or [each.name for each in EXPERIMENTS if each.data is None]
-    ]
-    try:
-        runs = conduct_all(orders, jobs=jobs or os.cpu_count() or 1, told=_told)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    for ran in runs:
-        for path in keep(out, ran):
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes; otherwise as many as there are processors.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("docs/lab"), show_default=True
+)
+def report(tasks: int | None, jobs: int | None, out: Path) -> None:
+    """Run every experiment that needs no data, and write its page and the table of all claims."""
+    for name in SIMULATED:
+        for path in keep(out, conduct(Order(name, tasks), jobs=jobs or os.cpu_count() or 1, told=_told)):
             click.echo(path)
+
+
+@lab.command("results")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("docs/lab"), show_default=True
+)
+def results(out: Path) -> None:
+    """Write the table of all claims anew from what is kept, after a claim's consequence was written."""
+    if not (out / RESULTS).exists():
+        raise click.UsageError(f"there are no results in {out}: run `python -m lab run NAME --out {out}` first")
+    click.echo(write_results(out))
 
 
 def _told(line: str) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from lab.experiment import Rows
 from lab.laws import Arm
 from lab.running import Trace, run_job
-from lab.statistics import Frontier
+from lab.statistics import Estimate, Frontier, difference, mean
 from lab.world import CALM, FAULTY, World, job_of
 
 WORLDS: Mapping[str, World] = {"calm": CALM, "faulty": FAULTY}
@@ -17,16 +17,11 @@ WORLDS: Mapping[str, World] = {"calm": CALM, "faulty": FAULTY}
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """Implements `experiment.Cell` and `Alike`: an arm in a world. `parts` fixes how many parts each job has."""
+    """Implements `experiment.Cell`: an arm in a world. `parts` fixes how many parts each job has."""
 
     world: World
     arm: Arm
     parts: int | None = None
-
-    @property
-    def alike(self) -> Hashable:
-        """What an arm is called changes nothing."""
-        return self.world, self.arm.make, self.arm.hyperparameters, self.parts
 
     async def run(self, seed: int, numbers: range) -> list[object]:
         """A Trace a job."""
@@ -59,6 +54,40 @@ def solved(found: Sequence[Trace]) -> list[float]:
 def calls(found: Sequence[Trace]) -> list[float]:
     """Model calls of each job."""
     return [float(each.calls) for each in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """What a variant solves and calls more than what it is held against, job by job."""
+
+    solved: Estimate
+    calls: Estimate
+
+    @property
+    def moves(self) -> bool:
+        """Whether one of the two is clear of 0."""
+        return any(each.above or each.below for each in (self.solved, self.calls))
+
+    def said(self, name: str) -> str:
+        """In one line."""
+        return f"{name}: {self.solved.text(1, 100)} points, {self.calls.text(1)} calls"
+
+    def cells(self, name: str) -> tuple[str, str, str]:
+        """A row of a table."""
+        return name, self.solved.text(1, 100), self.calls.text(2)
+
+
+def paired(rows: Rows, variant: str, against: str) -> Paired:
+    """The rows of one cell less those of another."""
+    law, other = traces(rows, against), traces(rows, variant)
+    return Paired(difference(solved(other), solved(law)), difference(calls(other), calls(law)))
+
+
+def base(rows: Rows, cell: str) -> str:
+    """What a cell solves and calls, in one sentence."""
+    found = traces(rows, cell)
+    everybody = range(len(found))
+    return f"{100 * mean(solved(found), everybody):.1f} % at {mean(calls(found), everybody):.1f} calls a job"
 
 
 def frontier(found: Sequence[Trace], most: int) -> Frontier:

@@ -1,21 +1,22 @@
-"""Running experiments: their cells in pieces, on as many processes as there are, each piece once."""
+"""Run an experiment: its cells in pieces, with each of its seeds, on as many processes as asked for."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import hashlib
 import os
+import pickle
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
 from lab.catalogue import experiment
-from lab.experiment import Alike, Cell, Outcome
+from lab.experiment import Outcome
 from lab.time import VirtualLoop
 
 Told = Callable[[str], None]
@@ -35,40 +36,45 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The rows of a piece, and the seconds that processors worked for them."""
+    """The rows of a piece, and the seconds of processor time that they took."""
 
     rows: list[object]
     processor_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """An experiment that was run.
+class Order:
+    """An experiment to be run: `tasks` a cell and seed, and `seeds`, are its own where None.
 
-    `seconds`: on the clock, since the experiment before it was done. `processor_seconds`: of all processes
-    together, without their start; a cell that an experiment before it had run too is counted there.
+    `kept`: a folder for the rows of finished pieces, so that an interrupted run goes on where it was. Rows of
+    another version of artoo must not lie there.
+    """
+
+    name: str
+    tasks: int | None = None
+    seeds: tuple[int, ...] | None = None
+    data: Path | None = None
+    kept: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """An experiment that was run. `tasks` of each cell with each seed.
+
+    `outcome` is of all seeds together; `by_seed` says for each seed alone which findings hold, in their order.
     """
 
     name: str
     tasks: int
-    seed: int
+    seeds: tuple[int, ...]
     seconds: float
     processor_seconds: float
     outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """An experiment that is to be run: `tasks` a cell and the `seed` are its own where nothing is said."""
-
-    name: str
-    tasks: int | None = None
-    seed: int | None = None
-    data: Path | None = None
+    by_seed: tuple[tuple[bool, ...], ...] = ()
 
 
 def run_piece(piece: Piece) -> list[object]:
-    """The rows of a piece."""
+    """Return the rows of a piece."""
     wanted = experiment(piece.experiment)
     cell = wanted.cells_of(piece.data)[piece.cell]
     loop = None if wanted.data is not None and wanted.data.real_time else VirtualLoop
@@ -82,123 +88,64 @@ def run_piece(piece: Piece) -> list[object]:
 
 
 def conduct(order: Order, *, jobs: int = 1, told: Told) -> Ran:
-    """Runs one experiment: see `conduct_all`."""
-    (ran,) = conduct_all([order], jobs=jobs, told=told)
-    return ran
+    """Run one experiment on `jobs` processes; `told` hears how far it is.
 
-
-def conduct_all(orders: Sequence[Order], *, jobs: int = 1, told: Told) -> Iterator[Ran]:
-    """Runs experiments in their order, on `jobs` processes, while what it returns is read. `told` hears of it.
-
-    All pieces are handed out at the beginning, so that no processor waits while an experiment is judged, and what
-    several cells need is run once. Raises at once KeyError for an unknown name, ValueError for data that is
-    missing or that there is no use for.
+    Raises KeyError for an unknown name, ValueError for data that is missing or that there is no use for.
     """
-    return _conducted([_plan(order) for order in orders], jobs, told)
-
-
-def _conducted(plans: Sequence[_Plan], jobs: int, told: Told) -> Iterator[Ran]:
-    with _workers(jobs) as workers:
-        bench = _Bench(workers, [part for plan in plans for part in plan.parts])
-        began = time.monotonic()
-        for plan in plans:
-            ran = _run(plan, bench, began, told)
-            began += ran.seconds
-            yield ran
-
-
-Key = Hashable
-"""Of a piece: pieces with equal keys have the same rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """An order with everything that it does not say, and its pieces, cell by cell."""
-
-    name: str
-    tasks: int
-    seed: int
-    cells: tuple[str, ...]
-    parts: tuple[tuple[Key, Piece], ...]
-
-
-def _plan(order: Order) -> _Plan:
-    wanted = experiment(order.name)
-    count, seed = order.tasks or wanted.tasks, wanted.seed if order.seed is None else order.seed
-    cells = wanted.cells_of(order.data)
+    wanted, began = experiment(order.name), time.monotonic()
+    seeds, cells = order.seeds or wanted.seeds, wanted.cells_of(order.data)
+    count = order.tasks or wanted.tasks
     sizes = {name: min(count, getattr(cell, "size", count)) for name, cell in cells.items()}
+    tasks = max(sizes.values())
     pieces = [
-        Piece(order.name, name, first, min(size, first + wanted.piece), seed, order.data)
+        Piece(order.name, name, first, min(at * tasks + size, first + wanted.piece), seed, order.data)
+        for at, seed in enumerate(seeds)
         for name, size in sizes.items()
-        for first in range(0, size, wanted.piece)
+        for first in range(at * tasks, at * tasks + size, wanted.piece)
     ]
-    parts = tuple((_key(cells[piece.cell], piece), piece) for piece in pieces)
-    return _Plan(order.name, max(sizes.values()), seed, tuple(cells), parts)
-
-
-def _key(cell: Cell, piece: Piece) -> Key:
-    return (cell.alike, piece.first, piece.last, piece.seed) if isinstance(cell, Alike) else piece
-
-
-class _Bench:
-    """The pieces of all plans: under way, and done ones for as long as somebody still needs them."""
-
-    def __init__(self, workers: Executor | None, parts: Sequence[tuple[Key, Piece]]) -> None:
-        self._needed = Counter(key for key, _ in parts)
-        self._done: dict[Key, list[object]] = {}
-        self._begun: dict[Key, Future[Done]] | None = None
-        if workers is not None:
-            once = dict(reversed(parts))  # of equal ones the first
-            self._begun = {key: workers.submit(_timed, once[key]) for key in dict.fromkeys(key for key, _ in parts)}
-
-    def run(self, key: Key, piece: Piece) -> Done:
-        """The rows; they have cost nothing where an earlier piece had the same."""
-        spent = 0.0
-        if key not in self._done:
-            done = _timed(piece) if self._begun is None else self._begun.pop(key).result()
-            self._done[key], spent = done.rows, done.processor_seconds
-        self._needed[key] -= 1
-        return Done(self._done[key] if self._needed[key] else self._done.pop(key), spent)
-
-
-def _run(plan: _Plan, bench: _Bench, began: float, told: Told) -> Ran:
-    rows, spent = {cell: list[object]() for cell in plan.cells}, 0.0
-    for number, (key, piece) in enumerate(plan.parts, 1):
-        done = bench.run(key, piece)
-        rows[piece.cell] += done.rows
+    rows = {seed: {name: list[object]() for name in cells} for seed in seeds}
+    spent = 0.0
+    for number, (piece, done) in enumerate(zip(pieces, _done(pieces, jobs, order.kept), strict=True), 1):
+        rows[piece.seed][piece.cell] += done.rows
         spent += done.processor_seconds
-        told(f"{plan.name}: {number} of {len(plan.parts)} pieces, {time.monotonic() - began:.0f} s")
-    worked = _worked()
-    outcome = experiment(plan.name).judge(rows)
+        told(f"{order.name}: {number} of {len(pieces)} pieces, {time.monotonic() - began:.0f} s")
+    together = {name: [row for seed in seeds for row in rows[seed][name]] for name in cells}
+    outcome = wanted.judge(together)
+    alone = [wanted.judge(rows[seed]).findings for seed in seeds] if len(seeds) > 1 else []
     return Ran(
-        name=plan.name,
-        tasks=plan.tasks,
-        seed=plan.seed,
-        seconds=time.monotonic() - began,
-        processor_seconds=spent + _worked() - worked,
-        outcome=outcome,
+        order.name,
+        tasks,
+        seeds,
+        time.monotonic() - began,
+        spent,
+        outcome,
+        tuple(tuple(each.holds for each in found) for found in alone),
     )
 
 
-def _timed(piece: Piece) -> Done:
+def _done(pieces: list[Piece], jobs: int, kept: Path | None) -> Iterator[Done]:
+    timed = partial(_timed, kept=kept)
+    if jobs <= 1:
+        yield from map(timed, pieces)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
+        yield from workers.map(timed, pieces)
+
+
+def _timed(piece: Piece, kept: Path | None) -> Done:
+    at = None if kept is None else kept / f"{hashlib.sha256(repr(piece).encode()).hexdigest()[:32]}.pickle"
+    if at is not None and at.exists():
+        found: Done = pickle.loads(at.read_bytes())  # written by this user's own earlier run
+        return found
     worked = _worked()
-    rows = run_piece(piece)
-    return Done(rows, _worked() - worked)
+    done = Done(run_piece(piece), _worked() - worked)
+    if at is not None:
+        at.parent.mkdir(parents=True, exist_ok=True)
+        at.write_bytes(pickle.dumps(done))
+    return done
 
 
 def _worked() -> float:
-    """Seconds that processors have worked for this process, and for those that it has started and seen end."""
+    """Return the seconds of processor time of this process."""
     times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
-
-
-@contextmanager
-def _workers(jobs: int) -> Generator[Executor | None]:
-    if jobs <= 1:
-        yield None
-        return
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
+    return times.user + times.system

@@ -13,7 +13,6 @@ from artoo.ports.surroundings import Surroundings
 from artoo.ports.tools import Arguments, Departure, Parameter, Ticket, ToolSpec
 from artoo.runtime.task.role_context import Hands, SubTaskSight
 from lab.minds import Minds, seconds
-from lab.world import CUT_OFF, effect
 
 _PARAMETERS = (Parameter("place", "where"), Parameter("how", "in which manner", required=False))
 
@@ -28,8 +27,9 @@ def specs_of(names: Sequence[str], *, special: bool = False) -> tuple[ToolSpec, 
 
 def hands_of(minds: Minds, clock: Clock, specs: tuple[ToolSpec, ...]) -> Hands:
     """Make the tools and sights of a job."""
-    nothing = SubTaskSight(Nothing(), Nothing())
-    return Hands(LabTools(minds, clock, specs), nothing, lambda subtask_id: nothing)
+    seen = Sights(minds.made)
+    sight = SubTaskSight(seen, seen)
+    return Hands(LabTools(minds, clock, specs), sight, lambda subtask_id: sight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +72,18 @@ class LabToolbox:
             ticket.announce(Departure(given.input, CallEffects.NONE))
         minds = self.tools.minds
         await self.tools.clock.sleep(seconds(minds, minds.world.act, "act", self.subtask_id, how))
-        return given.model_copy(update=self._ended(name, place))
-
-    def _ended(self, name: str, place: str) -> dict[str, object]:
-        minds = self.tools.minds
-        part, wanted = minds.asked_of(self.subtask_id)
-        number = int(place.rpartition("t")[2])
-        use = (name, number, minds.times(part, name, number, len(wanted)))
-        done = effect(minds.world, minds.job, part, wanted, use, minds.seed)
-        if done.fault == CUT_OFF:
-            return {"status": CallStatus.TIMEOUT, "reason": CUT_OFF}
-        if done.fault:
-            return {"status": CallStatus.ERROR, "exit_code": 1, "error_output": done.fault}
-        return {"output": " ".join((*done.met, "end of sheet")), "exit_code": 0}
+        return given.model_copy(update=minds.use(self.subtask_id, name, place))
 
 
-class Nothing:
-    """Evidence, surroundings and news of a world without files."""
+@dataclass(frozen=True, slots=True)
+class Sights:
+    """Evidence, surroundings and news of a world without files but those that a job has `made`."""
+
+    made: set[str]
 
     async def file(self, path: str) -> FileView:
-        """No file."""
-        return FileView(exists=False)
+        """Whether it was made."""
+        return FileView(exists=path in self.made, size=1)
 
     async def command(self, command: str) -> CommandView:
         """No commands."""

@@ -30,9 +30,31 @@ class Law(Trajectory):
         super().__init__(hyperparameters)
         self._job = job
         self.extra = 0
+        self.spent: Callable[[], bool] = _never
 
     def _goes_on(self, may_replan: bool) -> bool:
         return may_replan and self.replans < self._h.max_replans
+
+    def unless_exhausted(self, decision: Decision, *, another_left: bool) -> Decision:
+        """See Trajectory. With `exhausted_after` every arm ends where all tools were tried in vain on a part."""
+        if not self._h.exhausted_after or decision.state.ends or not self.spent():
+            return decision
+        return replace(decision, state=MacroState.ABANDON, reason="every tool was tried", cause="exhausted")
+
+
+def _never() -> bool:
+    return False
+
+
+class ByClass(Law):
+    """The failure class alone: another approach where P > ρ, else another path. No D, ∇L, Ω and δ."""
+
+    def decide(self, measured: Measurement, *, may_replan: bool) -> Decision:
+        """See Trajectory."""
+        if not self._goes_on(may_replan):
+            return Decision(MacroState.ABANDON, "no replan left", cause="replans")
+        logical = measured.terms.implausibility > self._h.rho
+        return Decision(MacroState.CHANGE_APPROACH if logical else MacroState.CHANGE_PATH, "failure class")
 
 
 class TargetsLate(Law):
@@ -174,6 +196,47 @@ class Reflexion(_Baseline):
         return super().next(measured)
 
 
+class ReflexionErrors(_Baseline):
+    """Reflexion that reads what its tools printed as errors, and whose reflection costs nothing."""
+
+    told = Told.ERRORS
+
+
+class ReAct(_Baseline):
+    """ReAct (Yao et al. 2023): one conversation that sees each error; no call of a planner after the first."""
+
+    told = Told.ERRORS
+
+    def next(self, measured: Measurement) -> Decision:
+        """The next plan is a thought of the same conversation: its call is not counted."""
+        self.extra -= 1
+        return super().next(measured)
+
+
+class TextGrad(_Baseline):
+    """After TextGrad (Yuksekgonul et al. 2024): each round a critique (a call), which names errors and changes."""
+
+    told = Told.ERRORS
+
+    def next(self, measured: Measurement) -> Decision:
+        """One critique."""
+        self.extra += 1
+        return super().next(measured)
+
+
+class Lats(_Baseline):
+    """After LATS (Zhou et al. 2024): a value (a call) and a reflection (a call) each round; goes back to a tool
+    that met a criterion half of the time, and else to one that was not tried.
+    """
+
+    told = Told.TREE
+
+    def next(self, measured: Measurement) -> Decision:
+        """One value, one reflection."""
+        self.extra += 2
+        return super().next(measured)
+
+
 class Adapt(_Baseline):
     """ADaPT (Prasad et al. 2023): what the executor cannot do is decomposed further, and planned anew."""
 
@@ -266,6 +329,11 @@ class Arm:
 def rounds(count: int) -> Hyperparameters:
     """A baseline's settings: this many replans, and no other bound."""
     return Hyperparameters(max_replans=count, time_budget_ms=PATIENT)
+
+
+def equal_stops(count: int) -> Hyperparameters:
+    """This many replans, no D ≤ δ, no kill switch, no bound of time; the end where every tool was tried in vain."""
+    return replace(rounds(count), delta=0.0, kill_after=99, exhausted_after=1)
 
 
 def magentic(limit: int) -> Callable[[Hyperparameters, Job], Law]:

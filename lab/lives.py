@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from artoo.bus.inprocess import InProcessBus
-from artoo.contracts.memory import DreamReport, KnownRequest, Megram, MemoryChange, SOPDraft
+from artoo.contracts.memory import DreamReport, Megram, MemoryChange, SOPDraft
 from artoo.contracts.roles import Role
-from artoo.contracts.tags import Pair, is_wide, kind_pair, slug, tool_of
+from artoo.contracts.tags import Pair, is_wide, kind_pair, tool_of
 from artoo.control import potentials
 from artoo.control.potentials import Advice, Sums
-from artoo.loops.medium import counsel
-from artoo.loops.medium.kinds import Kinds, kinds_of
-from artoo.loops.slow import consolidate
 from artoo.loops.slow.dreamer import Dreamer
 from artoo.memory import maintenance, reading
 from artoo.memory.maintenance import Maintenance
@@ -26,7 +25,6 @@ from artoo.runtime.task.role_context import TaskMemory
 from artoo.testing.ids import SequentialIds
 from lab.laws import Arm, Law, Oracle
 from lab.running import Trace, run_job
-from lab.scratch import scratch
 from lab.time import LabClock
 from lab.world import PLACES, Job, Part, World, draw, pick
 
@@ -59,16 +57,11 @@ Classify = Callable[[Sums], Advice]
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How memory is in an arm. `classify` replaces the product's; `decays` False: nothing fades; `hasty`: a tool
-    may become a rule for all kinds of request by what it did for any. `by_words`: the kind of a request is its
-    first three words, as it was before there were labels.
-    """
+    """How memory is in an arm. `classify` replaces the product's; `decays` False: nothing fades."""
 
     dreams: bool = True
     decays: bool = True
     classify: Classify | None = None
-    hasty: bool = False
-    by_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,33 +224,29 @@ def attention_alone(sums: Sums) -> Advice:
 
 
 @contextmanager
+def scratch() -> Generator[Path]:
+    """Yield a folder for stores that live no longer than their cell: in memory, where the system has that.
+
+    A store waits for its disk at every transaction: real time in which no virtual time passes.
+    """
+    within = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="artoo-lab-", dir=within) as place:
+        yield Path(place)
+
+
+@contextmanager
 def _classified(memory: Memory | None) -> Generator[None]:
     """The product's pure rules replaced, where an arm has its own. Cells of a process run one after the other."""
-    classify = memory.classify if memory is not None and memory.classify is not None else potentials.classify
-    general = _always if memory is not None and memory.hasty else potentials.holds_as_such
-    kinds = _first_words if memory is not None and memory.by_words else kinds_of
-    seams = (
-        (reading, "classify"),
-        (maintenance, "classify"),
-        (consolidate, "holds_as_such"),
-        (counsel, "kinds_of"),
-    )
-    before = [getattr(room, name) for room, name in seams]
+    own = memory.classify if memory is not None and memory.classify is not None else potentials.classify
+    seams = (reading, maintenance)
+    before = [each.classify for each in seams]
     try:
-        for (room, name), own in zip(seams, (classify, classify, general, kinds), strict=True):
-            setattr(room, name, own)  # the product has no seam for it
+        for each in seams:
+            setattr(each, "classify", own)  # noqa: B010 - the product has no seam for it, and modules no such field
         yield
     finally:
-        for (room, name), own in zip(seams, before, strict=True):
-            setattr(room, name, own)
-
-
-def _first_words(text: str, known: Sequence[KnownRequest]) -> Kinds:
-    return Kinds(slug(text))
-
-
-def _always(kinds: int, exceptions: int) -> bool:
-    return True
+        for each, was in zip(seams, before, strict=True):
+            setattr(each, "classify", was)  # noqa: B010
 
 
 def _job(truth: Truth, intent: int, at: int, wording: tuple[str, ...]) -> Job:

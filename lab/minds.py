@@ -17,13 +17,13 @@ from pydantic import BaseModel
 from artoo.contracts.conversation import ModelTurn, ToolRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import Usage
-from artoo.contracts.execution import SubTaskOutcome, ToolCalled
+from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import Plan, SubTask
 from artoo.contracts.solution import Directive, OutcomeSummary, PlanDirective, ReplanRequest
 from artoo.ports.clock import Clock
 from artoo.ports.model import Answer, Conversation, OnText, Question, Spoken
 from artoo.ports.tools import ToolSpec
-from lab.world import PLACES, Job, Part, World, draw, kind_of
+from lab.world import CUT_OFF, PLACES, Job, Part, World, draw, effect, kind_of
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -40,6 +40,8 @@ class Told(Enum):
     SAME = "same"
     ANEW = "anew"
     NOTES = "notes"
+    ERRORS = "errors"
+    TREE = "tree"
     SPLIT = "split"
     TRUTH = "truth"
 
@@ -55,9 +57,16 @@ class Choice:
 
 @dataclass(slots=True)
 class Known:
-    """What happened to one part so far, as R2 can read it in outcomes."""
+    """What happened to one part so far, as R2 can read it in outcomes.
+
+    `called`: tools that were used on it; `half`: those after which one criterion was met. `at_fault`: what the last
+    call printed of the world's faults, empty if it ended well.
+    """
 
     tried: list[Choice] = field(default_factory=list[Choice])
+    called: set[str] = field(default_factory=set[str])
+    half: set[str] = field(default_factory=set[str])
+    at_fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +89,12 @@ class Minds:
         self.tool_calls = 0
         self.first_tools: tuple[str, ...] = ()
         self.label = self.kept_as = ""
+        self.made: set[str] = set()
         self.rounds: list[Progress] = []
         self._directive: PlanDirective | None = None
         self._subtasks: dict[str, SubTask] = {}
         self._made: dict[str, int] = {}
+        self._met_so_far: frozenset[str] = frozenset()
         self._asked = 0
         self._plans = 0
         self._known = {part.name: Known() for part in job.parts}
@@ -103,6 +114,7 @@ class Minds:
             case ToolCalled() as called:
                 self._count(called)
             case ReplanRequest() as request:
+                self._met_so_far = met_in(request.outcomes)
                 self.rounds.append(Progress(self.calls, len(met_in(request.outcomes))))
             case OutcomeSummary() as summary:
                 self.rounds.append(Progress(self.calls, len(met_in(summary.outcomes))))
@@ -115,6 +127,17 @@ class Minds:
         use = (self._subtasks[called.subtask_id].intent.split()[1], call.tool, call.target)
         self.redundant += use in self._failed
         self._failed.add(use)
+        known = self._known[use[0]]
+        known.called.add(call.tool)
+        known.at_fault = call.error_output or call.reason or ""
+        if _TOKEN.search(call.output):
+            known.half.add(call.tool)
+
+    def spent(self) -> bool:
+        """Whether some part is unmet after every tool was used on it: the stop that all arms share."""
+        standing = self._met_so_far
+        unmet = [part for part in self.job.parts if not standing.issuperset(part.criteria)]
+        return any(self._known[part.name].called.issuperset(self.world.names) for part in unmet)
 
     # --- R2 -------------------------------------------------------------------------------------------------
 
@@ -181,7 +204,7 @@ class Minds:
         if self.told is Told.SAME:
             return last
         split = last.split or (self._half_met(part) and draw(*key, "divides") < self.world.heed)
-        if self.told is Told.NOTES:
+        if self.told in (Told.NOTES, Told.ERRORS, Told.TREE):
             return replace(self._by_notes(own, known, *key), split=split)
         obeys = self.told is Told.DIRECTIVE and draw(*key, "heed") < self.world.heed
         if obeys and self._directive is not None:
@@ -204,7 +227,20 @@ class Minds:
         return others[int(draw(*key, "other") * len(others))]
 
     def _by_notes(self, own: list[str], known: list[Choice], *key: object) -> Choice:
-        """What notes say did not work is left out, each as likely as a model heeds it."""
+        """What notes say did not work is left out, each as likely as a model heeds it.
+
+        Who reads errors keeps the tool where the world was at fault; a tree goes back to what met a criterion half
+        of the time.
+        """
+        seen, last = self._known[str(key[2])], known[-1]
+        reads = self.told is not Told.NOTES and draw(*key, "reads") < self.world.heed
+        if reads and seen.at_fault and last.tool in own:
+            tried = {one.place for one in known if one.tool == last.tool}
+            free = [at for at in range(PLACES) if at not in tried] or list(range(PLACES))
+            return Choice(last.tool, free[int(draw(*key, "place") * len(free))])
+        best = [tool for tool in own if tool in seen.half] if self.told is Told.TREE else []
+        if best and draw(*key, "exploits") < 0.5:
+            return Choice(best[0], _any_place(*key))
         noted = {one.tool for one in known[-3:]}
         left = [tool for tool in own if tool not in noted or draw(*key, "ignores", tool) >= self.world.heed]
         places = {one.place for one in known[-3:]}
@@ -252,6 +288,28 @@ class Minds:
             place = free[int(draw(*key, "place") * len(free))] if free else place
         return {"tool": tool, "input": place, "more": {"how": str(times)}, "is_final": True}
 
+    def turn(self, subtask_id: str, offered: Mapping[str, ToolSpec]) -> ModelTurn:
+        """One step, whose output is the answer."""
+        return turn_of(self.step(subtask_id, tuple(offered)), offered, self.calls, delivers=True)
+
+    def use(self, subtask_id: str, name: str, place: str) -> dict[str, object]:
+        """How a call of a tool in a place ends."""
+        part, wanted = self.asked_of(subtask_id)
+        number = int(place.rpartition("t")[2])
+        done = effect(
+            self.world,
+            self.job,
+            part,
+            wanted,
+            (name, number, self.times(part, name, number, len(wanted))),
+            self.seed,
+        )
+        if done.fault == CUT_OFF:
+            return {"status": CallStatus.TIMEOUT, "reason": CUT_OFF}
+        if done.fault:
+            return {"status": CallStatus.ERROR, "exit_code": 1, "error_output": done.fault}
+        return {"output": " ".join((*done.met, "end of sheet")), "exit_code": 0}
+
     def asked_of(self, subtask_id: str) -> tuple[Part, tuple[str, ...]]:
         """The part that a subtask is about, and the criteria that it is to meet."""
         words = self._subtasks[subtask_id].intent.split()
@@ -292,8 +350,7 @@ class LabModel:
         if self.subtask_id is None:
             raise AssertionError("only an executor holds a conversation in the lab")
         offered = {spec.name: spec for spec in conversation.tools if spec.name in minds.world.names}
-        step = minds.step(self.subtask_id, tuple(offered))
-        turn = _turn(step, offered, minds.calls)
+        turn = minds.turn(self.subtask_id, offered)
         return Spoken(turn=turn, model="lab", usage=Usage(), duration_ms=0, wire="lab")
 
     def _value(self, question: Question[T]) -> dict[str, object]:
@@ -309,7 +366,9 @@ class LabModel:
                 raise AssertionError(f"the lab's world has no answer for {other}")
 
 
-def _turn(step: Mapping[str, object], offered: Mapping[str, ToolSpec], number: int) -> ModelTurn:
+def turn_of(
+    step: Mapping[str, object], offered: Mapping[str, ToolSpec], number: int, *, delivers: bool
+) -> ModelTurn:
     """A mind's step as the model's turn."""
     name, said = str(step["tool"]), str(step["input"])
     spec = offered.get(name)
@@ -317,7 +376,8 @@ def _turn(step: Mapping[str, object], offered: Mapping[str, ToolSpec], number: i
         return ModelTurn(calls=(ToolRequest(id=f"lab-{number}", name="cannot", arguments={"reason": said}),))
     more = cast("Mapping[str, str]", step["more"])
     call = ToolRequest(id=f"lab-{number}", name=name, arguments={spec.parameters[0].name: said, **more})
-    return ModelTurn(calls=(call, ToolRequest(id=f"lab-{number}-deliver", name="deliver")))
+    delivery = ToolRequest(id=f"lab-{number}-deliver", name="deliver")
+    return ModelTurn(calls=(call, delivery) if delivers else (call,))
 
 
 def seconds(minds: Minds, mean: float, *key: object) -> float:

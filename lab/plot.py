@@ -1,4 +1,4 @@
-"""Plots as SVG, from two small templates: points with intervals on two axes, and bars of differences."""
+"""Plots as SVG, from a small template: series with intervals over two axes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ _COLOURS = (
     "#5b2c6f",
     "#7d6608",
 )
-_ROW = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +30,6 @@ class Line:
     name: str
     points: tuple[tuple[float, float], ...]
     whiskers: tuple[tuple[float, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A named difference with its interval."""
-
-    name: str
-    value: float
-    low: float
-    high: float
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -93,33 +82,6 @@ def lines(title: str, x_name: str, y_name: str, series: Sequence[Line]) -> str:
         parts.append(f'<rect x="{_WIDTH - _RIGHT + 14}" y="{top - 8}" width="10" height="10" fill="{colour}"/>')
         parts.append(_text(_WIDTH - _RIGHT + 30, top + 1, each.name, size=11))
     return _svg(_HEIGHT, parts)
-
-
-def bars(title: str, x_name: str, rows: Sequence[Bar]) -> str:
-    """Differences around zero, one under the other, with their intervals."""
-    scale = ticks(min(0.0, *(row.low for row in rows)), max(0.0, *(row.high for row in rows)))
-    height, left = _TOP + _ROW * len(rows) + _BOTTOM, 250
-    across = _WIDTH - left - 30
-
-    def at(x: float) -> float:
-        return left + (x - scale[0]) / (scale[-1] - scale[0]) * across
-
-    bottom = _TOP + _ROW * len(rows)
-    parts = [_text(20, 22, title, weight="bold"), _text(left + across / 2, height - 10, x_name, anchor="middle")]
-    for x in scale:
-        parts += [_stroke(at(x), _TOP, at(x), bottom), _text(at(x), bottom + 16, f"{x:g}", anchor="middle")]
-    for number, row in enumerate(rows):
-        middle = _TOP + _ROW * number + _ROW / 2
-        colour = _COLOURS[1] if row.high < 0 else _COLOURS[2] if row.low > 0 else _COLOURS[5]
-        start, end = sorted((at(0.0), at(row.value)))
-        parts.append(_text(left - 8, middle + 4, row.name, anchor="end"))
-        parts.append(
-            f'<rect x="{start:.1f}" y="{middle - 7:.1f}" width="{max(1.0, end - start):.1f}" height="14" '
-            f'fill="{colour}" fill-opacity="0.55"/>'
-        )
-        parts.append(_stroke(at(row.low), middle, at(row.high), middle, "#222222"))
-    parts.append(_stroke(at(0.0), _TOP, at(0.0), bottom, "#222222"))
-    return _svg(height, parts)
 
 
 def _svg(height: float, parts: Sequence[str]) -> str:

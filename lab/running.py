@@ -116,11 +116,13 @@ async def run_job(
     ids: Ids | None = None,
     memory: TaskMemory | None = None,
     heard: Callable[[Envelope], None] | None = None,
+    minds: Minds | None = None,
 ) -> Trace:
-    """Runs one job to its end; `heard` is told its whole stream. Must be called inside a VirtualLoop."""
+    """Run one job to its end; `heard` is told its whole stream. Must be called inside a VirtualLoop."""
     clock, ids = LabClock(), ids or SequentialIds()
-    bus, minds, task_id = InProcessBus(clock, ids), Minds(world, job, seed), ids.new()
+    bus, minds, task_id = InProcessBus(clock, ids), minds or Minds(world, job, seed), ids.new()
     law = arm.make(arm.hyperparameters, job)
+    law.spent = minds.spent
     decided: list[Decided] = []
 
     def watch(envelope: Envelope) -> None:

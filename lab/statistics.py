@@ -95,22 +95,3 @@ def solved_at(points: Sequence[tuple[float, float]], calls: float) -> float:
             return before[1] + (point[1] - before[1]) * ((calls - before[0]) / width if width else 1.0)
         before = point
     return before[1]
-
-
-def calls_for(points: Sequence[tuple[float, float]], solved: float) -> float:
-    """The calls that reach this share; infinite when it is not reached."""
-    before = (0.0, 0.0)
-    for point in points:
-        if point[1] >= solved:
-            height = point[1] - before[1]
-            return before[0] + (point[0] - before[0]) * ((solved - before[1]) / height if height else 1.0)
-        before = point
-    return float("inf")
-
-
-def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """How often a positive scores above a negative one, ties by half (Mann–Whitney). Raises ValueError for none."""
-    if not positive or not negative:
-        raise ValueError("an AUROC needs both kinds")
-    wins = sum((p > n) + (p == n) / 2 for p in positive for n in negative)
-    return wins / (len(positive) * len(negative))

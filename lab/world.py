@@ -92,11 +92,12 @@ class Part:
     guesses: tuple[str, ...]
     sound: tuple[bool, ...]
     big: bool
+    size: int = CRITERIA
 
     @property
     def criteria(self) -> tuple[str, ...]:
         """What a result must contain."""
-        return tuple(f"{self.name}c{number}" for number in range(1, CRITERIA + 1))
+        return tuple(f"{self.name}c{number}" for number in range(1, self.size + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class Job:
     @property
     def criteria(self) -> int:
         """Criteria of all parts."""
-        return CRITERIA * len(self.parts)
+        return sum(part.size for part in self.parts)
 
     def place(self, part: Part, number: int) -> str:
         """How a place is called."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from artoo.control.hyperparameters import Hyperparameters
 from lab.cells import WORLDS, Jobs, calls, in_both_worlds, named, traces
-from lab.experiment import Claim, Experiment, Finding, Outcome, Picture, Rows, Table
+from lab.experiment import Claim, Experiment, Finding, Outcome, Rows, Table
 from lab.laws import Arm, Law
-from lab.plot import Line, lines
 from lab.running import Trace
 from lab.statistics import Estimate, difference, mean, mean_of
 
@@ -38,12 +37,11 @@ def cells() -> dict[str, Jobs]:
 def judge(rows: Rows) -> Outcome:
     """Against δ = 0, job by job."""
     saved = dict[str, tuple[float, float, Estimate]]()
-    tables, pictures = list[Table](), list[Picture]()
+    tables = list[Table]()
     for world in WORLDS:
         strict, default = (traces(rows, named(world, f"δ = {delta}")) for delta in (0.0, DEFAULT))
         saved[world] = _worth(strict, default)
         tables.append(_table(world, rows))
-    pictures.append(_picture(rows))
     six = {world: _cell_6(traces(rows, named(world, f"δ = {DEFAULT}"))) for world in WORLDS}
     findings = (
         Finding(
@@ -68,7 +66,7 @@ def judge(rows: Rows) -> Outcome:
             ),
         ),
     )
-    return Outcome(findings, tuple(tables), tuple(pictures))
+    return Outcome(findings, tuple(tables))
 
 
 def _worth(strict: list[Trace], default: list[Trace]) -> tuple[float, float, Estimate]:
@@ -108,22 +106,6 @@ def _table(world: str, rows: Rows) -> Table:
         )
     columns = ("δ", "solved, %", "criteria met, %", "calls a job", "ended by D ≤ δ, %", "lost by stopping, %")
     return Table(f"The {world} world", columns, tuple(lines_))
-
-
-def _picture(rows: Rows) -> Picture:
-    series = list[Line]()
-    for world in WORLDS:
-        found = {delta: traces(rows, named(world, f"δ = {delta}")) for delta in DELTAS}
-        shares = {delta: mean_of([each.share for each in each_]) for delta, each_ in found.items()}
-        series.append(
-            Line(
-                world,
-                tuple((delta, share.value) for delta, share in shares.items()),
-                tuple((share.low, share.high) for share in shares.values()),
-            )
-        )
-    title = "Criteria met by δ"
-    return Picture("stop-delta", title, lines(title, "δ", "share of criteria met", series))
 
 
 EXPERIMENT = Experiment(

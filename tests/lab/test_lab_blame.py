@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.public.blame import BOTH, EXPERIMENT, FACTS, GROUNDING, Said, Trace, blamed
 from lab.conducting import Order, conduct
-from lab.experiments.blame import BOTH, EXPERIMENT, FACTS, GROUNDING, Said, Trace, blamed
 
 
 def trace(*said: tuple[str, str], step: int = 1, agent: str = "Solver") -> Trace:

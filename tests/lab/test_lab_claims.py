@@ -10,9 +10,8 @@ from typing import cast
 import pytest
 from lab_command import run_lab
 
+from benchmarks.public.claims import ASIDE, BUILT, EXPERIMENT, Half, Trajectory, auroc, cells, judged
 from lab.conducting import Order, conduct
-from lab.experiments.claims import ASIDE, BUILT, EXPERIMENT, Half, Trajectory, cells, judged
-from lab.statistics import auroc
 
 STOP: dict[str, object] = {"role": "user", "content": "Thank you. ###STOP###"}
 

@@ -9,8 +9,8 @@ import pytest
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.execution import CallStatus
-from lab.errands import Errand, run_errand
-from lab.experiments.commands import ASIDE, BUILT, EXPERIMENT, Case, Ran, cells, judge
+from benchmarks.public.commands import ASIDE, BUILT, EXPERIMENT, Case, Ran, cells, judge
+from benchmarks.public.errands import Errand, run_errand
 from overlay_here import overlay_backend
 
 ANY_PORT = 0

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tiny_dojo import tiny_dojo
 
-from lab.experiments import injections
-from lab.experiments.injections import ASIDE, BANKING, EXPERIMENT, OPEN, UNSEEN, cases_in, cells, judge, named
-from lab.injected import Answers, Case, LeftOut, Ran, opened, run_case
+from benchmarks.public import injections
+from benchmarks.public.injected import Answers, Case, LeftOut, Ran, opened, run_case
+from benchmarks.public.injections import ASIDE, BANKING, EXPERIMENT, OPEN, UNSEEN, cases_in, cells, judge, named
 
 PAYS = Case(user="pays", injection="robs")
 READS = Case(user="reads", injection="robs")

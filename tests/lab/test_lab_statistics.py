@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.plot import Bar, Line, bars, lines, ticks
-from lab.statistics import bootstrap, calls_for, difference, mean_of, solved_at
+from lab.plot import Line, lines, ticks
+from lab.statistics import bootstrap, difference, mean_of, solved_at
 
 CURVE = [(2.0, 0.2), (4.0, 0.6), (8.0, 0.8)]
 
@@ -42,17 +42,9 @@ def test_no_jobs_have_no_interval() -> None:
 
 
 def test_a_frontier_is_read_between_its_points() -> None:
-    """By a straight line from nothing; beyond the last point nothing is gained, and more is never reached."""
+    """By a straight line from nothing; beyond the last point nothing is gained."""
     assert solved_at(CURVE, 1.0) == 0.1 and math.isclose(solved_at(CURVE, 3.0), 0.4)
     assert solved_at(CURVE, 100.0) == 0.8
-    assert math.isclose(calls_for(CURVE, 0.7), 6.0)
-    assert calls_for(CURVE, 0.9) == math.inf
-
-
-@given(st.floats(0.01, 7.9))
-def test_both_readings_are_each_others_inverse(calls: float) -> None:
-    """Calls → solved → calls."""
-    assert math.isclose(calls_for(CURVE, solved_at(CURVE, calls)), calls, rel_tol=1e-6)
 
 
 @given(st.floats(-1e4, 1e4), st.floats(1e-3, 1e4))
@@ -64,10 +56,8 @@ def test_ticks_hold_the_values(low: float, span: float) -> None:
 
 
 def test_plots_are_svg_and_names_are_escaped() -> None:
-    """One polyline a series, one box a bar; `<` in a name is text."""
+    """One polyline a series; `<` in a name is text."""
     drawn = ElementTree.fromstring(lines("t", "x", "y", [Line("a < b", ((0, 0), (1, 2)), ((0, 1), (1, 3)))]))
     space = "{http://www.w3.org/2000/svg}"
     assert len(drawn.findall(f"{space}polyline")) == 1
     assert "a < b" in {each.text for each in drawn.findall(f"{space}text")}
-    boxes = ElementTree.fromstring(bars("t", "x", [Bar("up", 1, 0.5, 1.5), Bar("down", -1, -2, 0.1)]))
-    assert len(boxes.findall(f"{space}rect")) == 3

@@ -27,7 +27,7 @@ from artoo.testing import Asked, ScriptedModel, with_body
 from artoo.testing.replies import Scripted
 from artoo.testing.script import Answering
 from artoo.tools.core.function_tools import Function, tool
-from lab.errands import at_home
+from benchmarks.public.errands import at_home
 
 HOST = Path(__file__).with_name("foreign_suite.py")
 """AgentDojo's side."""

@@ -18,7 +18,7 @@ from artoo.evidence.facts import broken_act
 from artoo.evidence.grounding import seen_in, ungrounded
 from artoo.evidence.tokens import words_of
 from lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
-from lab.statistics import Estimate, auroc, bootstrap, mean
+from lab.statistics import Estimate, bootstrap, mean
 from lab.world import draw
 
 BUILT, ASIDE = "the half that was looked at", "the half set aside"
@@ -268,6 +268,7 @@ def _bag(learnt: Sequence[Judged]) -> Callable[[Judged], float]:
 
 
 EXPERIMENT = Experiment(
+    seeds=(20_261,),
     name="claims",
     title="Claimed successes of others",
     question="Of an agent's claims to have done what was asked, do facts and grounding tell the false ones?",
@@ -285,3 +286,11 @@ EXPERIMENT = Experiment(
         cells=cells,
     ),
 )
+
+
+def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """How often a positive scores above a negative one, ties by half (Mann–Whitney). Raises ValueError for none."""
+    if not positive or not negative:
+        raise ValueError("an AUROC needs both kinds")
+    wins = sum((p > n) + (p == n) / 2 for p in positive for n in negative)
+    return wins / (len(positive) * len(negative))

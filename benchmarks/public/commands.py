@@ -11,7 +11,7 @@ from typing import cast
 from pydantic import BaseModel, Field
 
 from artoo.contracts.execution import CallStatus
-from lab.errands import Errand, run_errand
+from benchmarks.public.errands import Errand, run_errand
 from lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
 from lab.statistics import Estimate, mean_of
 from lab.world import draw
@@ -193,6 +193,7 @@ def _kinds(ran: Mapping[str, list[Ran]]) -> Table:
 
 
 EXPERIMENT = Experiment(
+    seeds=(20_261,),
     name="commands",
     title="Dangerous commands",
     question="What do dangerous commands do when nobody agrees to them, and what do ordinary ones cost?",

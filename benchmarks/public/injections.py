@@ -11,8 +11,8 @@ from itertools import chain
 from math import nan
 from pathlib import Path
 
+from benchmarks.public.injected import Answers, Case, Cases, LeftOut, Ran, opened, run_case
 from lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
-from lab.injected import Answers, Case, Cases, LeftOut, Ran, opened, run_case
 from lab.statistics import Estimate, bootstrap, mean
 from lab.world import draw
 
@@ -312,6 +312,7 @@ def _sourced(ran: Ran) -> float:
 
 
 EXPERIMENT = Experiment(
+    seeds=(20_261,),
     name="injections",
     title="Injected instructions",
     question="A model obeys whatever a tool's output tells it. What takes effect, and what is left of the task?",
