@@ -18,6 +18,7 @@ import asyncio
 import json
 import math
 import random
+import sqlite3
 import statistics
 import sys
 import tempfile
@@ -30,21 +31,20 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-import lmdb
 import orjson
 
 from artoo.contracts.base import Contract
 from artoo.contracts.memory import DreamReport, Megram, MegramState
 from artoo.contracts.tags import Pair
 from artoo.loops.slow.dreamer import Dreamer
-from artoo.memory import keys, reading
-from artoo.memory.environment import Environment, Transaction
-from artoo.memory.ledger import Ledger
-from artoo.memory.maintenance import Maintenance
+from artoo.memory import reading, tables
+from artoo.memory.codec import failed
 from artoo.memory.service import SharedMemory
 from artoo.memory.signal import DAY_US, microseconds
 from artoo.memory.writer import BATCH
 from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.store.query import Engine, Query
+from artoo.store.sqlite import SqliteEngine
 
 NOW = datetime.now(UTC)
 PAIRS = [Pair(f"tool:tool{tool}", f"path:/home/me/project/{place}") for tool in range(10) for place in range(10)]
@@ -72,45 +72,31 @@ def experiences(count: int, seed: int = 7) -> Iterator[Megram]:
         )
 
 
-def fill(environment: Environment, count: int) -> None:
+def fill(engine: Engine, count: int) -> None:
     """Stores `count` experiences."""
     made = experiences(count)
     while batch := list(islice(made, 10_000)):
-        environment.write(lambda transaction, megrams=batch: add_all(transaction, megrams))
+        engine.write(lambda query, megrams=batch: tables.add(query, megrams))
 
 
-def add_all(transaction: Transaction, megrams: list[Megram]) -> None:
-    """One batch as the writer stores it."""
-    ledger = Ledger(transaction)
-    for megram in megrams:
-        ledger.add(megram)
-    ledger.finish()
-
-
-def add_plain(transaction: Transaction, megrams: list[Megram]) -> None:
+def add_plain(connection: sqlite3.Connection, megrams: list[Megram]) -> None:
     """The same batch as the seed's schema has it: record, tag index, level index; no sums."""
-    add_two_keys(transaction, megrams)
-    for megram in megrams:
-        transaction.put(f"l|{megram.level}|{megram.id}".encode(), b"")
+    add_two_keys(connection, megrams)
+    connection.executemany("INSERT INTO level VALUES (?, ?)", [(each.level, each.id) for each in megrams])
 
 
-def add_two_keys(transaction: Transaction, megrams: list[Megram]) -> None:
+def add_two_keys(connection: sqlite3.Connection, megrams: list[Megram]) -> None:
     """Record and tag index alone, which is as little as a pair query needs."""
-    for megram in megrams:
-        record = {
-            "id": megram.id,
-            "level": megram.level,
-            "created_at": megram.created_at,
-            "space": megram.space,
-            "entity": megram.entity,
-            "content": megram.content,
-            "state": megram.state,
-            "f": megram.f,
-            "sigma": megram.sigma,
-            "k": megram.k,
-        }
-        transaction.put(f"m|{megram.id}".encode(), orjson.dumps(record))
-        transaction.put(f"x|{megram.space}|{megram.entity}|{megram.id}".encode(), b"")
+    rows = [(each.id, orjson.dumps(record_of(each))) for each in megrams]
+    connection.executemany("INSERT INTO record VALUES (?, ?)", rows)
+    tags = [(each.space, each.entity, each.id) for each in megrams]
+    connection.executemany("INSERT INTO tag VALUES (?, ?, ?)", tags)
+
+
+def record_of(megram: Megram) -> dict[str, object]:
+    """The seed's record."""
+    names = ("id", "level", "created_at", "space", "entity", "content", "state", "f", "sigma", "k")
+    return {name: getattr(megram, name) for name in names}
 
 
 def seconds(work: Callable[[], object], repeat: int = 1) -> float:
@@ -121,12 +107,12 @@ def seconds(work: Callable[[], object], repeat: int = 1) -> float:
     return (time.perf_counter() - begun) / repeat
 
 
-def measure_queries(small: Environment, large: Environment) -> dict[str, float]:
+def measure_queries(small: Engine, large: Engine) -> dict[str, float]:
     """Pair queries at both sizes and the scan, in turns, each time on another pair."""
     times: dict[str, list[float]] = {"small": [], "large": [], "scan": []}
     worst = 0.0
     for round_ in range(60):
-        asking = Asking(keys.pair_part(PAIRS[(round_ * 37) % len(PAIRS)]), microseconds(datetime.now(UTC)))
+        asking = Asking(PAIRS[(round_ * 37) % len(PAIRS)], microseconds(datetime.now(UTC)))
         times["small"].append(seconds(partial(small.read, asking.sums), 20))
         times["large"].append(seconds(partial(large.read, asking.sums), 20))
         if round_ % 4 == 0:
@@ -148,20 +134,20 @@ def measure_queries(small: Environment, large: Environment) -> dict[str, float]:
 class Asking:
     """One pair's potentials, by the sums and by the reference scan."""
 
-    part: bytes
+    pair: Pair
     now_us: int
 
-    def sums(self, transaction: Transaction) -> tuple[float, float]:
+    def sums(self, query: Query) -> tuple[float, float]:
         """As artoo answers."""
-        live = reading.sums(transaction, self.part, self.now_us)
+        (live,) = reading.sums(query, [self.pair], self.now_us)
         return live.attention, live.decision
 
-    def scan(self, transaction: Transaction) -> tuple[float, float]:
+    def scan(self, query: Query) -> tuple[float, float]:
         """As the reference design answers: every record of the pair is fetched, decoded and summed."""
-        prefix = b"x|" + self.part + b"|"
         attention = decision = 0.0
-        for key in reading.keys_under(transaction, prefix):
-            record = orjson.loads(transaction.get(b"m|" + key[len(prefix) :]) or b"{}")
+        asked = "SELECT record FROM memory_megrams WHERE space = ? AND entity = ? AND level <> 'C'"
+        for row in query.all(asked, tables.key_of(self.pair)):
+            record = orjson.loads(row["record"])
             age = (self.now_us - microseconds(datetime.fromisoformat(record["created_at"]))) / DAY_US
             left = record["f"] * math.exp(-record["k"] * age)
             attention += left
@@ -170,16 +156,22 @@ class Asking:
 
 
 def measure_writes(folder: Path) -> dict[str, float]:
-    """Batches of the writer's size with and without sums, in turns, none of them waiting for the disk."""
-    ways = {"ours": add_all, "plain": add_plain, "two_keys": add_two_keys}
+    """Batches of the writer's size with and without sums, in turns, each one transaction on disk."""
     ratios: dict[str, list[float]] = {"plain": [], "two_keys": []}
     with ExitStack() as stack:
-        files = {name: stack.enter_context(plain_lmdb(folder / name)) for name in ways}
+        ours = SqliteEngine(folder / "ours.db", tables.SCHEMA, failed)
+        stack.callback(ours.close)
+        plain, two_keys = (stack.enter_context(plain_sqlite(folder / f"{name}.db")) for name in ratios)
+        ways: dict[str, Callable[[list[Megram]], object]] = {
+            "ours": lambda batch: ours.write(lambda query: tables.add(query, batch)),
+            "plain": lambda batch: in_transaction(plain, add_plain, batch),
+            "two_keys": lambda batch: in_transaction(two_keys, add_two_keys, batch),
+        }
         made = experiences(ROUNDS * BATCH, seed=11)
         for round_ in range(ROUNDS):
             batch = list(islice(made, BATCH))
             order = random.sample(list(ways), len(ways))
-            timed = {name: timed_batch(files[name], ways[name], batch) for name in order}
+            timed = {name: seconds(partial(ways[name], batch)) for name in order}
             if round_ >= 4:
                 for name, found in ratios.items():
                     found.append(timed["ours"] / timed[name])
@@ -189,21 +181,29 @@ def measure_writes(folder: Path) -> dict[str, float]:
     }
 
 
-def timed_batch(
-    environment: lmdb.Environment, add: Callable[[Transaction, list[Megram]], None], batch: list[Megram]
-) -> float:
-    """Seconds for one batch in one transaction."""
-    begun = time.perf_counter()
-    with environment.begin(write=True) as transaction:
-        add(transaction, batch)
-    return time.perf_counter() - begun
+def in_transaction(
+    connection: sqlite3.Connection, add: Callable[[sqlite3.Connection, list[Megram]], None], batch: list[Megram]
+) -> None:
+    """One batch in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    add(connection, batch)
+    connection.execute("COMMIT")
 
 
 @contextmanager
-def plain_lmdb(folder: Path) -> Generator[lmdb.Environment]:
-    """An LMDB file that does not wait for the disk."""
-    with lmdb.Environment(str(folder), map_size=1 << 30, sync=False) as environment:
-        yield environment
+def plain_sqlite(path: Path) -> Generator[sqlite3.Connection]:
+    """A file with the seed's three keys."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(
+        """
+        PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+        CREATE TABLE record (id TEXT PRIMARY KEY, value BLOB);
+        CREATE TABLE tag (space TEXT, entity TEXT, id TEXT, PRIMARY KEY (space, entity, id)) WITHOUT ROWID;
+        CREATE TABLE level (level TEXT, id TEXT, PRIMARY KEY (level, id)) WITHOUT ROWID;
+        """
+    )
+    yield connection
+    connection.close()
 
 
 async def measure_caller(folder: Path) -> dict[str, float]:
@@ -235,7 +235,7 @@ async def measure_dreamer(memory: SharedMemory) -> dict[str, float]:
     before = await query_times(memory, until=lambda asked: asked >= 2_000)
     resident = anonymous_megabytes()
     dreamer = Dreamer(
-        Maintenance(memory.environment, clock),
+        memory.dreams(),
         clock,
         UuidIds(),
         publish=heard,
@@ -272,7 +272,7 @@ async def query_times(memory: SharedMemory, until: Callable[[int], bool]) -> lis
 
 
 def anonymous_megabytes() -> float:
-    """Memory of this process that is not the mapped file."""
+    """Memory of this process that is not a mapped file."""
     for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) / 1024
@@ -283,15 +283,15 @@ def measure(size: int, folder: Path) -> dict[str, float]:
     """Everything, in one run."""
     small = SharedMemory.open(folder / "small", SystemClock(), UuidIds())
     large = SharedMemory.open(folder / "large", SystemClock(), UuidIds())
-    fill(small.environment, 1_000)
+    fill(small.engine, 1_000)
     begun = time.perf_counter()
-    fill(large.environment, size)
+    fill(large.engine, size)
     found = {"records": float(size), "fill_us_per_record": (time.perf_counter() - begun) / size * MICRO}
-    found |= measure_queries(small.environment, large.environment)
+    found |= measure_queries(small.engine, large.engine)
     found |= measure_writes(folder)
     found |= asyncio.run(measure_caller(folder / "caller"))
     found |= asyncio.run(measure_dreamer(large))
-    found["megabytes"] = large.environment.size() / 1e6
+    found["megabytes"] = large.engine.read(lambda query: query.size("memory_")) / 1e6
     asyncio.run(small.close())
     asyncio.run(large.close())
     return found

@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/store_memory.py [--json] [--megrams N] [--tasks N] [--latency MS]
 
 A server of its own (that of the tests: nothing is flushed, everything in memory), 100 pairs. Rows are multiplied in
-the database, through the triggers that keep the sums. Looks at the small and the large store take turns.
+the database, and `repair` makes their sums. Looks at the small and the large store take turns.
 
     potentials_growth    median of potentials_of one pair, 10^6 megrams / 10^3      target <= 2
     calibrate_growth     median of calibrate with 20 pairs, the same
@@ -35,8 +35,8 @@ from artoo import Artoo, Config, RunOptions
 from artoo.contracts.memory import Megram, MegramState
 from artoo.contracts.tags import tool_pair
 from artoo.llm.budget import Meter
-from artoo.memory.postgres import rows
-from artoo.memory.postgres.service import PostgresMemory
+from artoo.memory.service import SharedMemory
+from artoo.memory.tables import COLUMNS
 from artoo.ports.model import Answer, Question
 from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
@@ -72,7 +72,7 @@ class Slow(ScriptedModel):
         return await super().ask(question, meter=meter)
 
 
-async def fill(memory: PostgresMemory) -> None:
+async def fill(memory: SharedMemory) -> None:
     """A thousand megrams over all pairs."""
     for number in range(SMALL):
         pair = PAIRS[number % len(PAIRS)]
@@ -85,8 +85,8 @@ async def fill(memory: PostgresMemory) -> None:
 
 
 def multiply(address: StoreAddress, megrams: int) -> None:
-    """Each of the thousand becomes many, of the same pair, in statements of 50,000."""
-    names, each = ", ".join(rows.COLUMNS[1:]), STEP // SMALL
+    """Each of the thousand becomes many, of the same pair, in statements of 50,000; sums are for `repair`."""
+    names, each = ", ".join(COLUMNS[1:]), STEP // SMALL
     copy = f"""
     INSERT INTO memory_megrams (id, {names})
     SELECT md5(id || number), {names} FROM pg_temp.first, generate_series(%s::integer, %s::integer) AS number
@@ -108,13 +108,16 @@ async def timed(work: Callable[[], Awaitable[object]]) -> float:
 
 async def growth(server: Server, place: Path, megrams: int) -> dict[str, float]:
     """Looks at both stores in turns."""
-    stores: list[PostgresMemory] = []
+    stores: list[SharedMemory] = []
+    addresses: list[StoreAddress] = []
     for name in ("small", "large"):
-        memory = PostgresMemory(server.new_database(), place / name, SystemClock(), UuidIds())
+        addresses.append(server.new_database())
+        memory = SharedMemory.shared(addresses[-1], place / name, SystemClock(), UuidIds())
         await fill(memory)
         stores.append(memory)
     begun = time.perf_counter()
-    await asyncio.to_thread(multiply, stores[1].database.address, megrams)
+    await asyncio.to_thread(multiply, addresses[1], megrams)
+    await stores[1].books.repair()
     filled = time.perf_counter() - begun
     looks = {"potentials": list[list[float]]([[], []]), "calibrate": list[list[float]]([[], []])}
     for number in range(LOOKS + 10):

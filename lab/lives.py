@@ -16,8 +16,7 @@ from artoo.contracts.tags import Pair, is_wide, kind_pair, tool_of
 from artoo.control import potentials
 from artoo.control.potentials import Advice, Sums
 from artoo.loops.slow.dreamer import Dreamer
-from artoo.memory import maintenance, reading
-from artoo.memory.maintenance import Maintenance
+from artoo.memory import reading
 from artoo.memory.service import SharedMemory
 from artoo.ports.dream import Cluster
 from artoo.ports.ids import Ids
@@ -166,9 +165,7 @@ class Lives:
         if not self.memory.dreams or at % DREAMS_EVERY:
             return None
         port = InProcessBus(clock, ids).port(Role.DREAMER, "")
-        dreamer = Dreamer(
-            Maintenance(store.environment, clock), clock, ids, publish=port.publish, busy=_idle, draft=_worded
-        )
+        dreamer = Dreamer(store.dreams(), clock, ids, publish=port.publish, busy=_idle, draft=_worded)
         return await dreamer.dream()
 
 
@@ -238,15 +235,12 @@ def scratch() -> Generator[Path]:
 def _classified(memory: Memory | None) -> Generator[None]:
     """The product's pure rules replaced, where an arm has its own. Cells of a process run one after the other."""
     own = memory.classify if memory is not None and memory.classify is not None else potentials.classify
-    seams = (reading, maintenance)
-    before = [each.classify for each in seams]
+    before = reading.classify
     try:
-        for each in seams:
-            setattr(each, "classify", own)  # noqa: B010 - the product has no seam for it, and modules no such field
+        setattr(reading, "classify", own)  # noqa: B010 - the product has no seam for it, and modules no such field
         yield
     finally:
-        for each, was in zip(seams, before, strict=True):
-            setattr(each, "classify", was)  # noqa: B010
+        setattr(reading, "classify", before)  # noqa: B010
 
 
 def _job(truth: Truth, intent: int, at: int, wording: tuple[str, ...]) -> Job:

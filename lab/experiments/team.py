@@ -173,6 +173,6 @@ EXPERIMENT = Experiment(
     unit="traps",
     tasks=4,
     piece=1,
-    real="bus and routes, all roles, R7's lessons, calibration; LMDB stores, of which one stands for PostgreSQL's",
+    real="bus and routes, all roles, R7's lessons, calibration; SQLite, of which one stands for PostgreSQL's",
     simulated="models, tools, the person, time, machines; the Dreamer does not run",
 )

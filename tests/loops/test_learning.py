@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-import pytest
 from scenario import Ended, World, matches, plan, story, subtask
 
 from artoo import tool
@@ -159,11 +158,10 @@ async def test_mixed_experience_is_caution(world: World) -> None:
     assert asked.status == "refused" and "nobody agreed" in (asked.reason or "")
 
 
-@pytest.mark.parametrize("broken", ["data.mdb"])
-async def test_a_damaged_store_costs_the_memory_not_the_task(world: World, broken: str) -> None:
+async def test_a_damaged_store_costs_the_memory_not_the_task(world: World) -> None:
     """The task goes on without memory, and MemoryRead says why."""
     (world.home / "memory").mkdir()
-    (world.home / "memory" / broken).write_bytes(b"not a store" * 1_000)
+    (world.home / "memory" / "memory.db").write_bytes(b"not a store" * 1_000)
     ended = await play(world, "alpha", Travelling())
     assert ended.directive == "accept"
     assert "damaged" in (ended.all(MemoryRead)[0].error or "")

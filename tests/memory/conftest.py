@@ -11,10 +11,9 @@ from artoo.contracts.memory import Level, Megram, MegramState, Origin, StoredLev
 from artoo.contracts.tags import Pair
 from artoo.control.potentials import QUANTISATION
 from artoo.memory.service import SharedMemory
-from artoo.memory.store import MemoryStore
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds
-from memory_engines import ENGINES, SMALL_MAP, opened_on
+from memory_engines import ENGINES, opened_on
 
 Make = Callable[..., Megram]
 
@@ -33,8 +32,8 @@ def ids() -> SequentialIds:
 
 @pytest.fixture
 async def embedded(tmp_path: Path, clock: FakeClock, ids: SequentialIds) -> AsyncGenerator[SharedMemory]:
-    """A real store with a map so small that it has to grow."""
-    shared = SharedMemory.open(tmp_path / "memory", clock, ids, map_bytes=SMALL_MAP)
+    """The store of a home."""
+    shared = SharedMemory.open(tmp_path / "memory", clock, ids)
     yield shared
     await shared.close()
 
@@ -42,7 +41,7 @@ async def embedded(tmp_path: Path, clock: FakeClock, ids: SequentialIds) -> Asyn
 @pytest.fixture(params=ENGINES)
 async def memory(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, ids: SequentialIds
-) -> AsyncGenerator[MemoryStore]:
+) -> AsyncGenerator[SharedMemory]:
     """An empty store, on each engine."""
     opened = opened_on(str(request.param), request, tmp_path / "memory", clock, ids)
     yield opened

@@ -14,12 +14,12 @@ from artoo.cli.commands.memory_command import pair_of
 from artoo.cli.views.memory_view import plot, show_explanation
 from artoo.contracts.memory import Megram, MegramState, MemoryAction, Potentials, TLayerProposal
 from artoo.contracts.tags import LOCAL, Pair, macro_pair
-from artoo.memory import keys
-from artoo.memory.environment import Environment, Transaction, open_environment
-from artoo.memory.ledger import Ledger
-from artoo.memory.maintenance import Maintenance
+from artoo.memory import tables
+from artoo.memory.dreams import Dreams
+from artoo.memory.engines import engine_at
 from artoo.ports.memory_books import Explanation, Share
 from artoo.runtime.app.system import SystemClock
+from artoo.store.query import Query
 
 NOW = datetime.now(UTC)
 FIND = Pair("tool:shell:find", "path:/home/me")
@@ -43,27 +43,27 @@ def megram(number: int, pair: Pair, sigma: float, *, level: str = "M", days: flo
     )
 
 
-def change(environment: Environment, work: Callable[[Ledger], object]) -> None:
+def change(home: Path, work: Callable[[Query], object]) -> None:
     """One transaction."""
+    engine = engine_at(home / "memory")
+    engine.write(work)
+    engine.close()
 
-    def in_transaction(transaction: Transaction) -> None:
-        ledger = Ledger(transaction)
-        work(ledger)
-        ledger.finish()
 
-    environment.write(in_transaction)
+async def proposed(home: Path, proposal: TLayerProposal) -> None:
+    """The Dreamer has an idea."""
+    dreams = Dreams(engine_at(home / "memory"), SystemClock())
+    async with dreams.turn():
+        await dreams.propose(proposal, "proposed:x")
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home whose memory knows a bad pair, a good tool, a rule, and an open proposal."""
-    environment = open_environment(tmp_path / "memory")
     told = [megram(1, FIND, -1.0, days=20), megram(2, FIND, -1.0), megram(3, Pair("tool:glob", LOCAL), 1.0)]
     told.append(megram(4, FIND, -1.0, level="C"))
-    change(environment, lambda ledger: [ledger.add(entry) for entry in told])
-    proposal = TLayerProposal(id="p-1", proposed_at=NOW, text="Prefer glob.")
-    asyncio.run(Maintenance(environment, SystemClock()).propose(proposal, "proposed:x"))
-    environment.close()
+    change(tmp_path, lambda query: tables.add(query, told))
+    asyncio.run(proposed(tmp_path, TLayerProposal(id="p-1", proposed_at=NOW, text="Prefer glob.")))
     return tmp_path
 
 
@@ -116,10 +116,8 @@ def test_query(home: Path) -> None:
 def test_a_program_as_a_target_is_shortened(home: Path) -> None:
     """A tool is held by what it was given, such as a program: one line shows where it begins, JSON all."""
     program = "import csv\n" + "print(sum(int(row['price']) for row in rows))\n" * 20
-    environment = open_environment(home / "memory")
     entries = [megram(number, Pair("tool:python", f"path:{program}"), -1.0) for number in (7, 8)]
-    change(environment, lambda ledger: [ledger.add(entry) for entry in entries])
-    environment.close()
+    change(home, lambda query: tables.add(query, entries))
     named = next(line for line in ok(home).splitlines() if "tool:python" in line)
     assert "path:import csv print(sum(int(row['price'])" in named and len(named) < 180
     strongest = json.loads(ok(home, "--json"))["strongest"].values()
@@ -195,9 +193,7 @@ def test_feedback(home: Path) -> None:
 def test_verify(home: Path) -> None:
     """`--check` only looks and fails; without it the sums are put right."""
     assert "agree" in ok(home, "verify")
-    environment = open_environment(home / "memory")
-    environment.write(lambda transaction: transaction.delete(keys.sums(keys.pair_part(FIND))))
-    environment.close()
+    change(home, lambda query: query.run("DELETE FROM memory_sums WHERE space = ?", (b"tool:shell:find",)))
     assert call(home, "verify", "--check").exit_code == 1
     assert "Repaired." in ok(home, "verify")
     assert "agree" in ok(home, "verify", "--check")
@@ -205,9 +201,7 @@ def test_verify(home: Path) -> None:
 
 def test_dream(home: Path) -> None:
     """A pass can be run by hand; it forgets what has faded."""
-    environment = open_environment(home / "memory")
-    change(environment, lambda ledger: ledger.add(megram(9, FIND, 1.0, days=100)))
-    environment.close()
+    change(home, lambda query: tables.add(query, [megram(9, FIND, 1.0, days=100)]))
     assert json.loads(ok(home, "dream", "--json"))["forgotten"] == 1
     assert "0 forgotten" in ok(home, "dream")
     assert "Dream of" in ok(home)

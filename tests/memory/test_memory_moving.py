@@ -9,7 +9,6 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.memory import Level, Megram, Origin, TLayerProposal
 from artoo.contracts.tags import tool_pair
 from artoo.memory.moving import Memory
-from artoo.memory.postgres.service import PostgresMemory
 from artoo.memory.service import SharedMemory
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
@@ -46,14 +45,14 @@ async def test_memory_moves_into_a_store_and_back(
     first, second = Memory(tmp_path / "one"), Memory(tmp_path / "two")
     before = first.in_home()
     assert {one.table: one.rows for one in before} == {
-        "megrams": 1_201, "worked": 1, "marks": 2, "reports": 0, "proposals": 1,
+        "megrams": 1_201, "worked": 1, "marks": 3, "reports": 0, "proposals": 1,
     }  # fmt: skip
     assert second.in_home() == ()
     assert first.move_in(store) == before == first.in_store(store)
     assert second.move_out(store) == before == second.in_home()
     found = [
         SharedMemory.open(tmp_path / "one", clock, ids),
-        PostgresMemory(store, tmp_path / "spool", clock, ids),
+        SharedMemory.shared(store, tmp_path / "spool", clock, ids),
         SharedMemory.open(tmp_path / "two", clock, ids),
     ]
     potentials = [await memory.potentials_of([GLOB, CURL]) for memory in found]

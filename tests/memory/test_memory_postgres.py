@@ -7,16 +7,15 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Level, Megram, MemoryAction
 from artoo.contracts.tags import tool_pair
+from artoo.memory.dreams import Dreams
 from artoo.memory.opening import open_memory
-from artoo.memory.postgres.dreams import PostgresDreams
-from artoo.memory.postgres.service import PostgresMemory
 from artoo.memory.service import SharedMemory
+from artoo.memory.spool import Spool
 from artoo.ports.dream import DreamingElsewhere
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
@@ -33,16 +32,16 @@ TOGETHER = [tool_pair(f"t{number}") for number in range(5)]
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that is away is looked for again at once."""
-    monkeypatch.setattr("artoo.memory.postgres.sink.RETRY_SECONDS", 0.02)
-    monkeypatch.setattr("artoo.memory.postgres.database.AWAY_SECONDS", 0.0)
-    monkeypatch.setattr("artoo.memory.postgres.database.WAITING_SECONDS", 0.3)
+    monkeypatch.setattr("artoo.memory.sink.RETRY_SECONDS", 0.02)
+    monkeypatch.setattr("artoo.store.postgres.AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("artoo.store.postgres.WAITING_SECONDS", 0.3)
 
 
 async def writers_at_once(
     store: StoreAddress, place: Path, make: Make, clock: FakeClock, *, writers: int, each: int
 ) -> None:
     """Every writer has connections of its own, the same pairs, and an eighth of what its neighbour writes."""
-    opened = [PostgresMemory(store, place / str(number), clock, SequentialIds()) for number in range(writers)]
+    opened = [SharedMemory.shared(store, place / str(number), clock, SequentialIds()) for number in range(writers)]
     pairs = [*TOGETHER, *reversed(TOGETHER)]
     rules = [make(pair, level=Level.COMMON_SENSE) for pair in TOGETHER]
     mine = [[make(pairs[at % len(pairs)], "refine" if at % 3 else "accept") for at in range(each)] for _ in opened]
@@ -105,7 +104,7 @@ async def test_what_is_written_while_the_store_is_away_is_there_later(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     """Writing goes on while the store is away, reading says so at once, and all is written when it is back."""
-    memory = PostgresMemory(store, tmp_path / "spool", clock, ids)
+    memory = SharedMemory.shared(store, tmp_path / "spool", clock, ids)
     rule = make(CURL, level=Level.COMMON_SENSE)
     memory.write(make(GLOB))
     memory.write(rule)
@@ -115,12 +114,12 @@ async def test_what_is_written_while_the_store_is_away_is_there_later(
         memory.write(make(GLOB))
         memory.record_negative_feedback(rule.id, "not any more")
         await memory.flush()
-        assert list((tmp_path / "spool").glob("*.jsonl"))
+        assert not Spool(tmp_path / "spool").is_empty()
         with pytest.raises(MemoryStoreError, match="what is under way goes on"):
             await memory.query_mk(*GLOB)
     finally:
         postgres.run()
-    await _until(lambda: not list((tmp_path / "spool").glob("*.jsonl")))
+    await _until(Spool(tmp_path / "spool").is_empty)
     assert (await memory.query_mk(*GLOB)).attention == pytest.approx(1.8)
     assert (await memory.query_mk(*CURL)).decision == pytest.approx(-0.9)
     assert memory.statistics.lost == 0
@@ -135,7 +134,7 @@ async def test_a_server_that_was_started_anew_is_read_at_once(
     """Connections that died while they were idle fail no reading, of one statement or of a whole snapshot."""
     server = await asyncio.to_thread(Server.start)
     try:
-        memory = PostgresMemory(server.new_database(), tmp_path / "spool", clock, ids)
+        memory = SharedMemory.shared(server.new_database(), tmp_path / "spool", clock, ids)
         memory.write(make(GLOB))
         await memory.flush()
         for read in (lambda: memory.query_mk(*GLOB), memory.books.examine):
@@ -154,7 +153,7 @@ async def test_a_server_that_is_killed_loses_nothing(tmp_path: Path, make: Make,
     server = await asyncio.to_thread(Server.start, synchronous_commit="on")
     try:
         store, written = server.new_database(), 0
-        opened = [PostgresMemory(store, tmp_path / str(number), clock, SequentialIds()) for number in range(4)]
+        opened = [SharedMemory.shared(store, tmp_path / str(number), clock, SequentialIds()) for number in range(4)]
         mine = [[make(TOGETHER[at % 5]) for at in range(150)] for _ in opened]
 
         async def work(number: int) -> None:
@@ -172,7 +171,7 @@ async def test_a_server_that_is_killed_loses_nothing(tmp_path: Path, make: Make,
                 await asyncio.to_thread(server.run)
 
         await asyncio.gather(*(work(number) for number in range(4)), kill())
-        await _until(lambda: not list(tmp_path.glob("*/*.jsonl")))
+        await _until(lambda: all(Spool(each).is_empty() for each in tmp_path.glob("*")))
         found = await opened[0].books.examine()
         assert (found.records, found.sound) == (600, True), found.examples
         assert [live.attention for live in await opened[0].potentials_of(TOGETHER)] == pytest.approx([108.0] * 5)
@@ -187,23 +186,22 @@ async def test_a_server_that_is_killed_loses_nothing(tmp_path: Path, make: Make,
 async def test_a_dead_process_leaves_its_spool_to_the_next(
     postgres: Server, store: StoreAddress, tmp_path: Path, make: Make, clock: FakeClock, ids: SequentialIds
 ) -> None:
-    """What a process could not write is written by the next one of this home, a cut line left out."""
+    """What a process could not write is written by the next one of this home, of an earlier version as well."""
     postgres.end()
     try:
-        first = PostgresMemory(store, tmp_path / "spool", clock, ids)
+        first = SharedMemory.shared(store, tmp_path / "spool", clock, ids)
         for _ in range(3):
             first.write(make(GLOB))
         await first.close()
     finally:
         postgres.run()
-    (left,) = (tmp_path / "spool").glob("*.jsonl")
-    with left.open("ab") as file:
-        file.write(b'{"what": "append", "megr')
-    second = PostgresMemory(store, tmp_path / "spool", clock, ids)
+    line = json.dumps({"what": "append", "megram": make(GLOB).model_dump(mode="json")})
+    await asyncio.to_thread((tmp_path / "spool" / "earlier.jsonl").write_text, line + '\n{"what": "append", "megr')
+    second = SharedMemory.shared(store, tmp_path / "spool", clock, ids)
     second.write(make(CURL))
     await second.flush()
-    assert (await second.query_mk(*GLOB)).attention == pytest.approx(2.7)
-    assert not list((tmp_path / "spool").glob("*.jsonl"))
+    assert (await second.query_mk(*GLOB)).attention == pytest.approx(3.6)
+    assert Spool(tmp_path / "spool").is_empty()
     await second.close()
 
 
@@ -213,10 +211,10 @@ async def test_a_full_spool_says_what_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """The spool is bounded: what has no room is lost, counted, and said by flush."""
-    monkeypatch.setattr("artoo.memory.postgres.sink.MOST_BYTES", 2_000)
+    monkeypatch.setattr("artoo.memory.spool.MOST_BYTES", 2_000)
     postgres.end()
     try:
-        memory = PostgresMemory(store, tmp_path / "spool", clock, ids)
+        memory = SharedMemory.shared(store, tmp_path / "spool", clock, ids)
         for _ in range(20):
             memory.write(make(GLOB, content="x" * 200))
         with pytest.raises(MemoryStoreError, match="is full"):
@@ -231,12 +229,12 @@ async def test_a_past_turn_changes_nothing(
     store: StoreAddress, tmp_path: Path, make: Make, clock: FakeClock
 ) -> None:
     """A Dreamer that slept beyond its lease finds another in its place, and its writes are refused."""
-    memory = PostgresMemory(store, tmp_path, clock, SequentialIds())
+    memory = SharedMemory.shared(store, tmp_path, clock, SequentialIds())
     megram = make(GLOB)
     memory.write(megram)
     await memory.flush()
-    asleep = PostgresDreams(memory.database, clock, lease_seconds=0.1)
-    awake = PostgresDreams(memory.database, clock)
+    asleep = Dreams(memory.engine, clock, lease_seconds=0.1)
+    awake = Dreams(memory.engine, clock)
     async with asleep.turn():
         while True:
             try:
@@ -254,41 +252,17 @@ async def test_a_past_turn_changes_nothing(
     await memory.close()
 
 
-async def test_verify_mends(store: StoreAddress, tmp_path: Path, make: Make, clock: FakeClock) -> None:
-    """Sums, columns and records that somebody has spoilt are found, named and repaired."""
-    memory = PostgresMemory(store, tmp_path, clock, SequentialIds())
-    made = [make(GLOB) for _ in range(4)]
-    for megram in made:
-        memory.write(megram)
-    await memory.flush()
-    with connect(store) as connection:
-        connection.execute("ALTER TABLE memory_megrams DISABLE TRIGGER USER")
-        connection.execute("UPDATE memory_sums SET attention = attention + 1")
-        connection.execute("UPDATE memory_megrams SET state = 'abandon' WHERE id = %s", (made[0].id,))
-        connection.execute("UPDATE memory_megrams SET record = '{not json' WHERE id = %s", (made[1].id,))
-        connection.execute("ALTER TABLE memory_megrams ENABLE TRIGGER USER")
-    found = await memory.books.examine()
-    assert (found.unreadable, found.missing_index, found.wrong_sums) == (1, 1, 1), found.examples
-    await memory.books.repair()
-    after = await memory.books.examine()
-    assert (after.sound, after.records) == (True, 3), after.examples
-    assert (await memory.query_mk(*GLOB)).attention == pytest.approx(2.7)
-    await memory.close()
-
-
 async def test_a_worker_may_remember(store: StoreAddress, tmp_path: Path, make: Make, clock: FakeClock) -> None:
     """The role of a machine that only works writes megrams, and the sums follow."""
     with connect(store) as connection:
         connection.execute("DROP ROLE IF EXISTS somebody")
         connection.execute("CREATE ROLE somebody LOGIN IN ROLE artoo_worker")
     somebody = StoreAddress(store.url.replace("postgres@", "somebody@"), store.hosts, None, None)
-    memory = PostgresMemory(somebody, tmp_path, clock, SequentialIds())
+    memory = SharedMemory.shared(somebody, tmp_path, clock, SequentialIds())
     memory.write(make(GLOB))
     await memory.flush()
     assert (await memory.query_mk(*GLOB)).attention == pytest.approx(0.9)
     await memory.close()
-    with connect(somebody) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
-        connection.execute("ALTER TABLE memory_megrams DISABLE TRIGGER USER")
 
 
 async def test_memory_is_carried_over_and_back(
@@ -296,7 +270,7 @@ async def test_memory_is_carried_over_and_back(
 ) -> None:
     """What one engine exports the other imports, once: the same lines, the same potentials."""
     here = SharedMemory.open(tmp_path / "here", clock, ids)
-    there = PostgresMemory(store, tmp_path / "spool", clock, ids)
+    there = SharedMemory.shared(store, tmp_path / "spool", clock, ids)
     for state in ("accept", "abandon", "refine"):
         here.write(make(GLOB, state))
     here.write(make(CURL, level=Level.COMMON_SENSE))
@@ -318,8 +292,10 @@ async def test_a_touch_that_comes_late_sets_no_clock_back(
     store: StoreAddress, tmp_path: Path, make: Make, clock: FakeClock
 ) -> None:
     """Two machines recall a rule; the later time stays, whichever arrives last."""
-    slow = PostgresMemory(store, tmp_path / "slow", FakeClock(clock.now() - timedelta(days=1)), SequentialIds())
-    quick = PostgresMemory(store, tmp_path / "quick", clock, SequentialIds())
+    slow = SharedMemory.shared(
+        store, tmp_path / "slow", FakeClock(clock.now() - timedelta(days=1)), SequentialIds()
+    )
+    quick = SharedMemory.shared(store, tmp_path / "quick", clock, SequentialIds())
     quick.write(make(GLOB, level=Level.COMMON_SENSE))
     await quick.flush()
     for memory in (quick, slow):

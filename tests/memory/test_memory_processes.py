@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from artoo.memory import reading
-from artoo.memory.environment import open_environment
-from artoo.memory.verify import examine
+from artoo.memory import verify
+from artoo.memory.engines import engine_at
 
 PROGRAM = Path(__file__).with_name("writing_process.py")
 
@@ -44,18 +43,17 @@ def two_writers_and_a_killer(directory: Path, count: int, kills: int) -> None:
     last.communicate()
     steady.communicate()
     assert (last.returncode, steady.returncode) == (0, 0)
-    environment = open_environment(directory)
+    engine = engine_at(directory)
     try:
-        found = examine(environment)
+        found = engine.read(verify.examine)
         assert found.sound, found.examples
         assert found.records == 2 * count
         assert found.pairs == 5
-        names = environment.read(lambda transaction: set(reading.keys_under(transaction, b"m|")))
-        assert {
-            f"m|{who}-{number:07d}".encode() for who in ("steady", "victim") for number in range(count)
-        } == names
+        rows = engine.read(lambda query: query.all("SELECT id FROM memory_megrams"))
+        wanted = {f"{who}-{number:07d}" for who in ("steady", "victim") for number in range(count)}
+        assert {row["id"] for row in rows} == wanted
     finally:
-        environment.close()
+        engine.close()
 
 
 def test_killed_writers_leave_exact_sums(tmp_path: Path) -> None:

@@ -7,16 +7,10 @@ from pathlib import Path
 import pytest
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.contracts.memory import Level, Megram, MegramState, MemoryAction, Origin
+from artoo.contracts.memory import Level, Megram, MemoryAction, Origin
 from artoo.contracts.tags import Pair, kind_pair, macro_pair, micro_pair, thing_pair, tool_pair
-from artoo.control.potentials import QUANTISATION
-from artoo.memory import keys
 from artoo.memory.absent import NoMemory
-from artoo.memory.accumulators import decode, encode
-from artoo.memory.environment import Transaction
 from artoo.memory.service import SharedMemory
-from artoo.memory.store import MemoryStore
-from artoo.memory.verify import examine
 from artoo.ports.recall import Recall
 from artoo.ports.remember import Remember
 from artoo.testing.clock import FakeClock
@@ -35,7 +29,7 @@ async def write_all(memory: Remember, megrams: list[Megram]) -> None:
     await memory.flush()
 
 
-async def test_what_is_written_is_recalled(memory: MemoryStore, make: Make) -> None:
+async def test_what_is_written_is_recalled(memory: SharedMemory, make: Make) -> None:
     """One failure makes its pair Avoid, with the exact sums of the table."""
     await write_all(memory, [make(FIND, "change_approach")])
     live = await memory.query_mk(*FIND)
@@ -43,13 +37,13 @@ async def test_what_is_written_is_recalled(memory: MemoryStore, make: Make) -> N
     assert live.action is MemoryAction.AVOID
 
 
-async def test_unknown_pairs_are_ignored(memory: MemoryStore) -> None:
+async def test_unknown_pairs_are_ignored(memory: SharedMemory) -> None:
     """A pair that was never seen has no potential."""
     live = await memory.query_mk("tool:x", "path:y")
     assert (live.attention, live.decision, live.action) == (0, 0, MemoryAction.IGNORE)
 
 
-async def test_avoid_decays(memory: MemoryStore, make: Make, clock: FakeClock) -> None:
+async def test_avoid_decays(memory: SharedMemory, make: Make, clock: FakeClock) -> None:
     """An Avoid is forgiven once its attention has decayed below one half."""
     await write_all(memory, [make(FIND, "change_approach")])
     clock.advance(10 * DAY)
@@ -58,13 +52,13 @@ async def test_avoid_decays(memory: MemoryStore, make: Make, clock: FakeClock) -
     assert (await memory.query_mk(*FIND)).action is MemoryAction.IGNORE
 
 
-async def test_high_variance_is_caution(memory: MemoryStore, make: Make) -> None:
+async def test_high_variance_is_caution(memory: SharedMemory, make: Make) -> None:
     """Five great and five terrible outcomes of one tool are Caution."""
     await write_all(memory, [make(FIND, state) for state in ("accept", "abandon") for _ in range(5)])
     assert (await memory.query_mk(*FIND)).action is MemoryAction.CAUTION
 
 
-async def test_a_batch_keeps_its_order(memory: MemoryStore, make: Make) -> None:
+async def test_a_batch_keeps_its_order(memory: SharedMemory, make: Make) -> None:
     """Potentials come back in the order of the pairs, in one snapshot."""
     await write_all(memory, [make(FIND, "abandon")])
     found = await memory.potentials_of([tool_pair("glob"), FIND])
@@ -72,13 +66,13 @@ async def test_a_batch_keeps_its_order(memory: MemoryStore, make: Make) -> None:
     assert [live.attention for live in found] == pytest.approx([0, 0.95])
 
 
-async def test_rules_are_not_evidence(memory: MemoryStore, make: Make) -> None:
+async def test_rules_are_not_evidence(memory: SharedMemory, make: Make) -> None:
     """A C entry never enters the sums, however often it is there."""
     await write_all(memory, [make(FIND, level=Level.COMMON_SENSE) for _ in range(10)])
     assert (await memory.query_mk(*FIND)).attention == 0
 
 
-async def test_query_c_restarts_the_clock(memory: MemoryStore, make: Make, clock: FakeClock) -> None:
+async def test_query_c_restarts_the_clock(memory: SharedMemory, make: Make, clock: FakeClock) -> None:
     """Only the rules that query_c returns get a new last_recalled_at; reading potentials restarts nothing."""
     rule = make(FIND, level=Level.COMMON_SENSE, content="never search all of home")
     await write_all(memory, [rule])
@@ -93,14 +87,14 @@ async def test_query_c_restarts_the_clock(memory: MemoryStore, make: Make, clock
     assert second.created_at == rule.created_at
 
 
-async def test_an_id_is_stored_once(memory: MemoryStore, make: Make) -> None:
+async def test_an_id_is_stored_once(memory: SharedMemory, make: Make) -> None:
     """Writing a megram twice counts it once."""
     megram = make(FIND)
     await write_all(memory, [megram, megram])
     assert (await memory.query_mk(*FIND)).attention == pytest.approx(0.9)
 
 
-async def test_feedback_against_evidence_cancels_it(memory: MemoryStore, make: Make) -> None:
+async def test_feedback_against_evidence_cancels_it(memory: SharedMemory, make: Make) -> None:
     """Negative feedback is a mirror image: attention doubles, the decision goes to zero, nothing is changed."""
     megram = make(FIND, origin=Origin(task_id="task-1"))
     await write_all(memory, [megram])
@@ -112,7 +106,7 @@ async def test_feedback_against_evidence_cancels_it(memory: MemoryStore, make: M
     assert await memory.taught_by("task-1") == (megram,)
 
 
-async def test_feedback_against_a_rule_is_dissonance(memory: MemoryStore, make: Make) -> None:
+async def test_feedback_against_a_rule_is_dissonance(memory: SharedMemory, make: Make) -> None:
     """Against a rule, feedback weighs .9 with the opposite sign."""
     rule = make(FIND, level=Level.COMMON_SENSE)
     await write_all(memory, [rule])
@@ -121,7 +115,7 @@ async def test_feedback_against_a_rule_is_dissonance(memory: MemoryStore, make: 
     assert (await memory.query_mk(*FIND)).decision == pytest.approx(-0.9)
 
 
-async def test_feedback_against_nothing_is_reported(memory: MemoryStore) -> None:
+async def test_feedback_against_nothing_is_reported(memory: SharedMemory) -> None:
     """Feedback on an unknown id is lost, and flush says so, once."""
     memory.record_negative_feedback("no-such-id", "why")
     with pytest.raises(MemoryStoreError, match="does not exist"):
@@ -130,7 +124,7 @@ async def test_feedback_against_nothing_is_reported(memory: MemoryStore) -> None
     assert memory.statistics.lost == 1
 
 
-async def test_calibration_reaches_the_plan(memory: MemoryStore, make: Make) -> None:
+async def test_calibration_reaches_the_plan(memory: SharedMemory, make: Make) -> None:
     """A plan gets its macro experience, what to prefer, what not to do, what to be careful with, and places."""
     macro, glob, shell = macro_pair("find all pdf files"), tool_pair("glob"), tool_pair("shell:find")
     await write_all(
@@ -155,7 +149,7 @@ async def test_calibration_reaches_the_plan(memory: MemoryStore, make: Make) -> 
     assert advice.known == ("/home/me/b.xlsx",)
 
 
-async def test_advice_quotes_what_speaks_for_it(memory: MemoryStore, make: Make) -> None:
+async def test_advice_quotes_what_speaks_for_it(memory: SharedMemory, make: Make) -> None:
     """A recommendation quotes the newest success, a warning the newest failure, whatever came last."""
     macro, glob, shell = macro_pair("find all pdf files"), tool_pair("glob"), tool_pair("shell:find")
     megrams = [
@@ -174,7 +168,7 @@ async def test_advice_quotes_what_speaks_for_it(memory: MemoryStore, make: Make)
     assert [entry.content for entry in (*advice.caution, *advice.must_not) if entry.pair == shell] == [""]
 
 
-async def test_a_place_that_was_wrong_is_not_known_any_more(memory: MemoryStore, make: Make) -> None:
+async def test_a_place_that_was_wrong_is_not_known_any_more(memory: SharedMemory, make: Make) -> None:
     """Feedback against a place outweighs it: calibration does not repeat what a person has called wrong."""
     pair = thing_pair("budget")
     place = make(pair, "accept", level=Level.KNOWLEDGE, content="/old/b.xlsx", k=0.2)
@@ -185,7 +179,7 @@ async def test_a_place_that_was_wrong_is_not_known_any_more(memory: MemoryStore,
     assert (await memory.calibrate("x", [pair])).known == ()
 
 
-async def test_every_tool_that_was_met_is_listed_once(memory: MemoryStore, make: Make) -> None:
+async def test_every_tool_that_was_met_is_listed_once(memory: SharedMemory, make: Make) -> None:
     """Wide pairs of all identities, whatever stands around them in the index; targets and intents are left out."""
     wide = [tool_pair(name) for name in ("glob", "shell", "shell:find", "tool}x", "工具")]
     around = [micro_pair("glob", f"p{number}") for number in range(50)]
@@ -196,7 +190,7 @@ async def test_every_tool_that_was_met_is_listed_once(memory: MemoryStore, make:
     assert await NoMemory().tool_pairs() == ()
 
 
-async def test_alternatives_worked_for_the_same_intent(memory: MemoryStore, make: Make) -> None:
+async def test_alternatives_worked_for_the_same_intent(memory: SharedMemory, make: Make) -> None:
     """Alternatives are Exploit pairs whose megrams come from tasks of the same intent."""
     mine = Origin(intent="find_all_pdf")
     await write_all(
@@ -211,7 +205,7 @@ async def test_alternatives_worked_for_the_same_intent(memory: MemoryStore, make
     assert [live.pair for live in await memory.alternatives("Find all PDF")] == [tool_pair("glob")]
 
 
-async def test_what_a_kind_of_request_knows_goes_before_what_others_know(memory: MemoryStore, make: Make) -> None:
+async def test_what_a_kind_of_request_knows_goes_before_what_others_know(memory: SharedMemory, make: Make) -> None:
     """A tool that worked once for an intent and failed since is no alternative for it, however well it does
     elsewhere; and it did not serve it, for the Dreamer's guesses.
     """
@@ -225,7 +219,7 @@ async def test_what_a_kind_of_request_knows_goes_before_what_others_know(memory:
     assert await memory.dreams().intents(10) == {}
 
 
-async def test_a_tool_is_known_by_kinds_of_request(memory: MemoryStore, make: Make) -> None:
+async def test_a_tool_is_known_by_kinds_of_request(memory: SharedMemory, make: Make) -> None:
     """Each kind with its own verdict; targets, other tools, and the tool as such are none."""
     good, bad = kind_pair("glob", "find all pdf"), kind_pair("glob", "sort my mail")
     others = [tool_pair("glob"), micro_pair("glob", "x"), kind_pair("globe", "find all pdf")]
@@ -239,7 +233,7 @@ async def test_a_tool_is_known_by_kinds_of_request(memory: MemoryStore, make: Ma
     "tag",
     ["a|b", "a%7Cb", "%#", "%", "x" * 5_000, "\n", "\0", "查找 文件", "🙂" * 200, "\u202eevil", "path:/a|b|c"],
 )
-async def test_hostile_tags(tag: str, memory: MemoryStore, make: Make, clock: FakeClock) -> None:
+async def test_hostile_tags(tag: str, memory: SharedMemory, make: Make, clock: FakeClock) -> None:
     """Whatever a tag holds, its pair is written, found, listed and told from its neighbours."""
     pairs = [Pair(tag, "e"), Pair("s", tag), Pair(tag, tag)]
     await write_all(memory, [make(pair) for pair in pairs])
@@ -295,7 +289,7 @@ def test_long_tags_are_found_again(make: Make) -> None:
     assert make(pair).pair == Pair(*pair)
 
 
-async def test_what_has_no_valence_is_no_verdict(memory: MemoryStore, make: Make) -> None:
+async def test_what_has_no_valence_is_no_verdict(memory: SharedMemory, make: Make) -> None:
     """A network that was down twice, or two notes of the dream cycle, say nothing about a tool."""
     await write_all(memory, [make(FIND, "change_path") for _ in range(4)])
     live = await memory.query_mk(*FIND)
@@ -304,7 +298,7 @@ async def test_what_has_no_valence_is_no_verdict(memory: MemoryStore, make: Make
     assert (await memory.calibrate("anything", [FIND])).caution == ()
 
 
-async def test_a_contradiction_is_written_down_once(memory: MemoryStore, make: Make) -> None:
+async def test_a_contradiction_is_written_down_once(memory: SharedMemory, make: Make) -> None:
     """Every later task that plans the tool sees the contradiction; only fresh evidence makes it a new one."""
     rule = make(FIND, "accept", level=Level.COMMON_SENSE)
     await write_all(memory, [rule, make(FIND, "change_approach")])
@@ -317,41 +311,3 @@ async def test_a_contradiction_is_written_down_once(memory: MemoryStore, make: M
     await write_all(memory, [make(FIND, "change_approach")])
     (fresh,) = (await memory.calibrate("anything", [FIND])).contradicted
     assert not fresh.noted
-
-
-async def test_an_earlier_formats_sums_are_rebuilt(tmp_path: Path, clock: FakeClock, ids: SequentialIds) -> None:
-    """A store without the format's mark is brought to today's on opening, and agrees with itself."""
-    first = SharedMemory.open(tmp_path / "memory", clock, ids)
-    await write_all(first, [_neutral(clock, ids) for _ in range(3)])
-    first.environment.write(_as_before)
-    assert examine(first.environment).wrong_sums == 1
-    await first.close()
-    second = SharedMemory.open(tmp_path / "memory", clock, ids)
-    try:
-        assert examine(second.environment).sound
-        assert (await second.query_mk(*FIND)).action is MemoryAction.IGNORE
-    finally:
-        await second.close()
-
-
-def _neutral(clock: FakeClock, ids: SequentialIds) -> Megram:
-    stimulus = QUANTISATION["change_path"]
-    return Megram(
-        id=ids.new(),
-        created_at=clock.now(),
-        space=FIND.space,
-        entity=FIND.entity,
-        state=MegramState.CHANGE_PATH,
-        f=stimulus.f,
-        sigma=stimulus.sigma,
-        k=stimulus.k,
-    )
-
-
-def _as_before(transaction: Transaction) -> None:
-    """The first format did not tell entries without a valence apart."""
-    part = keys.pair_part(FIND)
-    row = decode(transaction.get(keys.sums(part)) or b"")
-    row.cells = {(k, epoch, 0): cell for (k, epoch, _), cell in row.cells.items()}
-    transaction.put(keys.sums(part), encode(row))
-    transaction.delete(keys.mark("format"))

@@ -9,9 +9,7 @@ import pytest
 
 from artoo.contracts.memory import Level, Megram, MegramState, Origin, Potentials, StoredLevel
 from artoo.contracts.tags import Pair, micro_pair, tool_pair
-from artoo.memory.postgres.service import PostgresMemory
 from artoo.memory.service import SharedMemory
-from artoo.memory.store import MemoryStore
 from artoo.store.address import StoreAddress
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds
@@ -28,7 +26,7 @@ class Twins:
     """A store on each engine, which are told the same things at the same times."""
 
     clock: FakeClock
-    stores: tuple[MemoryStore, MemoryStore]
+    stores: tuple[SharedMemory, SharedMemory]
     random: random.Random
     written: dict[str, Megram] = field(default_factory=dict[str, Megram])
 
@@ -114,7 +112,7 @@ async def twins(tmp_path: Path, store: StoreAddress) -> AsyncGenerator[Twins]:
     """Two empty stores."""
     clock = FakeClock(auto_advance=True)
     embedded = SharedMemory.open(tmp_path / "memory", clock, SequentialIds())
-    shared = PostgresMemory(store, tmp_path / "spool", clock, SequentialIds())
+    shared = SharedMemory.shared(store, tmp_path / "spool", clock, SequentialIds())
     yield Twins(clock, (embedded, shared), random.Random(15))
     await shared.close()
     await embedded.close()

@@ -24,7 +24,7 @@ STATES = (
 
 async def main(directory: Path, name: str, count: int, start: int) -> None:
     """Writes `count` megrams with predictable ids, from number `start` on."""
-    memory = SharedMemory.open(directory, SystemClock(), UuidIds(), map_bytes=1 << 18)
+    memory = SharedMemory.open(directory, SystemClock(), UuidIds())
     for number in range(start, count):
         state, f, sigma, k = STATES[number % 3]
         memory.write(

@@ -16,7 +16,7 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.memory import DreamReport, Megram, MegramState, MemoryWritten, TLayerProposal
 from artoo.contracts.roles import Role
 from artoo.contracts.tags import kind_pair
-from artoo.memory.maintenance import Maintenance
+from artoo.memory.dreams import Dreams
 from artoo.ports.model import Model
 from artoo.runtime.memory.shared_memory import Memories
 from artoo.runtime.task.persona import MANIFEST, accept_text, accepted_texts
@@ -52,7 +52,8 @@ class Place:
             if self.reports():
                 return passed
             async with asyncio.timeout(10):
-                await self.clock.wait_for_sleepers()
+                while not (self.clock.sleepers or self.reports()):  # noqa: ASYNC110 - a thread is at the store
+                    await asyncio.sleep(0.001)
             self.clock.advance(1.0)
             await asyncio.sleep(0)
         raise AssertionError("the Dreamer reported nothing")
@@ -119,7 +120,7 @@ async def test_a_dreamer_that_fails_says_so_and_takes_nothing_with_it(
     async def fails(*_: object) -> None:
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr(Maintenance, "mark", fails)
+    monkeypatch.setattr(Dreams, "mark", fails)
     memory = await place.memories.open()
     place.memories.nudge()
     await place.until_report()
@@ -129,14 +130,14 @@ async def test_a_dreamer_that_fails_says_so_and_takes_nothing_with_it(
 
 async def test_an_unusable_store_is_no_memory_and_says_why(tmp_path: Path) -> None:
     """Writes are let go, every reading says what is wrong, and a store that was mended is used by the next task."""
-    (tmp_path / "data.mdb").write_bytes(b"not a store" * 1_000)
+    (tmp_path / "memory.db").write_bytes(b"not a store" * 1_000)
     place = Place(tmp_path)
     memory = await place.memories.open()
     memory.remember.write(megram(1, place.clock))
     for reading in readings(memory):
         with pytest.raises(MemoryStoreError, match="damaged"):
             await reading
-    (tmp_path / "data.mdb").unlink()
+    (tmp_path / "memory.db").unlink()
     assert (await (await place.memories.open()).recall.potentials_of([GLOB]))[0].attention == 0
     await place.memories.close()
 

@@ -14,7 +14,7 @@ import pytest
 from artoo.agents.storage.postgres import SharedDatabase
 from artoo.agents.storage.transaction import Writing
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError, StoreAway, StoreRefused
-from artoo.memory.postgres.database import Database
+from artoo.memory.engines import engine_at
 from artoo.store import pooled
 from artoo.store.address import StoreAddress, parse
 from artoo.store.connecting import connect
@@ -35,9 +35,9 @@ async def test_why_there_is_no_connection_is_said(store: StoreAddress, caplog: p
     missing = parse(store.url.replace("/test_", "/missing_"))
     with pytest.raises(StoreAway, match=r'database "missing_\d+" does not exist'):
         await open_and_close(missing)
-    database = Database(missing)
+    database = engine_at(missing)
     with pytest.raises(MemoryStoreError, match=r'database "missing_\d+" does not exist'):
-        await asyncio.to_thread(database.read, lambda connection: connection.execute("SELECT 1"))
+        await asyncio.to_thread(database.read, lambda query: query.all("SELECT 1"))
     database.close()
     assert {record.name for record in caplog.records} == {"artoo.agents.storage.postgres"}
 

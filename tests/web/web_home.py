@@ -24,10 +24,11 @@ from artoo.contracts.memory import DreamReport, Megram, TLayerProposal
 from artoo.contracts.tags import Pair
 from artoo.loops.slow.dreamer import Dreamer
 from artoo.loops.slow.passing import DreamLimits
-from artoo.memory.environment import Environment, Transaction, open_environment
-from artoo.memory.ledger import Ledger
-from artoo.memory.maintenance import Maintenance
+from artoo.memory import tables
+from artoo.memory.dreams import Dreams
+from artoo.memory.engines import engine_at
 from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.store.query import Engine
 from artoo.team.office import Office, open_office
 from board_work import take
 
@@ -78,25 +79,18 @@ def megram(number: int, pair: Pair, sigma: float, content: str, *, level: str = 
     )  # fmt: skip
 
 
-def learn(environment: Environment, *entries: Megram) -> None:
+def learn(engine: Engine, *entries: Megram) -> None:
     """One transaction."""
-
-    def work(transaction: Transaction) -> None:
-        ledger = Ledger(transaction)
-        for entry in entries:
-            ledger.add(entry)
-        ledger.finish()
-
-    environment.write(work)
+    engine.write(lambda query: tables.add(query, entries))
 
 
 async def with_memory(home: Path, said: str) -> DreamReport:
     """A bad pair that fades, a good tool, knowledge, a rule, an open proposal; then the Dreamer has passed."""
-    environment, clock = open_environment(config_of(home).memory_path), SystemClock()
+    engine, clock = engine_at(config_of(home).memory_path), SystemClock()
     try:
         glob, stale = Pair("tool:glob", "path:/home/ada"), Pair("tool:shell:cat", "path:/home/ada/old")
         learn(
-            environment,
+            engine,
             megram(1, FIND, -1.0, said, days=20),
             megram(2, FIND, -1.0, said, days=10),
             megram(3, FIND, -1.0, said, level="C", days=9),
@@ -104,16 +98,18 @@ async def with_memory(home: Path, said: str) -> DreamReport:
             megram(5, glob, 1.0, said, level="K"),
             megram(6, stale, 1.0, said, days=900),
         )
-        store = Maintenance(environment, clock)
-        for name in ("p-1", "p-2"):
-            await store.propose(TLayerProposal(id=name, proposed_at=clock.now(), text=said), f"proposed:{name}")
+        store = Dreams(engine, clock)
+        async with store.turn():
+            for name in ("p-1", "p-2"):
+                proposal = TLayerProposal(id=name, proposed_at=clock.now(), text=said)
+                await store.propose(proposal, f"proposed:{name}")
         dreamer = Dreamer(
             store, clock, UuidIds(), publish=lambda _: None, busy=lambda: False,
             limits=DreamLimits(duty=1.0, slice=2_048),
         )  # fmt: skip
         return await dreamer.dream()
     finally:
-        environment.close()
+        engine.close()
 
 
 def with_audit(home: Path, said: str) -> str:

@@ -1,25 +1,34 @@
-"""Records as bytes: one JSON object each."""
+"""Records as text: one JSON object each; and what may be wrong with the store."""
 
 from __future__ import annotations
-
-from datetime import datetime
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Megram
+from artoo.memory.signal import moment
+from artoo.store.query import Failure
 
 
 class RecordDamaged(MemoryStoreError):
-    """One entry of the store cannot be read; the others can."""
+    """One entry of the store cannot be read, or cannot be stored; the others can."""
+
+
+class MemoryAway(MemoryStoreError):
+    """The store cannot be reached or used now; what was to be written is not there yet."""
+
+
+def failed(message: str, kind: Failure) -> MemoryStoreError:
+    """Return the error that says what an engine could not do."""
+    return {"away": MemoryAway, "data": RecordDamaged, "other": MemoryStoreError}[kind](message)
 
 
 _ADAPTER = TypeAdapter(Megram)
 
 
-def encode(megram: Megram) -> bytes:
-    """A megram as compact JSON without the time of its last recall, which has a key of its own.
+def encode(megram: Megram) -> str:
+    """Return a megram as compact JSON without the time of its last recall, which has a table of its own.
 
     By hand, because the writer does this for every megram and pydantic takes four times as long.
     """
@@ -38,16 +47,16 @@ def encode(megram: Megram) -> bytes:
     }
     if origin.task_id or origin.intent or origin.sources or origin.hypothesis:
         fields["origin"] = origin.model_dump(mode="json", exclude_defaults=True)
-    return orjson.dumps(fields)
+    return orjson.dumps(fields).decode()
 
 
 def encode_whole(megram: Megram) -> bytes:
-    """A megram as JSON with every field, for people and other programs."""
+    """Return a megram as JSON with every field, for people and other programs."""
     return _ADAPTER.dump_json(megram)
 
 
-def decode(raw: bytes) -> Megram:
-    """The inverse of either. Raises RecordDamaged naming what does not fit."""
+def decode(raw: str | bytes) -> Megram:
+    """Return the inverse of either. Raises RecordDamaged naming what does not fit."""
     try:
         return _ADAPTER.validate_json(raw)
     except ValidationError as error:
@@ -58,8 +67,6 @@ def decode(raw: bytes) -> Megram:
         ) from error
 
 
-def with_recall(megram: Megram, recalled_at: bytes | None) -> Megram:
-    """The megram with the time that `r|id` holds for it."""
-    if recalled_at is None:
-        return megram
-    return megram.model_copy(update={"last_recalled_at": datetime.fromisoformat(recalled_at.decode())})
+def with_recall(megram: Megram, recalled_us: int | None) -> Megram:
+    """Return the megram with the time that `memory_recalled` has for it."""
+    return megram if recalled_us is None else megram.model_copy(update={"last_recalled_at": moment(recalled_us)})

@@ -1,22 +1,17 @@
-"""What can be queued for the writer. Each is applied to a ledger and says whether it took effect."""
+"""What can be queued for the writer, and how a batch of it changes the store."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Literal
 
 from artoo.contracts.memory import Level, Megram, MegramState, Origin
 from artoo.control.potentials import DEMOTED_DECAY, dissonance
-from artoo.memory.ledger import Ledger
-
-
-class Command(Protocol):
-    """One queued change."""
-
-    def apply(self, ledger: Ledger) -> bool:
-        """Changes the store through `ledger`; False when there was nothing to change."""
-        ...
+from artoo.memory import reading, tables
+from artoo.memory.signal import microseconds
+from artoo.store.query import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,49 +19,61 @@ class Append:
     """Stores a megram; one whose id is there already counts as stored."""
 
     megram: Megram
-
-    def apply(self, ledger: Ledger) -> bool:
-        """Always takes effect."""
-        ledger.add(self.megram)
-        return True
+    what: Literal["append"] = "append"
 
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """Restarts the clocks of rules that were recalled."""
+    """Restarts the clocks of rules that were recalled, as far as they are there and were not recalled later."""
 
     megram_ids: tuple[str, ...]
     at: datetime
-
-    def apply(self, ledger: Ledger) -> bool:
-        """Skips rules that are gone by now, and those that were recalled later."""
-        for megram_id in self.megram_ids:
-            rule = ledger.get(megram_id)
-            if rule is not None and (rule.last_recalled_at is None or rule.last_recalled_at < self.at):
-                ledger.touch(megram_id, self.at)
-        return True
+    what: Literal["touch"] = "touch"
 
 
 @dataclass(frozen=True, slots=True)
 class Oppose:
-    """Appends a megram of opposite σ against a stored one; the past is never changed."""
+    """Appends a megram of opposite σ against a stored one, which must be there; the past is never changed."""
 
     against: str
     content: str
     megram_id: str
     at: datetime
+    what: Literal["oppose"] = "oppose"
 
-    def apply(self, ledger: Ledger) -> bool:
-        """False when the megram to oppose does not exist."""
-        target = ledger.get(self.against)
-        if target is None:
-            return False
-        ledger.add(opposing(target, self.content, self.megram_id, self.at))
-        return True
+
+Command = Append | Touch | Oppose
+
+
+def apply(query: Query, commands: Sequence[Command]) -> int:
+    """Apply a batch in order; how many commands took effect. Locks come in one order: megrams, rules, sums."""
+    wanted = [each.against for each in commands if isinstance(each, Oppose)]
+    known = reading.get(query, wanted) if wanted else {}
+    added: dict[str, Megram] = {}
+    touched: dict[str, datetime] = {}
+    done = 0
+    for command in commands:
+        done += 1
+        match command:
+            case Append(megram):
+                added.setdefault(megram.id, megram)
+            case Touch(megram_ids, at):
+                touched |= {each: max(at, touched.get(each, at)) for each in megram_ids}
+            case Oppose():
+                target = known.get(command.against) or added.get(command.against)
+                if target is None:
+                    done -= 1
+                else:
+                    against = opposing(target, command.content, command.megram_id, command.at)
+                    added.setdefault(against.id, against)
+    if added:
+        tables.add(query, added.values())
+    tables.touch(query, [(microseconds(touched[each]), each) for each in sorted(touched)])
+    return done
 
 
 def opposing(target: Megram, content: str, megram_id: str, at: datetime) -> Megram:
-    """The megram that speaks against `target`: dissonance against a rule, its mirror image against evidence."""
+    """Return what speaks against `target`: dissonance against a rule, the mirror image of evidence."""
     if target.is_rule:
         against = dissonance(target.sigma)
         state, f, sigma, k = MegramState.DISSONANCE, against.f, against.sigma, against.k

@@ -2,77 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Megram
-from artoo.memory import codec, keys, reading
-from artoo.memory.environment import Environment, Transaction
-from artoo.memory.ledger import Ledger
+from artoo.memory import codec, reading, tables
+from artoo.store.query import Engine, Query
 
 SLICE = 512
 LONGEST_LINE = 1 << 20
+_EVERY = f"{reading.MEGRAM} m.id > ? ORDER BY m.id LIMIT ?"
 
 
-def exported(environment: Environment) -> Iterator[bytes]:
-    """Every stored megram as one line of JSON (without the newline), in slices, so that no lock is held."""
-    start: bytes | None = b"m|"
-    while start is not None:
-        listed = environment.read(lambda transaction, at=start: _slice(transaction, at))
-        for key, value, recalled in listed:
-            yield codec.encode_whole(codec.with_recall(codec.decode(value), recalled))
-            start = key + b"\0"
-        if len(listed) < SLICE:
-            start = None
+def exported(query: Query, after: str) -> tuple[list[bytes], str | None]:
+    """Return a slice of the stored megrams as lines (without the newline), and where the next begins."""
+    found = every(query, after)
+    return [codec.encode_whole(each) for each in found], found[-1].id if len(found) == SLICE else None
 
 
-def imported(environment: Environment, lines: Iterable[bytes]) -> tuple[int, int]:
-    """Stores the megrams of `lines`: (added, known already). Importing twice adds nothing.
+def every(query: Query, after: str) -> list[Megram]:
+    """Return the next megrams after an id."""
+    return reading.megrams(query.all(_EVERY, (after, SLICE)))
+
+
+def imported(engine: Engine, lines: Iterable[bytes]) -> tuple[int, int]:
+    """Store the megrams of `lines`: (added, known already). Importing twice adds nothing.
 
     Raises MemoryStoreError naming the line that is no megram; what came before it is stored.
     """
-
-    def add(megrams: list[Megram]) -> int:
-        return environment.write(lambda transaction: _add_all(transaction, megrams))
-
-    return stored(lines, add)
-
-
-def stored(lines: Iterable[bytes], add: Callable[[list[Megram]], int]) -> tuple[int, int]:
-    """The megrams of `lines` handed to `add` in batches, which says how many were new: (added, known already)."""
     added = seen = 0
-    for batch in _batches(_parsed(lines)):
-        new = add(batch)
-        added += new
-        seen += len(batch) - new
-    return added, seen
-
-
-def _batches(megrams: Iterator[Megram]) -> Iterator[list[Megram]]:
     batch: list[Megram] = []
-    failure: MemoryStoreError | None = None
-    while failure is None:
-        try:
-            megram = next(megrams, None)
-        except MemoryStoreError as error:
-            megram, failure = None, error
-        if megram is not None:
+
+    def store() -> None:
+        nonlocal added, seen
+        new = engine.write(lambda query: tables.add(query, batch)) if batch else 0
+        added, seen = added + new, seen + len(batch) - new
+        batch.clear()
+
+    try:
+        for megram in _parsed(lines):
             batch.append(megram)
-        if batch and (megram is None or len(batch) == SLICE):
-            yield batch
-            batch = []
-        if megram is None:
-            break
-    if failure is not None:
-        raise failure
-
-
-def _slice(transaction: Transaction, start: bytes) -> list[tuple[bytes, bytes, bytes | None]]:
-    listed = islice(reading.items_under(transaction, b"m|", start), SLICE)
-    return [(key, value, transaction.get(keys.recalled(key[2:].decode()))) for key, value in listed]
+            if len(batch) == SLICE:
+                store()
+    finally:
+        store()
+    return added, seen
 
 
 def _parsed(lines: Iterable[bytes]) -> Iterator[Megram]:
@@ -90,17 +66,10 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[Megram]:
 
 
 def _reason(error: codec.RecordDamaged) -> str:
-    """What is wrong with the line, in a few words."""
+    """Return what is wrong with the line, in a few words."""
     cause = error.__cause__
     if not isinstance(cause, ValidationError):
         return str(cause or error)
     first = cause.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg']}" if where else str(first["msg"])
-
-
-def _add_all(transaction: Transaction, megrams: Iterable[Megram]) -> int:
-    ledger = Ledger(transaction)
-    added = sum(ledger.add(megram) for megram in megrams)
-    ledger.finish()
-    return added

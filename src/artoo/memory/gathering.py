@@ -1,16 +1,16 @@
-"""Everything that calibration needs to know, in one snapshot."""
+"""Everything that calibration needs to know, in one snapshot and two trips."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.memory import CalibrationEntry, Megram, MemoryAction, Potentials
 from artoo.contracts.tags import Pair
 from artoo.memory import keys, reading
-from artoo.memory.environment import Transaction
+from artoo.store.query import Query, Row
 
-RULES = 10
+MOST_RULES = 10
 RECENT = 5
 KNOWN = 10
 NOTES = 3
@@ -32,59 +32,65 @@ class Facts:
     hypotheses: tuple[CalibrationEntry, ...]
 
 
-def gather(transaction: Transaction, macro: Pair, asked: Sequence[Pair], now_us: int) -> Facts:
-    """Reads the facts for planning one intent. `thing:` pairs give places, the others advice."""
+def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Facts:
+    """Read the facts for planning one intent. `thing:` pairs give places, the others advice."""
     things = [pair for pair in asked if pair.space.startswith("thing:")]
     others = [pair for pair in asked if not pair.space.startswith("thing:")]
-    live = tuple(reading.potentials(transaction, pair, now_us) for pair in others)
-    rules = tuple(rule for pair in others for rule in reading.rules(transaction, pair, RULES))
+    every = (*others, *things)
+    cells, ruled, (notes, *places), (guesses,) = query.each(
+        (reading.SUMS, reading.about(every)),
+        (reading.RULES, reading.about(others, MOST_RULES)),
+        (reading.KNOWN, reading.about((macro, *things), KNOWN)),
+        (reading.GUESSES, [(keys.escape(macro.space), *keys.under("tool:"), HYPOTHESES)]),
+    )
+    sums = reading.added_up(query, every, cells, now_us)
+    live = tuple(map(reading.classified, others, sums))
+    rules = [rule for rows in ruled for rule in reading.megrams(rows)]
+    guessed = reading.megrams(guesses)[::-1]
+    shown = [each.pair for each in live if each.action is not MemoryAction.IGNORE]
+    telling = list(dict.fromkeys((*shown, *(rule.pair for rule in rules))))
+    against = [Pair(each.entity, each.space) for each in guessed]  # how a guessed tool did for this kind of request
+    found, said, tried = query.each(
+        (reading.NEWEST, reading.about(telling, RECENT)),
+        (reading.DISSONANCE, [(*reading.key_of(rule.pair), rule.sigma) for rule in rules]),
+        (reading.SUMS, reading.about(against)),
+    )
+    newest = {pair: reading.megrams(rows) for pair, rows in zip(telling, found, strict=True)}
+    untried = reading.added_up(query, against, tried, now_us)
+    known = [each.content for each in reading.megrams(notes) if each.sigma == 0][:NOTES]
+    for rows, believed in zip(places, sums[len(others) :], strict=True):
+        if believed.decision > 0:  # where a thing was found, as far as that proved right since
+            known += [each.content for each in reading.megrams(rows)]
     return Facts(
         live=live,
-        rules=rules,
-        noted=frozenset(rule.id for rule in rules if reading.spoken_against(transaction, rule)),
-        contents={
-            found.pair: telling(found, reading.newest(transaction, keys.pair_part(found.pair), RECENT))
-            for found in live
-            if found.action is not MemoryAction.IGNORE
-        },
-        known=(*_notes(transaction, macro), *_places(transaction, things, now_us))[:KNOWN],
+        rules=tuple(rules),
+        noted=frozenset(_noted(rules, said, newest)),
+        contents={each.pair: _telling(each, newest[each.pair]) for each in live if each.pair in newest},
+        known=tuple(known[:KNOWN]),
         hypotheses=tuple(
-            guessed(each)
-            for each in reading.hypotheses(transaction, macro, HYPOTHESES)
-            if reading.potentials(transaction, guess_about(each.pair), now_us).decision >= 0
+            CalibrationEntry(space=each.space, entity=each.entity, content=each.content)
+            for each, so_far in zip(guessed, untried, strict=True)
+            if so_far.decision >= 0
         ),
     )
 
 
-def guess_about(pair: Pair) -> Pair:
-    """The pair under which it is kept how a guessed tool did for this kind of request."""
-    return Pair(pair.entity, pair.space)
-
-
-def guessed(megram: Megram) -> CalibrationEntry:
-    """A hypothesis as advice."""
-    return CalibrationEntry(space=megram.space, entity=megram.entity, content=megram.content)
-
-
-def telling(found: Potentials, newest: Sequence[Megram]) -> str:
-    """What the newest entry says that speaks as the sums do: what went well where it is recommended, else what did
-    not. Empty when none of these does: a warning that quotes a success contradicts itself.
+def _telling(found: Potentials, newest: Sequence[Megram]) -> str:
+    """Return what the newest entry says that speaks as the sums do: what went well where it is recommended, else
+    what did not. Empty when none of these does: a warning that quotes a success contradicts itself.
     """
     side = 1 if found.action is MemoryAction.EXPLOIT else -1
     return next((each.content for each in newest if each.sigma * side > 0), "")
 
 
-def _notes(transaction: Transaction, macro: Pair) -> list[str]:
-    """What the slow loops have learnt about the intent without a verdict: context, newest first."""
-    entries = reading.known(transaction, macro, KNOWN)
-    return [entry.content for entry in entries if entry.sigma == 0][:NOTES]
+def _noted(
+    rules: Sequence[Megram], said: Sequence[Sequence[Row]], newest: dict[Pair, list[Megram]]
+) -> Iterator[str]:
+    """Return the rules against which dissonance is as new as the newest direct evidence of their pair.
 
-
-def _places(transaction: Transaction, things: Sequence[Pair], now_us: int) -> list[str]:
-    """Where named things were found, as far as that proved right since."""
-    return [
-        entry.content
-        for pair in things
-        if reading.potentials(transaction, pair, now_us).decision > 0
-        for entry in reading.known(transaction, pair, KNOWN)
-    ]
+    The same evidence contradicts a rule in every task that looks; it is written down by the first.
+    """
+    for rule, rows in zip(rules, said, strict=True):
+        for against in reading.megrams(rows):
+            if all(reading.age(against) > reading.age(each) for each in newest[rule.pair][:1]):
+                yield rule.id

@@ -1,52 +1,28 @@
-"""Memory on its way from a home into a store, and back: every record, in one transaction, compared by hash.
+"""Memory on its way from a home into a store, and back: every row, in one transaction, compared by hash.
 
-Sums are not moved: they follow from the records. Nor are the Dreamer's cursors, which are places in one engine's
-order; the next pass begins at the beginning.
+Sums are not moved: they follow from the records.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError
-from artoo.contracts.memory import Megram
-from artoo.memory import codec, keys, reading
-from artoo.memory.environment import Environment, Transaction, open_environment
-from artoo.memory.ledger import Ledger
-from artoo.memory.postgres import rows
-from artoo.memory.postgres.sink import append
-from artoo.memory.seal import DATA
+from artoo.memory import codec, exchange, tables
+from artoo.memory.engines import engine_at, has_memory
 from artoo.store.address import StoreAddress
-from artoo.store.opened import opened
 from artoo.store.parts import Counted, Counting, Record
-from artoo.store.pooled import without_limits
+from artoo.store.query import Engine, Query
 
-if TYPE_CHECKING:
-    from artoo.memory.postgres.database import Connection
-
-_BATCH = 1_000
-_OWN = (b"cursor:", b"format")
-"""Marks of one engine."""
-
-Tables = dict[str, Iterator[Record]]
-
-_READ = {
-    "megrams": b"SELECT id, record, recalled_us FROM memory_megrams ORDER BY id",
-    "worked": b"SELECT intent, space, entity FROM memory_worked ORDER BY intent, space, entity",
-    "marks": b"SELECT name, value FROM memory_marks ORDER BY name",
-    "reports": b"SELECT id, report FROM memory_reports ORDER BY id",
-    "proposals": b"SELECT id, proposal FROM memory_proposals ORDER BY id",
+_TOGETHER = 1_000
+_TABLES = {
+    "worked": ("memory_worked", ("intent", "space", "entity")),
+    "marks": ("memory_marks", ("name", "value")),
+    "reports": ("memory_reports", ("id", "report")),
+    "proposals": ("memory_proposals", ("id", "status", "proposal")),
 }
-_WRITE = {
-    "worked": b"INSERT INTO memory_worked (intent, space, entity) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-    "marks": b"INSERT INTO memory_marks (name, value) VALUES (%s, %s)",
-    "reports": b"INSERT INTO memory_reports (id, report) VALUES (%s, %s)",
-}
-_PROPOSAL = b"INSERT INTO memory_proposals (id, status, proposal) VALUES (%s, %s, %s)"
 
 
 class Memory:
@@ -59,96 +35,60 @@ class Memory:
 
     def in_home(self) -> tuple[Counted, ...]:
         """See Part."""
-        if not (self._directory / DATA).exists():
-            return ()
-        environment = open_environment(self._directory)
-        try:
-            return environment.read(lambda transaction: _some(_counted(_of_home(transaction))))
-        finally:
-            environment.close()
+        return _counted_in(self._directory) if has_memory(self._directory) else ()
 
     def in_store(self, address: StoreAddress) -> tuple[Counted, ...]:
         """See Part."""
-        return _in_store(address, "read", lambda connection: _some(_counted(_of_store(connection))))
+        return _counted_in(address)
 
     def move_in(self, address: StoreAddress) -> tuple[Counted, ...]:
         """See Part."""
-        before = self.in_home()
-        if not before:
-            return ()
-        environment = open_environment(self._directory)
-        try:
-            return _in_store(address, "write to", lambda connection: _moved_in(connection, environment, before))
-        finally:
-            environment.close()
+        return _moved(self._directory, address, "The store") if self.in_home() else ()
 
     def move_out(self, address: StoreAddress) -> tuple[Counted, ...]:
         """See Part."""
-        if not self.in_store(address):
-            return ()
-        environment = open_environment(self._directory)
-        try:
-            return _in_store(address, "read", lambda connection: _moved_out(connection, environment))
-        finally:
-            environment.close()
+        return _moved(address, self._directory, "This home") if self.in_store(address) else ()
 
 
-def _in_store(
-    address: StoreAddress, doing: str, work: Callable[[Connection], tuple[Counted, ...]]
-) -> tuple[Counted, ...]:
-    with opened(address, doing, MemoryStoreError) as connection, connection.transaction():
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        with without_limits(connection):
-            return work(connection)
-
-
-def _moved_in(connection: Connection, environment: Environment, before: tuple[Counted, ...]) -> tuple[Counted, ...]:
-    if any(one.rows for one in _counted(_of_store(connection))):
-        raise ConfigurationError("The store has memory already; move into an empty one, or `artoo memory import`.")
-
-    def copied(transaction: Transaction) -> None:
-        tables = _of_home(transaction)
-        while batch := [_megram(record) for record in islice(tables["megrams"], _BATCH)]:
-            append(connection, batch)
-        for name, query in _WRITE.items():
-            for record in tables[name]:
-                connection.execute(query, record)
-        for proposal_id, text in tables["proposals"]:
-            status = json.loads(str(text)).get("status", "open")  # another version's moves as it is
-            connection.execute(_PROPOSAL, (proposal_id, status, text))
-
-    environment.read(copied)
-    return _same(before, _counted(_of_store(connection)))
-
-
-def _moved_out(connection: Connection, environment: Environment) -> tuple[Counted, ...]:
-    before = _counted(_of_store(connection))
-
-    def copied(transaction: Transaction) -> tuple[Counted, ...]:
-        if any(one.rows for one in _counted(_of_home(transaction))):
-            raise ConfigurationError(
-                "This home has memory already; move into an empty one, or `artoo memory import`."
-            )
-        tables, ledger = _of_store(connection), Ledger(transaction)
-        for record in tables["megrams"]:
-            ledger.add(_megram(record))
-        ledger.finish()
-        for intent, space, entity in tables["worked"]:
-            transaction.put(b"i|" + b"|".join((_bytes(intent), _bytes(space), _bytes(entity))), b"")
-        for name, value in tables["marks"]:
-            transaction.put(b"d|" + _bytes(name), str(value).encode())
-        for report_id, text in tables["reports"]:
-            transaction.put(keys.report(str(report_id)), str(text).encode())
-        for proposal_id, text in tables["proposals"]:
-            transaction.put(keys.proposal(str(proposal_id)), str(text).encode())
-        return _same(before, _counted(_of_home(transaction)))
-
-    return environment.write(copied)
-
-
-def _some(counted: tuple[Counted, ...]) -> tuple[Counted, ...]:
-    """What there is; empty where there is nothing at all."""
+def _counted_in(place: Path | StoreAddress) -> tuple[Counted, ...]:
+    engine = engine_at(place)
+    try:
+        counted = engine.read(_counted)
+    finally:
+        engine.close()
     return counted if any(one.rows for one in counted) else ()
+
+
+def _moved(source: Path | StoreAddress, target: Path | StoreAddress, named: str) -> tuple[Counted, ...]:
+    one, other = engine_at(source), engine_at(target)
+    try:
+        return one.read(lambda reading: _copied(reading, other, named))
+    finally:
+        one.close()
+        other.close()
+
+
+def _copied(source: Query, target: Engine, named: str) -> tuple[Counted, ...]:
+    before = _counted(source)
+
+    def work(query: Query) -> tuple[Counted, ...]:
+        if any(one.rows for one in _counted(query)):
+            raise ConfigurationError(
+                f"{named} has memory already; move into an empty one, or `artoo memory import`."
+            )
+        query.keep_out("memory_megrams, memory_sums")
+        records = _records(source, "megrams")
+        while batch := [codec.decode(str(record[1])) for record in islice(records, _TOGETHER)]:
+            tables.add(query, batch)
+        query.run("DELETE FROM memory_worked")
+        for name, (table, columns) in _TABLES.items():
+            places = ", ".join("?" * len(columns))
+            query.many(
+                f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", list(_records(source, name))
+            )
+        return _same(before, _counted(query))
+
+    return target.write(work)
 
 
 def _same(before: tuple[Counted, ...], after: tuple[Counted, ...]) -> tuple[Counted, ...]:
@@ -160,64 +100,22 @@ def _same(before: tuple[Counted, ...], after: tuple[Counted, ...]) -> tuple[Coun
     return after
 
 
-def _counted(tables: Tables) -> tuple[Counted, ...]:
+def _counted(query: Query) -> tuple[Counted, ...]:
     found: list[Counted] = []
-    for name, records in tables.items():
+    for name in ("megrams", *_TABLES):
         counting = Counting(name)
-        counting.add(records)
+        counting.add(_records(query, name))
         found.append(counting.counted())
     return tuple(found)
 
 
-def _of_home(transaction: Transaction) -> Tables:
-    return {
-        "megrams": _megrams_of_home(transaction),
-        "worked": (tuple(key[2:].split(b"|")) for key in reading.keys_under(transaction, b"i|")),
-        "marks": _marks((key[2:], value.decode()) for key, value in reading.items_under(transaction, b"d|")),
-        "reports": _texts(transaction, b"h|"),
-        "proposals": _texts(transaction, b"p|"),
-    }
-
-
-def _megrams_of_home(transaction: Transaction) -> Iterator[Record]:
-    for key, value in reading.items_under(transaction, b"m|"):
-        megram_id = key[2:].decode()
-        found = codec.with_recall(codec.decode(value), transaction.get(keys.recalled(megram_id)))
-        yield megram_id, codec.encode_whole(found).decode()
-
-
-def _texts(transaction: Transaction, prefix: bytes) -> Iterator[Record]:
-    return ((key[2:].decode(), value.decode()) for key, value in reading.items_under(transaction, prefix))
-
-
-def _of_store(connection: Connection) -> Tables:
-    return {
-        name: _megrams_of_store(connection) if name == "megrams" else _rows(connection, name, query)
-        for name, query in _READ.items()
-    }
-
-
-def _megrams_of_store(connection: Connection) -> Iterator[Record]:
-    with connection.cursor(name="moving") as cursor:
-        cursor.itersize = _BATCH
-        for row in cursor.execute(_READ["megrams"]):
-            yield str(row["id"]), codec.encode_whole(rows.megram(row)).decode()
-
-
-def _rows(connection: Connection, name: str, query: bytes) -> Iterator[Record]:
-    found: Iterator[Record] = (tuple(row.values()) for row in connection.execute(query))
-    return _marks(found) if name == "marks" else found
-
-
-def _marks(found: Iterable[Record]) -> Iterator[Record]:
-    return (record for record in found if not _bytes(record[0]).startswith(_OWN))
-
-
-def _megram(record: Record) -> Megram:
-    return codec.decode(str(record[1]).encode())
-
-
-def _bytes(cell: object) -> bytes:
-    if not isinstance(cell, bytes):
-        raise MemoryStoreError(f"a key is {type(cell).__name__}, not bytes")
-    return cell
+def _records(query: Query, name: str) -> Iterator[Record]:
+    if name != "megrams":
+        table, columns = _TABLES[name]
+        for row in query.all(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {', '.join(columns)}"):
+            yield tuple(row[column] for column in columns)
+        return
+    after = ""
+    while megrams := exchange.every(query, after):
+        yield from ((each.id, codec.encode_whole(each).decode()) for each in megrams)
+        after = megrams[-1].id

@@ -1,24 +1,28 @@
-"""Opening memory for a task that must not depend on it."""
+"""Opening memory: an engine only where it is used, and for a task that must not depend on it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError
 from artoo.memory.absent import NoMemory, UnusableMemory
-from artoo.memory.store import MemoryStore
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
-from artoo.ports.memory_books import MemoryBooks
 from artoo.store.address import StoreAddress
+
+if TYPE_CHECKING:
+    from artoo.memory.books import Books
+    from artoo.memory.service import SharedMemory
 
 _log = logging.getLogger(__name__)
 
 
-async def open_memory(place: Path | StoreAddress, spool: Path, clock: Clock, ids: Ids) -> MemoryStore | NoMemory:
-    """The store in the directory or database `place`, or a warning and one that tells its readers what is wrong.
+async def open_memory(place: Path | StoreAddress, spool: Path, clock: Clock, ids: Ids) -> SharedMemory | NoMemory:
+    """Return the store in the directory or database `place`, or warn and return one that tells its readers what is
+    wrong.
 
     `spool`: where what cannot be written to a database is kept until it can be. A database that is away opens all
     the same, and says so when it is read.
@@ -30,31 +34,26 @@ async def open_memory(place: Path | StoreAddress, spool: Path, clock: Clock, ids
         return UnusableMemory(str(error))
 
 
-async def open_store(place: Path | StoreAddress, spool: Path, clock: Clock, ids: Ids) -> MemoryStore:
+async def open_store(place: Path | StoreAddress, spool: Path, clock: Clock, ids: Ids) -> SharedMemory:
     """The same. Raises MemoryStoreError, and ConfigurationError when the database's driver is not there."""
-    # Each engine where it is used: neither LMDB nor the driver is needed by who has the other.
-    if isinstance(place, StoreAddress):
-        from artoo.store.connecting import check_installed
 
-        check_installed()
-        from artoo.memory.postgres.service import PostgresMemory
+    def opened() -> SharedMemory:
+        from artoo.memory.service import SharedMemory
 
-        return PostgresMemory(place, spool, clock, ids)
-    from artoo.memory.service import SharedMemory
+        if isinstance(place, StoreAddress):
+            return SharedMemory.shared(place, spool, clock, ids)
+        return SharedMemory.open(place, clock, ids)
 
-    return await asyncio.to_thread(SharedMemory.open, place, clock, ids)
+    return await asyncio.to_thread(opened)
 
 
-async def open_books(place: Path | StoreAddress) -> MemoryBooks:
-    """The books of a store, as it is. Raises MemoryStoreError, ConfigurationError."""
-    if isinstance(place, StoreAddress):
-        from artoo.store.connecting import check_installed
+async def open_books(place: Path | StoreAddress) -> Books:
+    """Return the books of a store, as it is. Raises MemoryStoreError, ConfigurationError."""
 
-        check_installed()
-        from artoo.memory.postgres.books import PostgresBooks
-        from artoo.memory.postgres.database import Database
+    def opened() -> Books:
+        from artoo.memory.books import Books
+        from artoo.memory.engines import engine_at
 
-        return PostgresBooks(Database(place))
-    from artoo.memory.books import EmbeddedBooks
+        return Books(engine_at(place))
 
-    return await asyncio.to_thread(EmbeddedBooks.open, place)
+    return await asyncio.to_thread(opened)

@@ -1,4 +1,4 @@
-"""Shared memory (R5): the read and write ports over one LMDB store."""
+"""Shared memory (R5): the read and write ports over one store, whatever engine it is on."""
 
 from __future__ import annotations
 
@@ -7,66 +7,98 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import Calibration, KnownRequest, Megram, Potentials, SOPRecord
 from artoo.contracts.tags import Pair, macro_pair
-from artoo.memory import keys, reading
-from artoo.memory.books import EmbeddedBooks
+from artoo.memory import reading
+from artoo.memory.books import Books
 from artoo.memory.calibration import calibration
-from artoo.memory.environment import FIRST_MAP_BYTES, Environment, Transaction, open_environment
-from artoo.memory.gathering import RULES, Facts, gather
-from artoo.memory.maintenance import Maintenance
+from artoo.memory.commands import Append, Oppose, Touch
+from artoo.memory.dreams import Dreams
+from artoo.memory.engines import engine_at
+from artoo.memory.gathering import MOST_RULES, gather
 from artoo.memory.signal import microseconds
-from artoo.memory.sink import LedgerSink
-from artoo.memory.verify import upgrade
-from artoo.memory.writing_side import WritingSide
+from artoo.memory.sink import Sink
+from artoo.memory.spool import Spool
+from artoo.memory.writer import Writer, WriterStatistics
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.ports.recall import KNOWN_REQUESTS
+from artoo.store.address import StoreAddress
+from artoo.store.query import Engine, Query
 
+CLOSING_SECONDS = 30.0
 PAIRS_OF_INTENT = 1_000
 TAUGHT = 1_000
 
 T = TypeVar("T")
 
 
-class SharedMemory(WritingSide):
-    """Implements `store.MemoryStore`. Safe to use from any thread or task."""
+class SharedMemory:
+    """Implements `ports.recall` and `ports.remember`. Safe to use from any thread or task.
 
-    def __init__(self, environment: Environment, clock: Clock, ids: Ids) -> None:
-        super().__init__(LedgerSink(environment), clock, ids)
-        self.environment = environment
+    `spool`: where what cannot be written to a shared store is kept until it can be (None: it is never away).
+    """
+
+    def __init__(self, engine: Engine, clock: Clock, ids: Ids, spool: Spool | None = None) -> None:
+        self.engine = engine
+        self._clock = clock
+        self._ids = ids
+        self._writer = Writer(Sink(engine, spool))
+        self._closed = False
 
     @classmethod
-    def open(cls, directory: Path, clock: Clock, ids: Ids, *, map_bytes: int = FIRST_MAP_BYTES) -> SharedMemory:
-        """Opens the store in `directory` (made when absent). Raises MemoryStoreError when it is unusable."""
-        environment = open_environment(directory, map_bytes=map_bytes)
-        try:
-            upgrade(environment)
-        except MemoryStoreError:
-            environment.close()
-            raise
-        return cls(environment, clock, ids)
+    def open(cls, directory: Path, clock: Clock, ids: Ids) -> SharedMemory:
+        """Open the store in `directory` (made when absent). Raises MemoryStoreError when it is unusable."""
+        return cls(engine_at(directory), clock, ids)
+
+    @classmethod
+    def shared(cls, address: StoreAddress, spool: Path, clock: Clock, ids: Ids) -> SharedMemory:
+        """Open a shared store. This connects to nothing; while the store is away reads raise MemoryStoreError at
+        once, and what is written is kept in the directory `spool`. Raises ConfigurationError without its driver.
+        """
+        return cls(engine_at(address), clock, ids, Spool(spool))
 
     @property
-    def books(self) -> EmbeddedBooks:
-        """See `store`."""
-        return EmbeddedBooks(self.environment)
+    def books(self) -> Books:
+        """What people may do with the store. Lives as long as the store: not to be closed."""
+        return Books(self.engine)
 
-    def dreams(self) -> Maintenance:
-        """See `store`."""
-        return Maintenance(self.environment, self._clock)
+    @property
+    def statistics(self) -> WriterStatistics:
+        """What the writer has done so far. What waits on this machine's disk for a store counts as written."""
+        return self._writer.statistics
+
+    def dreams(self) -> Dreams:
+        """The Dreamer's side."""
+        return Dreams(self.engine, self._clock)
+
+    def write(self, megram: Megram) -> None:
+        """See `ports.remember`."""
+        self._writer.submit(Append(megram))
+
+    def record_negative_feedback(self, rule_id: str, content: str) -> str:
+        """See `ports.remember`."""
+        megram_id = self._ids.new()
+        self._writer.submit(Oppose(rule_id, content, megram_id, self._clock.now()))
+        return megram_id
+
+    async def flush(self) -> None:
+        """See `ports.remember`. On this machine's disk is enough while a store is away."""
+        await asyncio.to_thread(self._writer.flush)
 
     async def close(self) -> None:
         """See `ports.remember`."""
+        if self._closed:
+            return
+        self._closed = True
         # A process that was stopped while it wrote keeps the store's lock: then the rest is given up.
-        if await self.end_writing():
-            await asyncio.to_thread(self.environment.close)
+        if await asyncio.to_thread(self._writer.close, CLOSING_SECONDS):
+            await asyncio.to_thread(self.engine.close)
 
     async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
         """The C-level rules of a pair, newest first, at most 10. Restarts the clock of those returned."""
         pair = Pair(space, entity)
-        return self.recalled(await self._read(lambda transaction: reading.rules(transaction, pair, RULES)))
+        return self._recalled(await self._read(lambda query: reading.rules(query, pair, MOST_RULES)))
 
     async def query_mk(self, space: str, entity: str) -> Potentials:
         """The live potentials of a pair over its M and K entries; zero and Ignore when it has none."""
@@ -75,25 +107,16 @@ class SharedMemory(WritingSide):
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
         """See `ports.recall`."""
-
-        def work(transaction: Transaction) -> tuple[Potentials, ...]:
-            now_us = microseconds(self._clock.now())
-            return tuple(reading.potentials(transaction, pair, now_us) for pair in pairs)
-
-        return await self._read(work)
+        return tuple(await self._read(lambda query: reading.potentials(query, pairs, self._now_us())))
 
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
         """See `ports.recall`."""
         macro = macro_pair(kind)
         asked = tuple(dict.fromkeys((macro, *pairs)))
-
-        def work(transaction: Transaction) -> Facts:
-            return gather(transaction, macro, asked, microseconds(self._clock.now()))
-
-        facts = await self._read(work)
+        facts = await self._read(lambda query: gather(query, macro, asked, self._now_us()))
         return calibration(
             facts.live,
-            self.recalled(facts.rules),
+            self._recalled(facts.rules),
             contents=facts.contents,
             noted=facts.noted,
             known=facts.known,
@@ -103,26 +126,43 @@ class SharedMemory(WritingSide):
     async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
         """See `ports.recall`."""
         macro = macro_pair(kind)
-
-        def work(transaction: Transaction) -> list[Potentials]:
-            now_us = microseconds(self._clock.now())
-            return reading.exploits(transaction, macro, now_us, PAIRS_OF_INTENT)
-
-        found = await self._read(work)
+        found = await self._read(lambda query: reading.exploits(query, macro, self._now_us(), PAIRS_OF_INTENT))
         return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])
 
     async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
         """See `ports.recall`."""
-        return await self._read(lambda transaction: reading.requests(transaction, limit))
+        return await self._read(lambda query: reading.requests(query, limit))
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
         """See `ports.recall`."""
-        return tuple(await self._read(lambda transaction: reading.wide_pairs(transaction, limit)))
+        return tuple(await self._read(lambda query: reading.local_pairs(query, "tool:", limit)))
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
         """See `ports.recall`."""
-        prefix = b"t|" + keys.escape(task_id) + b"|"
-        return tuple(await self._read(lambda transaction: reading.named(transaction, prefix, TAUGHT)))
+        return tuple(await self._read(lambda query: reading.taught(query, task_id, TAUGHT)))
 
-    async def _read(self, work: Callable[[Transaction], T]) -> T:
-        return await asyncio.to_thread(self.environment.read, work)
+    def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:
+        """Rules as a planner gets them; their clock begins anew."""
+        if rules:
+            self._writer.submit(Touch(tuple(rule.id for rule in rules), self._clock.now()))
+        return tuple(map(_sop_record, rules))
+
+    def _now_us(self) -> int:
+        return microseconds(self._clock.now())
+
+    async def _read(self, work: Callable[[Query], T]) -> T:
+        return await asyncio.to_thread(self.engine.read, work)
+
+
+def _sop_record(rule: Megram) -> SOPRecord:
+    return SOPRecord(
+        id=rule.id,
+        space=rule.space,
+        entity=rule.entity,
+        content=rule.content,
+        f=rule.f,
+        sigma=rule.sigma,
+        created_at=rule.created_at,
+        last_recalled_at=rule.last_recalled_at,
+        sources=rule.origin.sources,
+    )

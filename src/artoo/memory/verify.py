@@ -1,185 +1,170 @@
-"""Does the store agree with itself? The records are the truth; indexes and sums can be rebuilt from them."""
+"""Does the store agree with itself? The records are the truth; columns and sums can be rebuilt from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby, islice
+import math
+from collections.abc import Iterator
 
-from artoo.memory import codec, keys, reading
-from artoo.memory.accumulators import Row
-from artoo.memory.accumulators import decode as decode_row
-from artoo.memory.accumulators import encode as encode_row
+from artoo.memory import codec, tables
 from artoo.memory.codec import RecordDamaged
-from artoo.memory.environment import Environment, Transaction
-from artoo.memory.signal import pack, signal_of, unpack
+from artoo.memory.tables import COLUMNS, Cells
 from artoo.ports.memory_books import Findings
+from artoo.store.query import Engine, Query, Row, Value
 
 SLICE = 512
-_Mend = Callable[[Transaction, bytes, bytes], None]
-_FORMAT_MARK, _FORMAT = "format", b"2"
-_INDEXES = (b"x|", b"l|", b"r|", b"c|", b"t|")
+_TABLES = "memory_megrams, memory_sums"
+_NAMES = ", ".join(COLUMNS)
+_EVERY = f"SELECT {_NAMES} FROM memory_megrams WHERE id > ? ORDER BY id LIMIT ?"
+_OF_PAIR = """
+SELECT level, space, entity, born_us, derived, sigma, k, epoch, attention, decision FROM memory_megrams
+WHERE space = ? AND entity = ? AND level <> 'C'
+"""
+_SUMS = (
+    "SELECT k, epoch, kind, entries, latest_us, attention, decision FROM memory_sums WHERE space = ? AND entity = ?"
+)
+_CLEAR = "DELETE FROM memory_sums WHERE space = ? AND entity = ?"
+_UPDATE = f"UPDATE memory_megrams SET {', '.join(f'{name} = ?' for name in COLUMNS[1:])} WHERE id = ?"
+_ASIDE = """
+INSERT INTO memory_damaged (id, record, found_us) SELECT id, record, now_us() FROM memory_megrams WHERE id = ?
+ON CONFLICT (id) DO NOTHING
+"""
+_PAIRS = """
+SELECT space, entity FROM (
+    SELECT DISTINCT space, entity FROM memory_megrams WHERE level <> 'C' AND (space, entity) > (?, ?)
+    ORDER BY space, entity LIMIT ?
+) AS m
+UNION SELECT space, entity FROM (
+    SELECT DISTINCT space, entity FROM memory_sums WHERE (space, entity) > (?, ?) ORDER BY space, entity LIMIT ?
+) AS s
+ORDER BY 1, 2 LIMIT ?
+"""
+_TOGETHER = 16
+"""Pairs whose sums are looked at in one transaction."""
+_NEAR = 1e-9
+_SHARES = ("attention", "decision")
+_PairKey = tuple[bytes, bytes]
 
 
-def examine(environment: Environment) -> Findings:
-    """Recomputes everything from the records in one snapshot and compares. Changes nothing."""
-    return environment.read(_examined)
-
-
-def upgrade(environment: Environment) -> None:
-    """Brings the indexes and sums of a store that an earlier artoo wrote to today's format. Idempotent."""
-    if environment.read(lambda transaction: transaction.get(keys.mark(_FORMAT_MARK))) == _FORMAT:
-        return
-    repair(environment)
-    environment.write(lambda transaction: transaction.put(keys.mark(_FORMAT_MARK), _FORMAT))
-
-
-def repair(environment: Environment) -> None:
-    """Sets unreadable records aside (`q|id`), rebuilds indexes and sums. Safe while others write."""
-    _in_slices(environment, b"m|", _mend_record)
-    for prefix in _INDEXES:
-        _in_slices(environment, prefix, _drop_stray)
-    _in_slices(environment, b"a|", _drop_empty_sums)
-    after: bytes | None = b"x|"
-    while after is not None:
-        after = environment.write(lambda transaction, start=after: _rebuild_next(transaction, start))
-
-
-def _examined(transaction: Transaction) -> Findings:
+def examine(query: Query) -> Findings:
+    """Recompute everything from the records in one snapshot and compare. Changes nothing."""
     findings = Findings()
-    for key, value in reading.items_under(transaction, b"m|"):
+    for problem in query.problems():
+        findings.missing_index += 1
+        findings.note(f"the file: {problem}")
+    for row in _every(query):
         findings.records += 1
         try:
-            wanted = _index_entries(value)
+            wrong = _wrong(row)
         except RecordDamaged as error:
             findings.unreadable += 1
-            findings.note(f"record {key[2:].decode()}: {error}")
+            findings.note(f"record {row['id']}: {error}")
             continue
-        for entry, content in wanted:
-            if transaction.get(entry) != content:
-                findings.missing_index += 1
-                findings.note(f"record {key[2:].decode()}: index entry {entry[:2].decode()} is missing or wrong")
-    for prefix in _INDEXES:
-        for key in reading.keys_under(transaction, prefix):
-            if not _belongs(transaction, key):
-                findings.stray_index += 1
-                findings.note(f"index entry {key[:80]!r} belongs to no record")
-    _compare_sums(transaction, findings)
+        if wrong:
+            findings.missing_index += 1
+            findings.note(f"record {row['id']}: {', '.join(wrong)} do not match it")
+    for pairs in _slices(query):
+        for pair in pairs:
+            findings.pairs += 1
+            if not _agree(query, pair):
+                findings.wrong_sums += 1
+                findings.note(f"sums of {pair[0][:40]!r} {pair[1][:40]!r} do not match its records")
     return findings
 
 
-def _compare_sums(transaction: Transaction, findings: Findings) -> None:
-    seen = 0
-    for part, row in _recomputed_rows(transaction, b"x|"):
-        stored = transaction.get(keys.sums(part))
-        findings.pairs += 1
-        seen += stored is not None
-        if not _agrees(stored, row):
-            findings.wrong_sums += 1
-            findings.note(f"sums of {part[:80]!r} do not match its records")
-    stored_rows = sum(1 for _ in reading.keys_under(transaction, b"a|"))
-    if stored_rows > seen:
-        findings.wrong_sums += stored_rows - seen
-        findings.note(f"{stored_rows - seen} pairs have sums but no records")
+def repair(engine: Engine) -> None:
+    """Set unreadable records aside, make columns and sums follow the others. Safe while others write: in slices."""
+    after: str | None = ""
+    while after is not None:
+        after = engine.write(lambda query, start=after: _mend_rows(query, start))
+    pair: _PairKey | None = (b"", b"")
+    while pair is not None:
+        pair = engine.write(lambda query, start=pair: _mend_sums(query, start))
 
 
-def _recomputed_rows(transaction: Transaction, start: bytes) -> Iterator[tuple[bytes, Row | None]]:
-    entries = reading.items_under(transaction, b"x|", start)
-    for part, group in groupby(entries, key=lambda item: keys.split_last(item[0])[0]):
-        yield part, _row_of(value for _, value in group)
+def _every(query: Query, after: str = "") -> Iterator[Row]:
+    while rows := query.all(_EVERY, (after, SLICE)):
+        yield from rows
+        after = rows[-1]["id"]
 
 
-def _row_of(values: Iterable[bytes]) -> Row | None:
-    row = Row()
+def _slices(query: Query) -> Iterator[list[_PairKey]]:
+    after: _PairKey = (b"", b"")
+    while pairs := _pairs(query, after):
+        yield pairs
+        after = pairs[-1]
+
+
+def _pairs(query: Query, after: _PairKey) -> list[_PairKey]:
+    rows = query.all(_PAIRS, (*after, _TOGETHER, *after, _TOGETHER, _TOGETHER))
+    return [(bytes(row["space"]), bytes(row["entity"])) for row in rows]
+
+
+def _mend_rows(query: Query, after: str) -> str | None:
+    rows = query.all(_EVERY, (after, SLICE))
+    for row in rows:
+        try:
+            wrong = _wrong(row)
+        except RecordDamaged:
+            query.run(_ASIDE, (row["id"],))
+            query.run("DELETE FROM memory_megrams WHERE id = ?", (row["id"],))
+            continue
+        if wrong:
+            right = _right(row)
+            query.run(_UPDATE, (*(right[name] for name in COLUMNS[1:]), row["id"]))
+    return rows[-1]["id"] if len(rows) == SLICE else None
+
+
+def _mend_sums(query: Query, after: _PairKey) -> _PairKey | None:
+    query.keep_out(_TABLES)
+    pairs = _pairs(query, after)
+    for pair in pairs:
+        if not _agree(query, pair):
+            query.run(_CLEAR, pair)
+            _due(query, pair).write(query)
+    return pairs[-1] if pairs else None
+
+
+def _agree(query: Query, pair: _PairKey) -> bool:
+    """Whether the sums of a pair are what its entries add up to."""
+    due = {
+        key[2:]: (cell.entries, str(cell.attention), str(cell.decision), cell.latest_us)
+        for key, cell in _due(query, pair).found.items()
+    }
+    kept = {
+        (float(row["k"]), row["epoch"], row["kind"]): (
+            *(int(row["entries"]), str(row["attention"]), str(row["decision"])),
+            row["latest_us"],
+        )
+        for row in query.all(_SUMS, pair)
+    }
+    return due.keys() == kept.keys() and all(
+        kept[key][:3] == wanted[:3] and kept[key][3] >= wanted[3] for key, wanted in due.items()
+    )
+
+
+def _due(query: Query, pair: _PairKey) -> Cells:
+    cells = Cells()
+    for row in query.all(_OF_PAIR, pair):
+        cells.count(row)
+    return cells
+
+
+def _wrong(row: Row) -> list[str]:
+    """Return the columns that do not match the row's record. Raises RecordDamaged."""
+    right = _right(row)
+    return [name for name in COLUMNS if row[name] != right[name]]
+
+
+def _right(row: Row) -> dict[str, Value]:
+    """Return the row that its record asks for. Its own shares are kept while they are near: another machine's exp
+    may differ in the last place.
+    """
+    right = tables.values(codec.decode(row["record"])) | {"record": row["record"]}
+    return right | {name: row[name] for name in _SHARES if _near(row[name], right[name])}
+
+
+def _near(kept: object, due: Value) -> bool:
     try:
-        for value in values:
-            row.add(unpack(value))
-    except RecordDamaged:
-        return None
-    return row
-
-
-def _agrees(stored: bytes | None, row: Row | None) -> bool:
-    if row is None:
+        return math.isclose(int(str(kept)), int(str(due)), rel_tol=_NEAR, abs_tol=1.0)
+    except ValueError:
         return False
-    if stored is None:
-        return not row.cells
-    try:
-        kept = decode_row(stored)
-    except RecordDamaged:
-        return False
-    return kept.agrees_with(row) and kept.latest_us >= row.latest_us
-
-
-def _index_entries(raw: bytes) -> list[tuple[bytes, bytes]]:
-    megram = codec.decode(raw)
-    part = keys.pair_part(megram.pair)
-    entries = [
-        (keys.evidence(part, megram.id), pack(signal_of(megram))),
-        (keys.level(megram.level.value, megram.id), b""),
-    ]
-    if megram.is_rule:
-        entries.append((keys.rule(part, megram.id), b""))
-    if megram.origin.task_id:
-        entries.append((keys.taught(megram.origin.task_id, megram.id), b""))
-    return entries
-
-
-def _belongs(transaction: Transaction, key: bytes) -> bool:
-    _, megram_id = keys.split_last(key)
-    raw = transaction.get(keys.record(megram_id))
-    if raw is None:
-        return False
-    if key.startswith(b"r|"):
-        return True
-    try:
-        return key in {entry for entry, _ in _index_entries(raw)}
-    except RecordDamaged:
-        return True
-
-
-def _in_slices(environment: Environment, prefix: bytes, mend: _Mend) -> None:
-    start: bytes | None = prefix
-    while start is not None:
-        start = environment.write(lambda transaction, at=start: _one_slice(transaction, prefix, at, mend))
-
-
-def _one_slice(transaction: Transaction, prefix: bytes, start: bytes, mend: _Mend) -> bytes | None:
-    listed = list(islice(reading.items_under(transaction, prefix, start), SLICE))
-    for key, value in listed:
-        mend(transaction, key, value)
-    return listed[-1][0] + b"\0" if len(listed) == SLICE else None
-
-
-def _mend_record(transaction: Transaction, key: bytes, value: bytes) -> None:
-    try:
-        wanted = _index_entries(value)
-    except RecordDamaged:
-        transaction.put(b"q|" + key[2:], value)
-        transaction.delete(key)
-        return
-    for entry, content in wanted:
-        if transaction.get(entry) != content:
-            transaction.put(entry, content)
-
-
-def _drop_stray(transaction: Transaction, key: bytes, value: bytes) -> None:
-    if not _belongs(transaction, key):
-        transaction.delete(key)
-
-
-def _drop_empty_sums(transaction: Transaction, key: bytes, value: bytes) -> None:
-    prefix = b"x|" + key[2:] + b"|"
-    if next(reading.keys_under(transaction, prefix), None) is None:
-        transaction.delete(key)
-
-
-def _rebuild_next(transaction: Transaction, start: bytes) -> bytes | None:
-    found = next(_recomputed_rows(transaction, start), None)
-    if found is None:
-        return None
-    part, row = found
-    if row is not None and row.cells:
-        transaction.put(keys.sums(part), encode_row(row))
-    else:
-        transaction.delete(keys.sums(part))
-    return b"x|" + part + b"|\xff"

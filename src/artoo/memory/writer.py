@@ -1,7 +1,6 @@
 """One queue, one writer thread: callers never wait, the store gets batches.
 
-A batch is one transaction of the engine behind the `Sink`. A crash loses what was still queued, never more, and
-never leaves half a batch.
+A batch is one transaction. A crash loses what was still queued, never more, and never leaves half a batch.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from artoo.control.potentials import QUANTISATION, SUSPICION, promotion_scale
 from artoo.loops.slow.dreamer import Dreamer
 from artoo.loops.slow.passing import DreamLimits
 from artoo.loops.slow.transfer import guesses
-from artoo.memory.store import MemoryStore
+from artoo.memory.service import SharedMemory
 from artoo.ports.dream import Cluster
 from artoo.ports.memory_books import Share
 from artoo.testing.clock import FakeClock
@@ -41,7 +41,7 @@ GLOB, CURL = micro_pair("glob", "*.pdf"), micro_pair("curl", "example.org")
 class World:
     """A real store, a Dreamer, and what it said on the stream."""
 
-    memory: MemoryStore
+    memory: SharedMemory
     clock: FakeClock
     ids: SequentialIds
     limits: DreamLimits = field(default_factory=DreamLimits)

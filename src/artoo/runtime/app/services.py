@@ -194,7 +194,7 @@ class Workshop:
         if not (self.config.memory.enabled and options.memory):
             return None
         if self._memories is None:
-            # LMDB only where something is remembered.
+            # The store only where something is remembered.
             from artoo.runtime.memory.shared_memory import Memories
 
             self._memories = Memories(

@@ -18,7 +18,6 @@ from artoo.contracts.memory import DreamReport
 from artoo.contracts.roles import Role
 from artoo.memory.absent import NoMemory
 from artoo.memory.opening import open_memory
-from artoo.memory.store import MemoryStore
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -31,6 +30,7 @@ from artoo.store.address import StoreAddress
 if TYPE_CHECKING:
     from artoo.loops.slow.dreamer import Dreamer
     from artoo.loops.slow.passing import Draft
+    from artoo.memory.service import SharedMemory
 
 NO_TASK = ""
 """The Dreamer belongs to no task: its messages are on the stream, and in no task's log."""
@@ -95,7 +95,7 @@ class Memories:
         self._model = model
         self._home = home
         self._opening = asyncio.Lock()
-        self._store: MemoryStore | None = None
+        self._store: SharedMemory | None = None
         self._dreamer: Dreamer | None = None
         self._nudged = False
         self._dreaming: asyncio.Task[None] | None = None
@@ -112,7 +112,7 @@ class Memories:
                 self._dream_beside(opened)
             return TaskMemory(self._store, self._store)
 
-    async def _unlearn(self, store: MemoryStore) -> None:
+    async def _unlearn(self, store: SharedMemory) -> None:
         if self._home is None:
             return
         from artoo.runtime.memory.unlearning import unlearn_discarded
@@ -153,13 +153,13 @@ class Memories:
         if store is not None:
             await store.close()
 
-    def _dream_beside(self, store: MemoryStore) -> None:
+    def _dream_beside(self, store: SharedMemory) -> None:
         port = self._bus.port(Role.DREAMER, NO_TASK)
         self._bus.close_task(NO_TASK)  # it speaks, and hears nothing
         # Not a task group: a Dreamer that fails must not cancel whoever opened memory.
         self._dreaming = asyncio.create_task(self._dream(store, port), name="dreamer")
 
-    async def _dream(self, store: MemoryStore, port: Port) -> None:
+    async def _dream(self, store: SharedMemory, port: Port) -> None:
         started = self._clock.now()
         try:
             await self._clock.sleep(_AFTER)
@@ -172,7 +172,7 @@ class Memories:
             failed = "".join(traceback.format_exception_only(error)).strip()
             port.publish(DreamReport(dream_id=self._ids.new(), started_at=started, finished=False, error=failed))
 
-    def _made(self, store: MemoryStore, port: Port) -> Dreamer:
+    def _made(self, store: SharedMemory, port: Port) -> Dreamer:
         from artoo.loops.slow.dreamer import Dreamer
 
         return Dreamer(

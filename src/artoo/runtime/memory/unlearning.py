@@ -10,7 +10,7 @@ from pathlib import Path
 
 from artoo.contracts.memory import Megram, MegramState
 from artoo.memory.commands import opposing
-from artoo.memory.store import MemoryStore
+from artoo.memory.service import SharedMemory
 from artoo.ports.remember import Remember
 from artoo.workspace.settlement.history import settled_records
 
@@ -19,7 +19,7 @@ MOST_TASKS = 20
 _GOOD = frozenset({MegramState.ACCEPT, MegramState.SUCCESS})
 
 
-async def unlearn_discarded(store: MemoryStore, home: Path, now: datetime) -> None:
+async def unlearn_discarded(store: SharedMemory, home: Path, now: datetime) -> None:
     """Oppose what tasks taught as a success whose changes were discarded since. Raises MemoryStoreError.
 
     It is idempotent: the id of an opposing entry follows from the entry that it opposes.

@@ -1,0 +1,43 @@
+"""The two engines that memory can be on: a file of this home, or a store that machines share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from artoo.memory.codec import failed
+from artoo.memory.tables import SCHEMA
+from artoo.store.address import StoreAddress
+from artoo.store.query import Engine
+from artoo.store.sqlite import SqliteEngine
+
+FILE = "memory.db"
+_EARLIER = "data.mdb"
+
+
+def engine_at(place: Path | StoreAddress) -> Engine:
+    """Return the engine of a directory (made when absent), or of a database, to which nothing connects yet.
+
+    Raises MemoryStoreError when it is unusable, ConfigurationError when the database's driver is not there.
+    """
+    if isinstance(place, StoreAddress):
+        from artoo.store.connecting import check_installed
+
+        check_installed()
+        from artoo.store.postgres import PostgresEngine
+
+        return PostgresEngine(place, failed)
+    engine = SqliteEngine(place / FILE, SCHEMA, failed)
+    try:
+        if (place / _EARLIER).exists():
+            from artoo.memory.lmdb_home import take_over
+
+            take_over(place, engine)
+    except BaseException:
+        engine.close()
+        raise
+    return engine
+
+
+def has_memory(directory: Path) -> bool:
+    """Whether a home has memory, of this version or an earlier one."""
+    return (directory / FILE).exists() or (directory / _EARLIER).exists()

@@ -1,0 +1,85 @@
+"""One SQL text for SQLite and PostgreSQL: what may be done inside one transaction of either.
+
+    Engine.read(work)    work(query) on one consistent snapshot
+    Engine.write(work)   work(query) in one transaction: all of it, or nothing when it raises
+
+Statements are in the SQL that both have in common, with `?` for parameters. Both have the functions `now_us()`, the
+clock of the store in microseconds since 1970, and `exact_sum(a, b)` for whole numbers of any size, which are given
+as text and read with `int`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+T = TypeVar("T")
+
+Value = str | int | float | bool | bytes | None
+Values = Sequence[Value]
+Asked = tuple[str, Sequence[Values]]
+"""One statement, and the parameters of each time that it is executed."""
+
+Failure = Literal["away", "data", "other"]
+"""`away`: the store cannot be used now, and may be later; `data`: this very change cannot be stored."""
+Failed = Callable[[str, Failure], Exception]
+"""Makes the error of a package from what is wrong, where, and what to do."""
+
+
+class Row(Protocol):
+    """One row, by the names of its columns."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class Query(Protocol):
+    """One transaction of one engine."""
+
+    def all(self, sql: str, values: Values = ()) -> Sequence[Row]:
+        """Return every row; bound what you ask for with LIMIT."""
+        ...
+
+    def run(self, sql: str, values: Values = ()) -> int:
+        """Execute one statement; how many rows it changed."""
+        ...
+
+    def each(self, *asked: Asked) -> list[list[Sequence[Row]]]:
+        """Execute every statement for each of its parameters; the rows of each. One trip over a network."""
+        ...
+
+    def many(self, sql: str, values: Sequence[Values]) -> None:
+        """Execute one statement that gives nothing for many parameters."""
+        ...
+
+    def keep_out(self, tables: str) -> None:
+        """Let nobody else change these tables until the transaction ends, however long that takes."""
+        ...
+
+    def size(self, prefix: str) -> int:
+        """Return the bytes of all tables whose name begins with `prefix`."""
+        ...
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the file itself, if there is one; some of it when it is much."""
+        ...
+
+
+class Engine(Protocol):
+    """An open database. It blocks, and may be used from any thread. It raises what `Failed` makes."""
+
+    def read(self, work: Callable[[Query], T]) -> T:
+        """Run `work` on one consistent snapshot."""
+        ...
+
+    def write(self, work: Callable[[Query], T]) -> T:
+        """Run `work` in a transaction, durable when this returns. It may run more than once, after a conflict."""
+        ...
+
+    def close(self) -> None:
+        """End all connections. Idempotent."""
+        ...
+
+
+def first(rows: Sequence[Row]) -> Row | None:
+    """Return the first row, or None."""
+    return rows[0] if rows else None

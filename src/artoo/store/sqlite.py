@@ -1,0 +1,247 @@
+"""The query layer on one SQLite file, which several processes may use at once.
+
+The file is in write-ahead logging with full synchronisation: a write that returned is on disk, and a process that
+is killed in the middle of one leaves the file as it was. Readers never wait; writers wait for each other.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+from artoo.store.query import Asked, Failed, Failure, Query, Row, Values
+
+T = TypeVar("T")
+
+BUSY_SECONDS = 10.0
+"""How long a writer waits for those of other processes."""
+_WAL_PAUSE = 0.02
+_HEADER = (
+    "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),"
+    " (SELECT count(*) FROM sqlite_schema)"
+)
+"""One statement, so that a file which another process makes at this moment is seen before or after, not between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a file holds: `name` for people, the number that marks its files (`application`), its steps in order.
+
+    A step is statements that end with a semicolon each at the end of a line. One that has shipped is never edited.
+    """
+
+    name: str
+    application: int
+    steps: tuple[str, ...]
+
+
+class SqliteEngine:
+    """Implements `query.Engine`. The file is made or upgraded when it is opened."""
+
+    def __init__(self, path: Path, schema: Schema, failed: Failed, *, busy_seconds: float = BUSY_SECONDS) -> None:
+        """Raises what `failed` makes: damaged, of another program or a newer artoo, not writable, no room."""
+        self.path = path
+        self.place = f"{schema.name} {path}"
+        self._schema = schema
+        self._failed = failed
+        self._busy_seconds = busy_seconds
+        self._idle: list[sqlite3.Connection] = []
+        self._lock = Lock()
+        self._closed = False
+        with self._explained("open"):
+            self._idle.append(self._opened())
+
+    def read(self, work: Callable[[Query], T]) -> T:
+        """See Engine."""
+        return self._in_transaction("BEGIN", "read", work)
+
+    def write(self, work: Callable[[Query], T]) -> T:
+        """See Engine."""
+        return self._in_transaction("BEGIN IMMEDIATE", "write to", work)
+
+    def close(self) -> None:
+        """See Engine. The last connection folds the log into the file."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            _close(connection)
+
+    def _in_transaction(self, begin: str, doing: str, work: Callable[[Query], T]) -> T:
+        with self._explained(doing), self._connection() as connection:
+            connection.execute(begin)
+            try:
+                result = work(_SqliteQuery(connection))
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:  # after some errors SQLite has rolled back already
+                    connection.execute("ROLLBACK")
+            return result
+
+    @contextmanager
+    def _connection(self) -> Generator[sqlite3.Connection]:
+        with self._lock:
+            if self._closed:
+                raise self._failed(f"{self.place} is closed; open it again before using it.", "away")
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            connection = self._opened()
+        try:
+            yield connection
+        finally:
+            with self._lock:
+                if not self._closed:
+                    self._idle.append(connection)
+                    connection = None
+            if connection is not None:
+                _close(connection)
+
+    def _opened(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        connection = sqlite3.connect(
+            self.path,
+            timeout=self._busy_seconds,
+            isolation_level=None,
+            cached_statements=256,
+            check_same_thread=False,  # one thread at a time, and not always the same
+        )
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.create_function("now_us", 0, lambda: time.time_ns() // 1_000)
+            connection.create_function("exact_sum", 2, _exact_sum, deterministic=True)
+            if not self._is_ours(connection):
+                self._use_wal(connection)
+                self._upgrade(connection)
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _is_ours(self, connection: sqlite3.Connection) -> bool:
+        """Whether the file is as this program makes it; false: it is to be made, or upgraded."""
+        application, version, tables = connection.execute(_HEADER).fetchone()
+        newest = len(self._schema.steps)
+        if application != self._schema.application and (application or version or tables):
+            raise self._failed(
+                f"{self.place} is a database of some other program; nothing was changed. Name another file.",
+                "other",
+            )
+        if version > newest:
+            raise self._failed(
+                f"{self.place} was written by a newer artoo (schema {version}, this one knows {newest});"
+                " nothing was changed. Update artoo, or name another file.",
+                "other",
+            )
+        return version == newest
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Set write-ahead logging, which stays. SQLite does not wait for others here by itself, so this does."""
+        until = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                time.sleep(_WAL_PAUSE)
+
+    def _upgrade(self, connection: sqlite3.Connection) -> None:
+        """Make the steps that the file lacks, all or none; another process may have been faster."""
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if not self._is_ours(connection):
+                (version,) = connection.execute("PRAGMA user_version").fetchone()
+                for step in self._schema.steps[version:]:
+                    for statement in step.split(";\n"):
+                        connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {self._schema.application}")
+                connection.execute(f"PRAGMA user_version = {len(self._schema.steps)}")
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _explained(self, doing: str) -> Generator[None]:
+        """Say what SQLite and the system say so that a person knows what to do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            kind, advice = _ADVICE.get(code & 0xFF, _UNKNOWN) if isinstance(code, int) else _UNKNOWN
+            raise self._failed(f"Cannot {doing} {self.place}: {error}. {advice}", kind) from error
+        except OSError as error:
+            advice = "Check that the directory exists, is yours and has room."
+            raise self._failed(f"Cannot {doing} {self.place}: {error}. {advice}", "other") from error
+
+
+class _SqliteQuery:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def all(self, sql: str, values: Values = ()) -> Sequence[Row]:
+        """See Query."""
+        return self._connection.execute(sql, values).fetchall()
+
+    def run(self, sql: str, values: Values = ()) -> int:
+        """See Query."""
+        return self._connection.execute(sql, values).rowcount
+
+    def each(self, *asked: Asked) -> list[list[Sequence[Row]]]:
+        """See Query."""
+        execute = self._connection.execute
+        return [[execute(sql, values).fetchall() for values in given] for sql, given in asked]
+
+    def many(self, sql: str, values: Sequence[Values]) -> None:
+        """See Query."""
+        self._connection.executemany(sql, values)
+
+    def keep_out(self, tables: str) -> None:
+        """See Query. A writer is alone."""
+
+    def size(self, prefix: str) -> int:
+        """See Query. Of the file."""
+        (size,) = self._connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+        return int(size[0])
+
+    def problems(self) -> list[str]:
+        """See Query."""
+        found = [str(row[0]) for row in self._connection.execute("PRAGMA quick_check(20)")]
+        return [each for each in found if each != "ok"]
+
+
+def _exact_sum(one: str, other: str) -> str:
+    return str(int(one) + int(other))
+
+
+def _close(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        connection.close()
+
+
+_ROOM = "The disk is full or failing; free some room. What was being written is lost."
+_BUSY = "Another process has held it for too long; end it, or try again."
+_RIGHTS = "It must be a writable file; check its directory, owner and permissions."
+_DAMAGED = "The file is damaged. Move it away (a new one is made), or put a copy of it back."
+_UNKNOWN: tuple[Failure, str] = ("data", "Nothing was changed; please report this.")
+_ADVICE: dict[int, tuple[Failure, str]] = {
+    sqlite3.SQLITE_FULL: ("other", _ROOM),
+    sqlite3.SQLITE_IOERR: ("other", _ROOM),
+    sqlite3.SQLITE_CORRUPT: ("other", _DAMAGED),
+    sqlite3.SQLITE_NOTADB: ("other", _DAMAGED),
+    sqlite3.SQLITE_BUSY: ("away", _BUSY),
+    sqlite3.SQLITE_LOCKED: ("away", _BUSY),
+    sqlite3.SQLITE_READONLY: ("other", _RIGHTS),
+    sqlite3.SQLITE_PERM: ("other", _RIGHTS),
+    sqlite3.SQLITE_CANTOPEN: ("other", _RIGHTS),
+}
