@@ -195,6 +195,20 @@ async def test_the_user_edits_files_while_the_task_works(either: World) -> None:
     assert not found.effects
 
 
+async def test_what_both_changed_between_two_calls_is_a_conflict(world: World) -> None:
+    """A background process wrote a file, and the user saved it, before the next call began."""
+    (world.project / "f").write_text("old")
+    async with world.task() as task:
+        await task.workspace.write(world.project / "g", b"x")
+        await task.workspace.refresh()
+        await task.says("echo task >> f")
+        (world.project / "f").write_text("user")
+        mark = await task.workspace.mark()
+        await task.says("echo y > g")
+        await task.workspace.changes_since(mark)
+    assert [one.path for one in world.change_set().conflicts] == [str(world.project / "f")]
+
+
 async def test_a_file_that_was_applied_follows_the_user(either: World) -> None:
     """As after `--apply live`: the workspace shows the user's edit, nothing conflicts, and the task may go on."""
     (either.project / "page.html").write_text("old")

@@ -14,7 +14,6 @@ import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -51,13 +50,6 @@ class OtherFormat(SandboxError):
     """An older or a newer artoo wrote the workspace; this one can only discard it."""
 
 
-class WorkspaceKind(StrEnum):
-    """How commands see the workspace: an overlay over the real files, or a copy of project and output folder."""
-
-    OVERLAY = "overlay"
-    COPY = "copy"
-
-
 class WorkspaceRecord(BaseModel):
     """The content of `workspace.json`. Paths are printable.
 
@@ -69,13 +61,17 @@ class WorkspaceRecord(BaseModel):
 
     format: int = FORMAT
     task_id: str
-    kind: WorkspaceKind
     backend: BackendName
     created_at: float
     home: str
     workspace: str
     project: str
     covered: tuple[str, ...]
+
+    @property
+    def is_overlay(self) -> bool:
+        """True if commands see an overlay over the real files, False for a copy of project and output folder."""
+        return self.backend == "bubblewrap"
 
     @property
     def roots(self) -> Roots:
@@ -180,7 +176,7 @@ class WorkspaceDirectory:
         if not self.exists:
             return ()
         record = self.record()
-        place = self.upper if record.kind is WorkspaceKind.OVERLAY else self.copy
+        place = self.upper if record.is_overlay else self.copy
         return tuple(
             Covered(number, root, place(number))
             for number, root in enumerate(record.covered_roots)
@@ -199,7 +195,6 @@ class WorkspaceDirectory:
         """Make the directory with its upper directories; the record comes last. Raises OSError (full disk)."""
         record = WorkspaceRecord(
             task_id=self.task_id,
-            kind=WorkspaceKind.OVERLAY if backend == "bubblewrap" else WorkspaceKind.COPY,
             backend=backend,
             created_at=time.time(),
             home=printable(roots.home),
@@ -210,7 +205,7 @@ class WorkspaceDirectory:
         self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.output.mkdir(mode=0o700, exist_ok=True)
         self.make_scratch()
-        for number, root in enumerate(record.covered_roots if record.kind is WorkspaceKind.OVERLAY else ()):
+        for number, root in enumerate(record.covered_roots if record.is_overlay else ()):
             self.work(number).mkdir(mode=0o700, parents=True, exist_ok=True)
             make_upper(self.upper(number), root)
         self.write_record(record)

@@ -20,17 +20,16 @@ from artoo.sandbox.protocols import Backend, Layer, Layout
 from artoo.sandbox.reading.hidden_paths import hidden_paths
 from artoo.sandbox.reading.path_set import PathSet, outermost
 from artoo.workspace.changes.base import Base, BaseBook, after_tick_ns, now_ns, replace_bases, user_changes
-from artoo.workspace.changes.describe import describe, split_caches
+from artoo.workspace.changes.describe import describe, without_caches
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.manifest import Key, Manifest
+from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.path_class import Places
-from artoo.workspace.changes.tree import Difference, Tree, differs, is_deletion, note_bases, read_tree
+from artoo.workspace.changes.tree import Difference, Tree, is_deletion, note_bases, read_tree
 from artoo.workspace.copies import Copier, CopyLimits
 from artoo.workspace.directory import (
     PATIENCE_SECONDS,
     Covered,
     WorkspaceDirectory,
-    WorkspaceKind,
     Workspaces,
     make_upper,
 )
@@ -117,14 +116,14 @@ class WorkspaceState:
                 self.directory.remove_rest()
             self.directory.make(backend.name, self.roots, self._roots_to_cover())
         record = self.directory.record()
-        if (record.kind is WorkspaceKind.OVERLAY) is not backend.has_overlay:
-            kind = "a copy" if record.kind is WorkspaceKind.COPY else "an overlay"
+        if record.is_overlay is not backend.has_overlay:
+            kind = "an overlay" if record.is_overlay else "a copy"
             raise SandboxError(
                 f"the workspace of task {self.directory.task_id} is {kind}, and this machine's sandbox "
                 f"({backend.name}) cannot continue in it; settle it, or start the request anew"
             )
         self.directory.remove_trials()
-        if record.kind is WorkspaceKind.COPY:
+        if not record.is_overlay:
             self._copier = self._follow(record.covered_roots)
         self._book = BaseBook(self.directory.base_file, began_ns)
         self.covered = self.directory.covered()
@@ -185,22 +184,13 @@ class WorkspaceState:
         covered = tuple(replace(one, place=trial.upper(one.number)) for one in self.covered)
         return replace(layout, layers=tuple(layers), scratch_is_shared=True), covered
 
-    def tree(self) -> Tree:
-        """Read the tree as it is now."""
-        self._last = read_tree(self.covered, self._last, overlay=self._copier is None)
-        return self._last
-
     def look(self, since: Tree | None = None) -> Tree:
         """Read the tree, and record the user's versions of what newly changed. Raises SandboxError (full disk).
 
         `since`: read details of what differs from this tree.
         """
-        read_ns, before, overlay = now_ns(), self._last, self._copier is None
-
-        def wanted(key: Key, seen: os.stat_result) -> bool:
-            return since is not None and differs(since.seen.get(key), seen)
-
-        self._last = read_tree(self.covered, before, wanted, overlay=overlay)
+        read_ns, before = now_ns(), self._last
+        self._last = read_tree(self.covered, before, since, overlay=self._copier is None)
         manifest = None if self._copier is None else self._copier.manifest
         try:
             note_bases(self._book, self.covered, manifest, before, self._last, read_ns)
@@ -217,8 +207,7 @@ class WorkspaceState:
 
     def tried(self, covered: tuple[Covered, ...], before: Tree, files: LocatedFiles) -> tuple[Change, ...]:
         """Return what a check changed in its throw-away layer, over the files of the workspace."""
-        overlay = self._copier is None
-        after = read_tree(covered, before, lambda key, seen: differs(before.seen.get(key), seen), overlay=overlay)
+        after = read_tree(covered, before, before, overlay=self._copier is None)
         with Walker(files.locate) as lower:
             return self._difference(covered, before, after, lower, files)
 
@@ -226,12 +215,12 @@ class WorkspaceState:
         self, covered: tuple[Covered, ...], old: Tree, new: Tree, lower: Walker, files: Files
     ) -> tuple[Change, ...]:
         overlay = self._copier is None
-        gone = [key for key, was in old.seen.items() if key not in new.seen and not (overlay and is_deletion(was))]
+        gone = [key for key in old.seen.keys() - new.seen.keys() if not (overlay and is_deletion(old.seen[key]))]
         try:
             effects = Difference(covered, old, new, lower if overlay else None, overlay).effects(gone)
         except OSError as error:
             raise SandboxError(f"what was changed cannot be read: {error}") from error
-        return describe(split_caches(effects)[0], self.places, files)
+        return describe(without_caches(effects), self.places, files)
 
     def write(self, files: LocatedFiles, path: Path, content: bytes) -> tuple[Change, ...]:
         """Write one file, and return the changes. Raises SandboxError, OSError."""

@@ -180,7 +180,7 @@ class LiveWorkspace:
         return True
 
     async def mark(self) -> Mark:
-        return TreeMark(await self._blocking(self._state.tree) if await self._resumed() else None)
+        return TreeMark(await self._blocking(self._state.look) if await self._resumed() else None)
 
     async def changes_since(self, mark: Mark) -> tuple[Change, ...]:
         assert isinstance(mark, TreeMark)

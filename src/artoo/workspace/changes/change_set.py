@@ -19,20 +19,19 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.workspace import MIB, Files
 from artoo.workspace.changes.base import BaseBook, now_ns
-from artoo.workspace.changes.describe import describe, split_caches
+from artoo.workspace.changes.describe import describe, without_caches
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.manifest import Key, Manifest
+from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.changes.risk_table import BOUNDS, classified, moves
 from artoo.workspace.changes.silent_rule import SilentRule
 from artoo.workspace.changes.three_way import Compared, compare, with_dependents
 from artoo.workspace.changes.tree import Difference, Tree, note_bases, read_tree
 from artoo.workspace.changes.verdict import Verdict
-from artoo.workspace.directory import WorkspaceDirectory, WorkspaceKind, WorkspaceRecord
+from artoo.workspace.directory import WorkspaceDirectory
 from artoo.workspace.files.layered import offline_files
-from artoo.workspace.files.rooted import real_files
 from artoo.workspace.files.walker import Walker
-from artoo.workspace.fs.stat import NodeState, state_of
+from artoo.workspace.fs.stat import NodeState
 
 FLOOD_BYTES = 256 * MIB
 FLOOD_PATHS = 5_000
@@ -46,18 +45,15 @@ something is there now, a link's target. A commit's files are judged by it as if
 
 @dataclass(frozen=True, slots=True)
 class GitQuestion:
-    """What git's specialist is given. `before`: the user's files now; `after`: the files as the workspace has them.
+    """What git's specialist is given.
 
     `effects` holds everything that differs and is in no conflict, in path order, git's own files included.
     `conflicting`: effects at paths that the user changed too.
     """
 
     directory: WorkspaceDirectory
-    record: WorkspaceRecord
     effects: Sequence[Effect]
     conflicting: Sequence[Effect]
-    before: Files
-    after: Files
     judge_path: JudgePath
 
 
@@ -93,8 +89,7 @@ class ChangeSet:
 
     `effects`, `changes` and `classes` go together by index, in path order; `git.classes` come on top, and conflicts
     are in neither. `digest` (sha256, hex) of exactly this: what would be there, and what it would replace. `flood`:
-    why there is so much that the user is asked about it. `notes`: bounds that were met, for the reader; what lies
-    beyond a bound is asked about, never silent.
+    why there is so much that the user is asked about it.
     """
 
     effects: tuple[Effect, ...] = ()
@@ -104,7 +99,6 @@ class ChangeSet:
     digest: str = ""
     flood: str | None = None
     git: GitPart = field(default_factory=GitPart)
-    notes: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -138,13 +132,12 @@ def read_change_set(
     if not directory.covered():
         return ChangeSet()
     with _readable(directory):
-        compared, counted, left_out = _compared(directory)
-        notes = (f"{len(left_out):,} compiled files and tool caches stay in the workspace",) if left_out else ()
+        compared, counted = _compared(directory)
         if not counted:
-            return ChangeSet(notes=notes)
+            return ChangeSet()
         with closing(offline_files(directory)) as offline:
             found = _judged(directory, compared, counted, artoo_home, judge_git, after or offline)
-    return replace(found, digest=_digest(found), flood=flood_of(found.changes), notes=notes)
+    return replace(found, digest=_digest(found), flood=flood_of(found.changes))
 
 
 def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) -> tuple[Change, ...]:
@@ -153,7 +146,7 @@ def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) 
     For a report while the task works. Raises SandboxError.
     """
     with _readable(directory):
-        compared, _, _ = _compared(directory)
+        compared, _ = _compared(directory)
     both = frozenset(one.shown for one in compared.conflicts if not (one.makes_directory or one.removes_directory))
     effects = sorted((*compared.effects, *compared.conflicts), key=lambda one: one.path)
     return tuple(
@@ -172,28 +165,22 @@ def _readable(directory: WorkspaceDirectory) -> Generator[None]:
         ) from error
 
 
-def _compared(directory: WorkspaceDirectory) -> tuple[Compared, list[Effect], list[Effect]]:
-    """Return what differs and counts, all effects that count, and those that stay in the workspace.
+def _compared(directory: WorkspaceDirectory) -> tuple[Compared, list[Effect]]:
+    """Return what differs, and all effects that count: caches stay in the workspace.
 
     The bases of what a call changed that a crash interrupted are recorded now.
     """
-    covered, overlay = directory.covered(), directory.record().kind is WorkspaceKind.OVERLAY
+    covered, overlay = directory.covered(), directory.record().is_overlay
     manifest = None if overlay else Manifest.read(directory.manifest)
     read_ns = now_ns()
-
-    def counts(key: Key, seen: os.stat_result) -> bool:
-        return manifest is None or manifest.is_changed(key, state_of(seen))
-
-    tree = read_tree(covered, Tree(), counts, overlay=overlay, all_of_it=True)
+    tree = read_tree(covered, Tree(), Tree(), manifest, overlay=overlay, all_of_it=True)
     book = BaseBook(directory.base_file, read_ns)
     note_bases(book, covered, manifest, Tree(), tree, read_ns)
     gone = () if manifest is None else [key for key in manifest.entries if key not in tree.seen]
     with Walker() as users:
         effects = Difference(covered, Tree(), tree, users, overlay).effects(gone)
-        if not effects:
-            return Compared(), [], []
-        counted, left_out = split_caches(effects)
-        return compare(counted, book.bases, users), counted, left_out
+        counted = without_caches(effects)
+        return compare(counted, book.bases, users), counted
 
 
 def _judged(
@@ -204,16 +191,12 @@ def _judged(
     judge_git: JudgeGit,
     after: Files,
 ) -> ChangeSet:
-    record = directory.record()
-    rule = SilentRule(Places.of(record.roots, artoo_home))
+    rule = SilentRule(Places.of(directory.record().roots, artoo_home))
     git = judge_git(
         GitQuestion(
             directory=directory,
-            record=record,
             effects=compared.effects,
             conflicting=tuple(compared.conflicts),
-            before=real_files(),
-            after=after,
             judge_path=partial(_judge_path, rule, after),
         )
     )

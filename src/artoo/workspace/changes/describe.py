@@ -24,21 +24,20 @@ _CACHES = frozenset(
 _COMPILED = (b".pyc", b".pyo")
 
 
-def split_caches(effects: Sequence[Effect]) -> tuple[list[Effect], list[Effect]]:
-    """Return the effects that count, and compiled Python and caches of known tools, which stay in the workspace.
+def without_caches(effects: Sequence[Effect]) -> list[Effect]:
+    """Return the effects that count: compiled Python and caches of known tools stay in the workspace.
 
     A program that needs such a cache makes it again, and a cache that a task filled is code that nobody reviewed.
     Only the deletion of a whole cache directory, or of a compiled file by name, is a change like any other.
     """
     deleted = {effect.path for effect in effects if effect.after is None}
     counted: list[Effect] = []
-    left_out: list[Effect] = []
     for effect in effects:
         cache = _cache_of(effect)
         compiled = effect.after is not None and effect.path.endswith(_COMPILED)
-        out = compiled if cache is None else cache not in deleted
-        (left_out if out else counted).append(effect)
-    return counted, left_out
+        if not compiled if cache is None else cache in deleted:
+            counted.append(effect)
+    return counted
 
 
 def _cache_of(effect: Effect) -> bytes | None:

@@ -40,7 +40,8 @@ def _why_above(parts: tuple[bytes, ...]) -> str | None:
 
 def _is_visible(name: bytes) -> bool:
     try:
-        return all(map(is_visible, name.decode()))
+        text = name.decode()
+        return text.isprintable() if text.isascii() else all(map(is_visible, text))
     except UnicodeDecodeError:
         return False
 

@@ -72,8 +72,8 @@ def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: 
             continue
         reason = _conflict(effect, base, files)
         if reason is None:  # an approval is for replacing exactly this content
-            digest = None if base is None or effect.before is None else base.sha256
-            kept.append(effect._replace(before_digest=digest))
+            replaced = None if effect.before is None else base
+            kept.append(effect if replaced is None else effect._replace(before_digest=replaced.sha256))
         elif not (_already_done(effect) or _only_times(effect, base)):
             conflicts[effect] = reason
     return Compared(tuple(kept), conflicts)

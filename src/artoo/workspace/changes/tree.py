@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -58,31 +58,32 @@ class Detail(NamedTuple):
 class Tree:
     """What a workspace holds. `opaque`: directories that hide what the user has below them.
 
-    `details` are of the paths that the reader wanted to know more of.
+    `changed`: the paths that differ from the tree that was known before. `details` were read of paths that differ
+    from the tree that the caller named.
     """
 
     seen: dict[Key, os.stat_result] = field(default_factory=dict[Key, os.stat_result])
     opaque: set[Key] = field(default_factory=set[Key])
+    changed: list[Key] = field(default_factory=list[Key])
     details: dict[Key, Detail] = field(default_factory=dict[Key, Detail])
-
-
-Wanted = Callable[[Key, os.stat_result], bool]
 
 
 def read_tree(
     covered: Iterable[Covered],
     known: Tree,
-    wanted: Wanted | None = None,
+    since: Tree | None = None,
+    manifest: Manifest | None = None,
     *,
     overlay: bool = True,
     all_of_it: bool = False,
 ) -> Tree:
     """Read what covered directories hold. `known`: an earlier tree, which saves looking at attributes.
 
-    `wanted`: of which paths details are read. `all_of_it`: what cannot be read is an error (SandboxError, OSError),
-    and contents are read without bound; else it is left out, because a process may be at work.
+    `since`: read details of what differs from this tree (None: of nothing), and from the `manifest` of copies.
+    `all_of_it`: what cannot be read is an error (SandboxError, OSError), and contents are read without bound; else
+    it is left out, because a process may be at work.
     """
-    reader = _Reader(known, wanted, overlay=overlay, strict=all_of_it)
+    reader = _Reader(known, since, manifest, overlay=overlay, strict=all_of_it)
     for one in covered:
         reader.read(one)
     return reader.found
@@ -91,10 +92,13 @@ def read_tree(
 class _Reader:
     """One walk over the covered directories."""
 
-    def __init__(self, known: Tree, wanted: Wanted | None, *, overlay: bool, strict: bool) -> None:
+    def __init__(
+        self, known: Tree, since: Tree | None, manifest: Manifest | None, *, overlay: bool, strict: bool
+    ) -> None:
         self.found = Tree()
         self._known = known
-        self._wanted = wanted
+        self._since = since
+        self._manifest = manifest
         self._overlay = overlay
         self._strict = strict
         self._bytes, self._files = _DIGESTED_BYTES, _DIGESTED_FILES
@@ -136,7 +140,15 @@ class _Reader:
 
     def _see(self, key: Key, here: int, name: str, seen: os.stat_result) -> None:
         self.found.seen[key] = seen
-        if self._wanted is None or not self._wanted(key, seen):
+        if changed := differs(self._known.seen.get(key), seen):
+            self.found.changed.append(key)
+        since = self._since
+        if since is not None and (changed if since is self._known else differs(since.seen.get(key), seen)):
+            self._look(key, here, name, seen)
+
+    def _look(self, key: Key, here: int, name: str, seen: os.stat_result) -> None:
+        """Read the details of a path."""
+        if self._manifest is not None and not self._manifest.is_changed(key, state_of(seen)):
             return
         try:
             target = os.fsencode(os.readlink(name, dir_fd=here)) if stat.S_ISLNK(seen.st_mode) else b""
@@ -191,13 +203,13 @@ def is_deletion(seen: os.stat_result) -> bool:
 def note_bases(
     book: BaseBook, covered: Iterable[Covered], manifest: Manifest | None, old: Tree, new: Tree, read_ns: int
 ) -> None:
-    """Record the user's version of each path that the task has changed from one tree to the next.
+    """Record the user's version of each path that the task has changed from one tree to the next one read.
 
     `read_ns`: when the new tree began to be read. Raises SandboxError (full disk).
     """
     roots = {one.number: f"{one.root}/" for one in covered}
     book.load()
-    changed = [key for key, seen in new.seen.items() if differs(old.seen.get(key), seen)]
+    changed = new.changed
     try:
         if manifest is not None:
             changed = [key for key in changed if manifest.is_changed(key, state_of(new.seen[key]))]
@@ -205,14 +217,16 @@ def note_bases(
             book.look(((_printable(roots, key), manifest.entries.get(key)) for key in changed), read_ns)
         else:
             book.look(((_printable(roots, key), None) for key in changed), None)
-            book.look(((path, None) for path in _hidden_paths(book, new, roots, changed)), read_ns)
+            book.look(((path, None) for path in _hidden_paths(book, new, roots)), read_ns)
     except OSError as error:
         raise SandboxError(f"the workspace cannot be written: {error.strerror}; free space") from error
 
 
-def _hidden_paths(book: BaseBook, tree: Tree, roots: Mapping[int, str], changed: Iterable[Key]) -> Iterator[str]:
+def _hidden_paths(book: BaseBook, tree: Tree, roots: Mapping[int, str]) -> Iterator[str]:
     """Yield what the user has below directories that were deleted, replaced or made anew."""
-    for key in changed:
+    if not any(base is not None and base.was.is_directory for base in book.bases.values()):
+        return
+    for key in tree.changed:
         if stat.S_ISDIR(tree.seen[key].st_mode) and key not in tree.opaque:
             continue
         base = book.bases.get(_printable(roots, key))

@@ -15,11 +15,11 @@ from artoo.workspace.commit.execute import ChangedMeanwhile, execute, to_sync
 from artoo.workspace.commit.manifest import MANIFEST, NOTE, STAGING, Manifest, Record, Step, exclusive, records_of
 from artoo.workspace.commit.prepare import (
     check,
+    choose_slots,
     is_beside,
     prepare,
     refuse_unsupported,
     to_sync_first,
-    with_slots,
 )
 from artoo.workspace.commit.restore import roll_back, settle_rolled_back
 from artoo.workspace.commit.undo import clean_up, recover_record
@@ -72,7 +72,7 @@ def _commit(
 ) -> Manifest:
     """Make everything ready, and write the manifest. Raises OSError, SandboxError; then nothing is left of it."""
     try:
-        steps = with_slots(record, steps)
+        choose_slots(record, steps)
         if beside := tuple(step for step in steps if is_beside(record, step)):
             record.write(STAGING, _manifest(record, beside, ()))
         prepare(record, steps, effects, share=share)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from functools import lru_cache
 
 from artoo.contracts.changes import Conflict, Node
@@ -25,7 +25,7 @@ from artoo.workspace.commit.execute import blocked, is_closed
 from artoo.workspace.commit.manifest import MANIFEST, NOTE, Record, Step, holder_of, is_directory
 from artoo.workspace.files.walker import Place, Walker
 from artoo.workspace.fs.names import printable, text_of
-from artoo.workspace.fs.stat import NodeState, at, glance, with_rights
+from artoo.workspace.fs.stat import NodeState, at, with_rights
 
 PART = "~"
 """Ends the name of a slot whose content is being copied during a restore: half a copy never has a slot's name."""
@@ -113,25 +113,21 @@ def _conflict(effect: Effect, path: str, now: NodeState | None, walker: Walker) 
 # --- slots --------------------------------------------------------------------------------------------------------
 
 
-def with_slots(record: Record, steps: Iterable[Step]) -> list[Step]:
+def choose_slots(record: Record, steps: Sequence[Step]) -> None:
     """Choose a slot for each step that needs one, unless it has one that can be used. Raises OSError."""
-    listed = list(steps)
-    leaving = {step.where for step in listed if step.takes_away}
+    leaving = {step.where for step in steps if step.takes_away}
     token = secrets.token_hex(6)
     known: dict[str, str] = {}
-    found: list[Step] = []
     with Walker() as walker:
         home = mount_of(walker.directory(record.slots))
-        for step in listed:
+        for step in steps:
             if not (step.puts or step.keeps) or (step.slot and _holds(walker, step.slot)):
-                found.append(step)
                 continue
             above = holder_of(step.where)
             if above not in known:
                 near, mount = _nearest(walker, above, leaving)
                 known[above] = printable(f"{record.slots}/" if mount == home else f"{near}/.artoo-{token}-")
-            found.append(replace(step, slot=f"{known[above]}{step.number}"))
-    return found
+            step.slot = f"{known[above]}{step.number}"
 
 
 def _holds(walker: Walker, slot: str) -> bool:
@@ -201,13 +197,14 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *,
             if after is not None and step.puts:
                 effect = effects[step.number]
                 source, slot = sources.place(_source(effect)), staged.place(text_of(step.slot))
-                shared = _share(after, source, slot) if share else None
-                step.after = after._replace(inode=shared or _stage(effect, source, slot))
+                if not (share and _share(after, source, slot)):
+                    step.after = after._replace(inode=_stage(effect, source, slot))
 
 
 def _source(effect: Effect) -> str:
     """Return where the new version lies; artoo's home may be behind a link."""
-    return (_real(effect.source.removesuffix(effect.relative)) + os.fsdecode(effect.relative)).rstrip("/")
+    relative = effect.relative
+    return (_real(effect.source.removesuffix(relative)) + os.fsdecode(relative)).rstrip("/")
 
 
 @lru_cache(maxsize=16)
@@ -228,20 +225,21 @@ def _copy_image(step: Step, before: NodeState, target: Place, image: Place) -> N
         ) from error
 
 
-def _share(after: NodeState, source: Place, slot: Place) -> int | None:
-    """Hard-link the new version into its slot and return its inode; None if it has to be copied.
+def _share(after: NodeState, source: Place, slot: Place) -> bool:
+    """Hard-link the new version into its slot; return False if it has to be copied.
 
     That saves the time and the room of a copy, but a file must not bring an attribute of overlayfs along.
     """
     if after.node is not Node.FILE or after.xattrs or not link(source, slot):
-        return None
-    seen = glance(*slot)
-    approved = (after.size, after.mtime_ns, after.mode, after.uid, after.gid, 2)
-    same = seen is not None and (seen.size, seen.mtime_ns, seen.mode, seen.uid, seen.gid, seen.links) == approved
-    if seen is not None and same and not _has_attributes(slot):
-        return seen.inode
+        return False
+    seen = os.stat(slot[1], dir_fd=slot[0], follow_symlinks=False)
+    now = (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_mode, seen.st_uid, seen.st_gid, seen.st_nlink)
+    mode = stat.S_IFREG | after.mode
+    approved = (after.inode, after.size, after.mtime_ns, mode, after.uid, after.gid, 2)
+    if now == approved and not _has_attributes(slot):
+        return True
     os.unlink(slot[1], dir_fd=slot[0])
-    return None
+    return False
 
 
 def _has_attributes(place: Place) -> bool:

@@ -19,7 +19,7 @@ from artoo.workspace.commit.manifest import (
     old_records,
     records_of,
 )
-from artoo.workspace.commit.prepare import clean_slots, with_slots
+from artoo.workspace.commit.prepare import choose_slots, clean_slots
 from artoo.workspace.commit.restore import carry_out, judge, roll_back, settle_rolled_back
 from artoo.workspace.fs.names import printable
 from artoo.workspace.git.act import GitAct, move_back
@@ -80,7 +80,8 @@ def _begin_undo(record: Record) -> Verdicts:
     kept = [(act, conflicts) for act in reversed(manifest.git) if (conflicts := move_back(act))]
     refused = {one.path: one.reason for _, conflicts in kept for one in conflicts}
     refused |= _held_by_git([act for act, _ in kept], manifest.steps)
-    steps = with_slots(record, [step for step in manifest.steps if step.path not in refused])
+    steps = [step for step in manifest.steps if step.path not in refused]
+    choose_slots(record, steps)
     plan = judge(record, steps, lenient=False)
     known = {step.path for step in steps}
     chosen = [step for step in steps if step.path not in plan.refused]

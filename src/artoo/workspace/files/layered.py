@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from artoo.sandbox.reading.path_set import inside
-from artoo.workspace.directory import Covered, WorkspaceDirectory, WorkspaceKind
+from artoo.workspace.directory import Covered, WorkspaceDirectory
 from artoo.workspace.files.beneath import open_beneath
 from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, locate_real, names_at, real_files
 from artoo.workspace.fs.stat import DIRECTORY_FLAGS, PASS_FLAGS, closing_descriptor, glance, is_opaque, is_whiteout
@@ -97,9 +97,8 @@ def offline_files(directory: WorkspaceDirectory) -> LocatedFiles:
     covered = directory.covered()
     if not covered:
         return real_files()
-    if directory.record().kind is WorkspaceKind.COPY:
-        return CopyFiles(covered, directory.scratch)
-    return LayeredFiles(covered, directory.scratch)
+    kind = LayeredFiles if directory.record().is_overlay else CopyFiles
+    return kind(covered, directory.scratch)
 
 
 def _look(upper: int, below: str) -> tuple[bool, bool]:

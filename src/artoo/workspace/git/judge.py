@@ -13,7 +13,7 @@ from artoo.workspace.changes.base import read_base
 from artoo.workspace.changes.change_set import GitPart, GitQuestion
 from artoo.workspace.changes.verdict import Verdict
 from artoo.workspace.git.compare import Comparison, Context, Found
-from artoo.workspace.git.layout import Kind, Repository, repositories
+from artoo.workspace.git.layout import Kind, Repository, holds_git_up, repositories
 from artoo.workspace.git.plan import GitAct
 from artoo.workspace.git.run import GitFailed
 from artoo.workspace.git.started import judge_started
@@ -38,7 +38,7 @@ def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
     """Judge all repositories of a change set. Blocking. Nothing of the user's changes, objects included."""
     every = {one.path: one for one in (*question.effects, *question.conflicting)}
     touched = repositories([every[path] for path in sorted(every)])
-    roots = question.record.roots
+    roots = question.directory.record().roots
     program = find_program("git", worked_in(roots))
     found = Found()
     if program is None:
@@ -50,8 +50,10 @@ def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
         bases = read_base(question.directory.base_file)
         context = Context(question, run_inside, program, every, clashing, moving, bases)
         found.says |= judge_started(question.effects, roots.home, program)
+        held = tuple(one.directory for one in touched if holds_git_up(one))
         for repository in touched:
-            _judge(context, repository, found)
+            main = repository.directory.rpartition(b"/worktrees/")[0] if repository.is_worktree else b""
+            _judge(context, repository, found, held=repository.directory in held or main in held)
     said = repr([*(one.digest for one in found.acts), *found.classes])
     return GitPart(
         taken=frozenset(found.taken),
@@ -79,7 +81,8 @@ def acts(
     return kept, frozenset[bytes]().union(*going), frozenset(path for one in kept for path in one.paths)
 
 
-def _judge(context: Context, repository: Repository, found: Found) -> None:
+def _judge(context: Context, repository: Repository, found: Found, *, held: bool) -> None:
+    """Judge one repository. `held`: git would wait for ever in the task's version of it, so it is not started."""
     if repository.kind in (Kind.DELETED, Kind.SUSPECT):
         _leave_as_files(repository, _REMOVED if repository.kind is Kind.DELETED else _SUSPECT, found)
         return
@@ -89,15 +92,23 @@ def _judge(context: Context, repository: Repository, found: Found) -> None:
         return
     base = context.question.directory.base
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if held:
+        _stays(repository, "a pipe, a socket or a device is in the place of one of git's own files", found)
+        return
     try:
         with tempfile.TemporaryDirectory(prefix="git-", dir=base) as work:
             Comparison(context, repository, Path(work)).add_to(found)
     except (GitFailed, OSError, UnicodeError) as error:
-        if repository.kind is Kind.CREATED:
-            _leave_as_files(repository, _SUSPECT, found)
-        else:
-            found.judge_files(repository)
-            found.stays(repository, f"git cannot bring over what the task did in this repository ({error})")
+        _stays(repository, str(error), found)
+
+
+def _stays(repository: Repository, why: str, found: Found) -> None:
+    """Bring nothing over: what the task did stays in the workspace, and files of a new repository ask."""
+    if repository.kind is Kind.CREATED:
+        _leave_as_files(repository, _SUSPECT, found)
+    else:
+        found.judge_files(repository)
+        found.stays(repository, f"git cannot bring over what the task did in this repository ({why})")
 
 
 def _leave_as_files(repository: Repository, verdict: Verdict, found: Found) -> None:

@@ -68,6 +68,10 @@ _UNDER_WAY = re.compile(
 )
 """What says that an operation is under way; the rest of its files (a message, for example) says nothing alone."""
 
+_READ = frozenset({Part.STATE, Part.INDEX, Part.PROGRAMS, Part.OPERATION})
+"""What git reads when it is asked where a repository stands."""
+
+_SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
 _TAKEN = frozenset({Part.STATE, Part.INDEX, Part.LOCK, Part.SCRATCH})
 
 
@@ -127,6 +131,14 @@ class Repository:
     def is_worktree(self) -> bool:
         """True for the part of a repository that belongs to one linked worktree."""
         return self.directory.split(b"/")[-2] == b"worktrees"
+
+
+def holds_git_up(repository: Repository) -> bool:
+    """True if the task put a pipe, a socket or a device in the place of a file that git reads."""
+    return any(
+        one.after is not None and one.after.node in _SPECIAL and part_of(inner) in _READ
+        for inner, one in repository.effects.items()
+    )
 
 
 def repositories(effects: Sequence[Effect]) -> tuple[Repository, ...]:

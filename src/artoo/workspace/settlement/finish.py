@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Settled
-from artoo.disk.whole import write_durably
 from artoo.workspace.changes.base import rebase
 from artoo.workspace.commit import Record, records_of
 from artoo.workspace.directory import WorkspaceDirectory
@@ -24,10 +23,6 @@ from artoo.workspace.settlement.history import SettledRecord, note_settled, sett
 
 Moment = Literal["end", "live", "later"]
 """When it was applied: at the end of the task, during the task (`--apply live`), or later."""
-
-
-_DISCARDED = "discarded.json"
-"""A file in a workspace that was discarded: the line of the history."""
 
 
 class ActNote(BaseModel):
@@ -84,7 +79,7 @@ def took_effect(artoo_home: Path, task_id: str, digest: str | None = None) -> bo
 
 
 def finish_interrupted(directory: WorkspaceDirectory, artoo_home: Path) -> None:
-    """Do everything that follows the applies and the discard of this workspace that took effect. Idempotent.
+    """Do everything that follows the applies of this workspace that took effect. Idempotent.
 
     The caller holds the lock. Raises SandboxError when that is not possible yet.
     """
@@ -100,7 +95,6 @@ def finish_interrupted(directory: WorkspaceDirectory, artoo_home: Path) -> None:
         for record, note in noted:
             if note is not None:
                 _finish(directory, artoo_home, record, note)
-        _finish_discard(directory, artoo_home)
     except OSError as error:
         remedy = "free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "fix that first"
         raise SandboxError(f"the workspace {directory.base} cannot be put in order ({error}); {remedy}") from error
@@ -121,24 +115,15 @@ def _finish(directory: WorkspaceDirectory, artoo_home: Path, record: Record, not
 
 
 def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRecord) -> None:
-    """Delete a workspace at the user's request, and record it. It is discarded once the line is in the workspace.
+    """Record that the user discards a workspace, and delete it. A crash in between leaves it pending.
 
     On a full disk the workspace goes first, because it may be what fills the disk. Raises OSError when it is gone
     and there is no room for the record.
     """
     try:
-        write_durably(directory.base / _DISCARDED, settled.model_dump_json().encode())
+        note_settled(artoo_home, settled)
     except OSError:
         directory.remove()
         note_settled(artoo_home, settled)
-        return
-    _finish_discard(directory, artoo_home)
-
-
-def _finish_discard(directory: WorkspaceDirectory, artoo_home: Path) -> None:
-    """Record and delete a workspace that was discarded, if it was. Raises OSError."""
-    with suppress(FileNotFoundError):
-        line = SettledRecord.model_validate_json((directory.base / _DISCARDED).read_bytes())
-        if line not in settled_records(artoo_home):
-            note_settled(artoo_home, line)
+    else:
         directory.remove()

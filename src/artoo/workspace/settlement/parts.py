@@ -55,15 +55,15 @@ def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
     is checked out. Raises SandboxError for a path that is not in the change set, and for a need that asks by its
     name and was not named.
     """
-    files = {effect.path: effect for effect in change_set.effects}
-    wanted, of_git = set(files), None
-    if paths is not None:
-        wanted, of_git = _named(change_set, files, paths)
+    effects = change_set.effects
+    files = {effect.path: effect for effect in effects}
+    wanted, of_git = (set[bytes](), None) if paths is None else _named(change_set, files, paths)
     acts, going, shown = git.acts(change_set.git, of_git)
-    wanted |= going & files.keys()
-    complete = _with_needs(files, wanted, _moves(change_set.classes))
-    _require_named(change_set, complete - wanted)
-    effects = tuple(effect for effect in change_set.effects if effect.path in complete)
+    if paths is not None:
+        wanted |= going & files.keys()
+        complete = _with_needs(files, wanted, _moves(change_set.classes))
+        _require_named(change_set, complete - wanted)
+        effects = tuple(effect for effect in effects if effect.path in complete)
     return Part(effects, acts, (*(effect.shown for effect in effects), *sorted(shown)))
 
 
