@@ -24,16 +24,6 @@ def made(world: World, task_id: str = "t") -> WorkspaceDirectory:
     return directory
 
 
-def test_a_record_says_what_the_workspace_is(world: World) -> None:
-    """It survives names that are no text, and lists come in the order of their making."""
-    directory = made(world, "a/b.c")
-    assert directory.task_id == "a/b.c"
-    assert directory.record().roots == world.roots
-    assert [one.root for one in directory.covered()] == [world.home]
-    made(world, "later")
-    assert [one.task_id for one in Workspaces(world.artoo_home).listed()] == ["a/b.c", "later"]
-
-
 @pytest.mark.parametrize("number", [0, 99])
 def test_a_workspace_of_another_version_is_only_discarded(number: int, world: World) -> None:
     """It is listed apart, and nothing reads it."""

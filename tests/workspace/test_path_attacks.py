@@ -94,7 +94,13 @@ def attacked(template: World, tmp_path: Path) -> World:
     return World(home)
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+_ALWAYS = frozenset({*list(ATTACKS)[::3], "program: settings that are a pipe"})
+"""The others run with `make torture`."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if one in _ALWAYS else pytest.mark.torture) for one in ATTACKS]
+)
 def test_no_attack_takes_effect_unasked(attacked: World, name: str) -> None:
     """It needs consent, or leaves nothing."""
     assert gets_through(attacked, ATTACKS[name]) == ""

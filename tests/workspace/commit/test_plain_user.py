@@ -68,7 +68,7 @@ def test_read_only_directories_are_changed_and_have_their_modes_again() -> None:
         as_plain_user(act)
 
 
-@pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("stride", [67, pytest.param(1, marks=pytest.mark.torture)])
 def test_a_death_leaves_no_directory_open(stride: int) -> None:
     """At any change on disk of an apply or an undo; the next start gives the modes back."""
     with plain_world() as world:
@@ -96,7 +96,7 @@ def test_a_death_leaves_no_directory_open(stride: int) -> None:
         as_plain_user(act)
 
 
-@pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("stride", [67, pytest.param(1, marks=pytest.mark.torture)])
 def test_a_failure_leaves_no_directory_open(stride: int) -> None:
     """A full disk in the middle: modes are as before."""
     with plain_world() as world:
