@@ -426,6 +426,22 @@ async def test_blocked_tools_are_refused_by_the_tool_layer(world: World) -> None
     assert ended.directive == "accept"
 
 
+async def test_a_plan_with_a_blocked_tool_is_told_as_that(world: World) -> None:
+    """A planner that insists on a blocked tool: the user hears which tool it was, and nothing about the model."""
+    words(world)
+    insists = replan(subtask("read again", tool="read_file"))
+    script = {
+        "Plan": [plan(subtask("read", matches("alpha"), tool="read_file")), *[insists] * 6],
+        "ExecutorStep": read("none.txt"),
+        "FailureReport": moves("read another file"),
+    }
+    ended = await world.play("Show the words.", script, config=world.config(control=NO_RETRY))
+    assert ended.all(PlanDirective)[0].blocked_tools == ("read_file",)
+    assert "subtask 1 uses read_file, which must not be used" in ended.asked("Plan")[2].user
+    assert ended.directive == "abandon"
+    assert "read_file" in ended.told and "stronger model" not in ended.told
+
+
 async def test_blocked_targets_are_refused_in_plan_and_call(world: World) -> None:
     """A target that failed is refused in the next plan, and by the tool layer when it is called all the same."""
     words(world)
