@@ -23,6 +23,7 @@ check: $(READY)
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/python checks/size.py
+	$(BIN)/python checks/words.py
 	$(BIN)/coverage run -m pytest -q tests/control tests/contracts
 	$(BIN)/coverage report
 

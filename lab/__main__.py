@@ -78,7 +78,7 @@ def report(tasks: int | None, jobs: int | None, out: Path) -> None:
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("docs/lab"), show_default=True
 )
 def results(out: Path) -> None:
-    """Write the table of all claims anew from what is kept, after a claim's consequence was written."""
+    """Write the table of all claims again from the stored results, after a claim's consequence was written."""
     if not (out / RESULTS).exists():
         raise click.UsageError(f"there are no results in {out}: run `python -m lab run NAME --out {out}` first")
     click.echo(write_results(out))

@@ -16,7 +16,7 @@ class Claim:
     """A sentence that a run can refute, and by what.
 
     `followed`: what followed when a run refuted it: which default changed, or that the claim is withdrawn and what
-    the documents say instead. Written after that run, and shown only beside a refutation.
+    the documents say instead. Written after that run, and shown only with a refutation.
     """
 
     text: str

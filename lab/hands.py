@@ -1,4 +1,4 @@
-"""What stands in for this machine: tools that act in the simulated world, and a view in which nothing is."""
+"""Simulate this machine: tools that operate in the simulated world, and an empty workspace."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LabTools:
     specs: tuple[ToolSpec, ...]
 
     def toolbox(self, subtask_id: str, must_not: MustNot, cautions: tuple[Caution, ...] = ()) -> LabToolbox:
-        """See Tools. Nobody is there to be asked about a caution; it is let through, as by a person who trusts."""
+        """See Tools. A caution is approved without a question, because no user is present."""
         left = tuple(spec for spec in self.specs if spec.name not in must_not.tools)
         return LabToolbox(self, subtask_id, must_not, left)
 

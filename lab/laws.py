@@ -238,7 +238,7 @@ class Lats(_Baseline):
 
 
 class Adapt(_Baseline):
-    """ADaPT (Prasad et al. 2023): what the executor cannot do is decomposed further, and planned anew."""
+    """ADaPT (Prasad et al. 2023): what the executor cannot do is decomposed further, and planned again."""
 
     told = Told.SPLIT
 
@@ -246,7 +246,7 @@ class Adapt(_Baseline):
 class Magentic(_Baseline):
     """Magentic-One's stall counter (Fourney et al. 2024): a progress ledger after each round (a call); without
     progress the counter rises, with progress it falls; beyond `limit` the facts are updated (a call) and all is
-    planned anew with them. Between, the plan stands.
+    planned again with them. Between, the plan stands.
     """
 
     def __init__(self, hyperparameters: Hyperparameters, job: Job, limit: int) -> None:

@@ -60,7 +60,7 @@ class Known:
     """What happened to one part so far, as R2 can read it in outcomes.
 
     `called`: tools that were used on it; `half`: those after which one criterion was met. `at_fault`: what the last
-    call printed of the world's faults, empty if it ended well.
+    call printed of the world's faults, empty if it succeeded.
     """
 
     tried: list[Choice] = field(default_factory=list[Choice])
@@ -219,7 +219,7 @@ class Minds:
         return any(verdict.criterion in part.criteria for verdict in verdicts)
 
     def _anew(self, own: list[str], known: list[Choice], *key: object) -> str:
-        """A fresh plan of somebody who is told nothing: mostly the first idea again."""
+        """Return a fresh plan, made without any feedback: mostly the first idea again."""
         first = known[0].tool if known[0].tool in own else own[0]
         others = [tool for tool in own if tool != first]
         if not others or draw(*key, "stubborn") < self.world.stubborn:

@@ -71,7 +71,7 @@ def page(ran: Ran) -> str:
         "with the same artoo. Another version asks and waits otherwise, which moves some of them within their "
         "intervals.",
         "## Claims, and what came out",
-        "What would refute a claim stood in the code before the run.",
+        "The condition that refutes each claim was in the code before the run.",
         *(_claim(finding, at, ran) for at, finding in enumerate(outcome.findings)),
         *(f"![{picture.title}]({picture.name}.svg)" for picture in outcome.pictures),
         *(f"## {table.title}\n\n{markdown(table)}" for table in outcome.tables),

@@ -50,7 +50,7 @@ class _Inline(ThreadPoolExecutor):
         future: Future[T] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - whoever waits for the future gets it, as from a thread
+        except Exception as error:  # noqa: BLE001 - the caller that awaits the future gets it, as from a thread
             future.set_exception(error)
         return future
 
@@ -71,7 +71,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """From its own thread, as `_Inline` calls it, as `call_soon`: nobody waits who would have to be woken."""
+        """From its own thread, as `_Inline` calls it, as `call_soon`: no waiter has to be woken."""
         if threading.get_ident() == self._home:
             return self.call_soon(callback, *args, context=context)
         return super().call_soon_threadsafe(callback, *args, context=context)

@@ -36,7 +36,7 @@ class World:
     follow one another. big: share of parts that are hard to do in one piece. hopeless: share of jobs with a part
     that no tool can do.
     foresight: how often R2's first guess is the right tool. stubborn: how often it makes its first guess again when
-    it plans anew without being told anything. heed: how often it does what a directive or a note says,
+    it plans again without any feedback. heed: how often it does what a directive or a note says,
     and, told what failed, splits a part that was half met.
     skill: how often an attempt with the right tool in a sound place succeeds. strain: by what that is multiplied
     for a big part in one piece. fluke: a wrong tool succeeds. mirage: a wrong tool of the right kind meets a

@@ -95,7 +95,7 @@ READS: Mapping[str, frozenset[str]] = {
 read, and nothing else."""
 
 REACHES = frozenset({"get_webpage"})
-"""Tools among them that reach somebody: whom data named first is asked about, as for every `@tool`."""
+"""Tools among them that reach someone: whom data named first is asked about, as for every `@tool`."""
 
 _LONGEST_LINE = 1 << 24
 _ANSWER_SECONDS = 600.0
@@ -171,7 +171,7 @@ class Begun(Contract):
 @dataclass(frozen=True, slots=True)
 class Ran:
     """What became of a case. `asked`: questions; `sourced`: those that named a source; `acts`: calls of the user's
-    own that change something or reach somebody; `ended`: how artoo ended the task.
+    own that change something or reach someone; `ended`: how artoo ended the task.
     """
 
     suite: str

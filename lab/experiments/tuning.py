@@ -18,7 +18,7 @@ from lab.running import run_job
 from lab.world import CALM, FAULTY, World, job_of
 
 WORTH = 100.0
-"""Calls that all criteria of a job are worth, as in a configuration that nobody changed."""
+"""Calls that all criteria of a job are worth, as in an unchanged configuration."""
 PEOPLE = 60
 """Persons a world; each has drawn their logs from the world's jobs, so that persons share some."""
 LOGS = 120

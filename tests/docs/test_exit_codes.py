@@ -10,7 +10,7 @@ from artoo.cli.commands.run_command import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 MEANT = {
-    exit_codes.ACCEPTED: "ended well; gaps",
+    exit_codes.ACCEPTED: "success; criteria that are not met",
     exit_codes.FAILED: "abandoned",
     exit_codes.USAGE: "usage or configuration",
     exit_codes.NO_MODEL: "no language model",

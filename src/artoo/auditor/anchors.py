@@ -5,11 +5,11 @@ Every line says what happened to a chain:
     opened     it begins
     head       it stood so when this was written
     closed     its process ended in order
-    died       an earlier version found it without a closing record, and nobody writing it
+    died       an earlier version found it without a closing record, and no process writing it
     retired    its files were removed, because they are older or more than is kept
 
-The file is shared by all processes of a home; each appends under a lock. It is a chain itself. Its own head stands
-in the opening record of every later chain and in `audit_stats.json`, so that its tail cannot be cut unseen either.
+The file is shared by all processes of a home; each appends under a lock. It is a chain itself. The opening record
+of every later chain and `audit_stats.json` hold its head, so that its tail cannot be cut unseen either.
 """
 
 from __future__ import annotations
@@ -74,5 +74,5 @@ class Anchors:
         self._size = cut_torn_line(self._descriptor)
         line = last_line(self._descriptor, self._size)
         link = link_of(line) if line is not None else None
-        # A last line that is none is damage: `artoo audit verify` names it, and what follows begins anew.
+        # A last line that is none is damage: `artoo audit verify` names it, and a new chain begins after it.
         self._head = Head(link.number, link.hash) if link is not None else Head()

@@ -142,7 +142,7 @@ class Auditor:
             self._task_logs[task_id, file] = size, digest
 
     def note_forgotten(self, tasks: Sequence[str]) -> None:
-        """The logs of these tasks were removed because they were old, not because somebody wanted them gone."""
+        """Note that the logs of these tasks were removed because of their age, and not by a user."""
         self._forgotten.extend(tasks)
 
     def note_witness(self, machine: str, number: int, digest: str) -> None:

@@ -40,7 +40,7 @@ class Link:
     record: bytes
 
     def fields(self) -> dict[str, object]:
-        """The record; empty where somebody else than the Auditor wrote something that is none."""
+        """Return the record, or an empty one where the line is not a record of the Auditor."""
         try:
             found: object = orjson.loads(self.record)
         except orjson.JSONDecodeError:

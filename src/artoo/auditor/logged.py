@@ -107,7 +107,7 @@ def _end(path: Path, size: int, report: Report) -> None:
 
 
 def _blobs(path: Path, report: Report) -> None:
-    """Long strings stand beside the log under their hash: each must be there, and be what its name says."""
+    """Check that each long string, stored next to the log under its hash, exists and matches its name."""
     directory = path.parent / "blobs"
     if not path.exists():
         return

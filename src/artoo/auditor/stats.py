@@ -1,7 +1,7 @@
 """What outlives a process: the report window and the roles' long-run figures (`audit_stats.json`).
 
 The file is shared by all processes of a home. Each keeps what is new since it stored last, and adds that under a
-lock: read, add, write anew, rename. So the file is whole or it is the one before.
+lock: read, add, write a new file, rename it. So the file is the new one or the previous one, never a part.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Stats:
     ) -> AuditReport | None:
         """Adds what is new: a window, and blocks of figures, of which `drift` then holds none any more.
 
-        With `report`, or when the window has lasted for `every`, the window is reported and begins anew.
+        With `report`, or when the window has lasted for `every`, the window is reported and a new one begins.
         """
         with self._locked():
             stored = self._read(at)
@@ -100,7 +100,7 @@ class Stats:
         return None if window.empty else window.report("on-demand", at)
 
     def _read(self, at: datetime) -> Stored:
-        """A file that is not there, or that nobody can read, is an empty one."""
+        """Read the file; a missing or unreadable one counts as empty."""
         try:
             text = self._path.read_bytes()
         except FileNotFoundError:

@@ -91,7 +91,7 @@ class Trail:
             self._anchors.write(chain, event, head, at)
 
     def note_fault(self, error: OSError) -> None:
-        """Something beside the chain could not be written: its closing record will say why."""
+        """Note that a file next to the chain could not be written; the closing record gives the reason."""
         self._fault = self._fault or str(error)
 
     def close(self, at: datetime) -> None:
@@ -234,7 +234,7 @@ def header_record(envelope: Envelope) -> bytes:
 
 
 def gap_record(gap: Gap, at: datetime) -> bytes:
-    """Messages that reached nobody."""
+    """Return messages that no receiver got."""
     return encoded({"type": "gap", "at": at, "count": gap.count, "reason": gap.reason[:500]})
 
 

@@ -4,8 +4,8 @@ For every chain: each line's own hash, its number, its link to the line before, 
 anchors: the same, and the heads that later chains saw. For the task logs: sizes and hashes that the chains hold.
 Each task that has ended must be known to a chain.
 
-An older copy of the whole home, or files that were written anew together, do not show here. They show against a
-head of the anchors that was noted elsewhere.
+An older copy of the whole home, or files that were all rewritten together, are not detected here. They show against
+a head of the anchors that was noted elsewhere.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ def _chain(
             continue
         if heads.get(link.number, link.hash) != link.hash:
             found.add(each.file, each.line, "changed", f"record {link.number} is not the one that was anchored")
-            heads.clear()  # what follows was written anew with it
+            heads.clear()  # the rest was rewritten with it
         _take(each, link, state, logs, seen, found)
     state.torn = walk.torn
     end = walk.last

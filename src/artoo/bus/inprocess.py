@@ -59,9 +59,9 @@ class InProcessBus:
         return port
 
     def inbox(self, task_id: str, kinds: frozenset[str], *, capacity: int = 1_024) -> Inbox:
-        """Every message of these kinds of one task, from now on, without loss; it speaks as nobody.
+        """Every message of these kinds of one task, from now on, without loss; it cannot send.
 
-        For whoever must act on the stream without being a role, like the pool that starts executors.
+        For components that react to the stream without being a role, like the pool that starts executors.
         Raises InboxOverflow at its reader when one could not be kept.
         """
         inbox = Inbox(

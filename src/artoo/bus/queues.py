@@ -72,7 +72,7 @@ class MessageQueue:
         self.wake()
 
     def _arrival(self) -> asyncio.Future[None]:
-        """What a reader awaits. A reader that is cancelled leaves a cancelled future, which nobody wakes."""
+        """What a reader awaits. A reader that is cancelled leaves a cancelled future, which is never woken."""
         if self._closed:
             raise StreamClosed(f"{self.name} is closed; nothing more will arrive there")
         if self._waiter is not None and not self._waiter.done():

@@ -30,9 +30,9 @@ _RECEIVERS = {kind: tuple(sorted(route.receivers, key=_in_turn)) for kind, route
 class TaskInboxes:
     """The inboxes of one task, by role and subtask.
 
-    A subtask's ports are opened by whoever sees its SubTask on the stream, so messages may come before their
-    port: those with a subtask are held (bounded) until the port opens or the task is closed. A message of the user
-    that names no subtask reaches every executor that is open.
+    A subtask's ports are opened by the component that sees its SubTask on the stream, so messages may come before
+    their port: those with a subtask are held (bounded) until the port opens or the task is closed. A message of the
+    user that names no subtask reaches every executor that is open.
     """
 
     def __init__(self) -> None:

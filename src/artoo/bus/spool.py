@@ -247,7 +247,7 @@ class SpoolingTap:
         self.finish()
 
     def forget(self) -> None:
-        """Drops what was not consumed and removes the file: whoever reads has left on purpose."""
+        """Discard what was not consumed and remove the file, because the reader has left on purpose."""
         self._memory.clear()
         self._overflow.clear()
         self._file.close()

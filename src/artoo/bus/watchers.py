@@ -70,7 +70,7 @@ class Watchers:
         """Brings a message to all who watch for it. Never waits."""
         if self._everything:
             pending = self.pending
-            if self.reader_waits and not pending:  # one message, and somebody waits: no list is needed
+            if self.reader_waits and not pending:  # one message, and a reader waits: no list is needed
                 self.reader_waits = False
                 for queue in self._everything:
                     if not queue.put(envelope):

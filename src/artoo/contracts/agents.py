@@ -33,7 +33,7 @@ FOREIGN = "a2a:"
 """Begins the name of a foreign agent, as the operator has entered it: no agent of the team has a colon."""
 
 WHOEVER_MAY = "anybody"
-"""Not one of them, but what people write for whoever may."""
+"""No agent's name, but the word that users write for any agent that may do it."""
 
 RESERVED_NAMES = frozenset({OPERATOR, POLICY, RUNTIME, WHOEVER_MAY})
 
@@ -79,7 +79,7 @@ class BoardState(StrEnum):
 
 class Recorded(Contract):
     """Something that happened and is kept. `event` names it: what was published again after a crash has one name,
-    so that whoever reads the stream counts it once."""
+    so that a reader of the stream counts it once."""
 
     event: str = ""
 
@@ -87,10 +87,10 @@ class Recorded(Contract):
 class BoardTask(Contract):
     """A task on the board as it stands. `complexity` None counts as critical.
 
-    `creator` handed it in. `assignee` None: whoever may take it. `notes` are reasons that earlier reviews gave,
-    oldest first: they reach the agent's context. `run` is the id of the dual loop's task that works, or last
-    worked, on it; `summary` its result. `submission` counts how often it was submitted for review.
-    `made_on` is the machine that has the files of the latest submission; empty where there is one machine.
+    `creator` handed it in. `assignee` None: any agent that may take it. `notes` are reasons that earlier reviews
+    gave, oldest first: they reach the agent's context. `run` is the id of the dual loop's task that works, or last
+    worked, on it; `summary` its result. `submission` counts how often it was submitted for review. `made_on` is the
+    machine that has the files of the latest submission; empty where there is one machine.
     """
 
     id: str
@@ -141,7 +141,7 @@ class TaskChanged(Recorded):
 
 
 class Mail(Contract):
-    """One letter. `requires_reply`: somebody waits for the answer, in the application, with a timeout.
+    """One letter. `requires_reply`: the sender waits for the answer, in the application, with a timeout.
 
     `sender` is an agent or the operator; so is `recipient`.
     """
@@ -288,7 +288,10 @@ class SubmittedWork(Contract):
 
 
 class ReviewReport(Contract):
-    """What a reviewer says about a submission. `reasons`: why not, one each; they reach whoever does it again."""
+    """What a reviewer says about a submission.
+
+    `reasons`: why it is rejected, one each; the next attempt gets them.
+    """
 
     verdict: Literal["approve", "reject"]
     reasons: tuple[str, ...] = Field(default=(), max_length=5)

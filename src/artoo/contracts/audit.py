@@ -17,7 +17,7 @@ class Finding(Contract):
     """One thing that is not as it should be. `rule` is the name of the rule that found it (snake case).
 
     `violation`: something that must never happen did; `anomaly`: something unusual; `drift`: a role's figures left
-    their own long-run band; `loss`: messages that somebody missed.
+    their own long-run band; `loss`: messages that a receiver missed.
     """
 
     rule: str

@@ -159,7 +159,7 @@ class Change(BaseModel):
 
 
 CROWD = 50
-"""New files in one new directory, beyond which nobody wrote them one by one."""
+"""New files in one new directory, beyond which they were not written one by one."""
 
 
 def outermost(path: str, directories: Collection[str]) -> str:
@@ -220,9 +220,9 @@ class ApplyReport(Contract):
 
 
 class UndoReport(Contract):
-    """What `undo` put back, and what it left because somebody changed it since.
+    """The files that `undo` restored, and those it left because they were changed since.
 
-    `separate`: put back as files of their own, while other names that they had lead to another file.
+    `separate`: restored as files of their own, while other names that they had lead to another file.
     """
 
     task_id: str
@@ -232,7 +232,7 @@ class UndoReport(Contract):
 
 
 class UndoableTask(Contract):
-    """One task whose changes can still be put back. `until` is seconds since the epoch (UTC)."""
+    """One task whose changes can still be undone. `until` is seconds since the epoch (UTC)."""
 
     task_id: str
     transactions: int = Field(ge=0)

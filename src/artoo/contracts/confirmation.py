@@ -12,14 +12,14 @@ from artoo.contracts.settling import Review
 
 PERSON = "person"
 NOBODY = "nobody"
-"""`by` of an answer that a person gave, and of the no where there was nobody to ask."""
+"""`by` of an answer that a person gave, and of a refusal because no user could be asked."""
 
 POLICY = "policy: "
 """How `by` begins where standing permissions answered; their lines follow."""
 
 
 class AskedAct(Contract):
-    """One thing that needs a yes, as policies name it.
+    """One operation that needs approval, as policies name it.
 
     `verb` is a word of the policy language (create, edits, delete, mode, link, history, network, tool) or another,
     which no policy covers. `sensitive`: only a policy without wildcards covers it.
@@ -33,10 +33,10 @@ class AskedAct(Contract):
 class ConfirmationRequest(Contract):
     """Asks about one exact act. `digest` binds the answer to it; `details` is the complete list, never cut.
 
-    `acts` are the parts that need a yes, for policies. `source` says what of the act came from data, each with
+    `acts` are the parts that need approval, for policies. `source` says what of the act came from data, each with
     the file, page or message that said it first; it is shown, and decides nothing. `language` is that of title and
     details. `act` names the call that waits for the answer (ToolStarted); empty when no call does. `review`: the
-    act is to apply a task's difference, which is laid out here; then a part may be chosen, and keeping and
+    act is to apply a task's difference, which is shown here; then a part may be chosen, and keeping and
     discarding are answers too.
 
     `wants`: `consent` is Law 1's question. `words` asks for a text that only the user can give, `plan` for approval

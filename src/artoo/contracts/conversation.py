@@ -34,7 +34,7 @@ class ModelTurn(Contract):
     """What a model said in one call: text, and any number of tool calls in the order given.
 
     Without tool calls the text is the answer. `reasoning` holds the wire's own reasoning items, which are sent back
-    as they came and shown to nobody. `cut`: the answer reached its token limit.
+    as they came and never shown. `cut`: the answer reached its token limit.
     """
 
     text: str = ""

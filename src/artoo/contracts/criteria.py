@@ -45,7 +45,7 @@ class Mode(StrEnum):
 
 
 class ToolSucceeded(Contract):
-    """At least one tool call (of `tool`, when named) ended well, and the last of them did."""
+    """At least one tool call (of `tool`, when named) succeeded, and the last of them did."""
 
     check: Literal["tool_succeeded"] = "tool_succeeded"
     tool: str | None = None
@@ -142,8 +142,8 @@ class CheckAmended(Contract):
 class Criterion(Contract):
     """One assertion about a result. With a `check` it is decided by that alone, without a model.
 
-    `by` is whoever wrote it: a person's is never dropped and its check never amended. `amended`: the check stands
-    in the place of one that failed, so it can refute and not confirm: who replaced it wants the criterion met.
+    `by` is its author: a person's is never dropped and its check never amended. `amended`: the check is
+    in place of one that failed, so it can refute and not confirm: who replaced it wants the criterion met.
     """
 
     text: str

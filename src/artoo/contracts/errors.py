@@ -23,7 +23,7 @@
     ├── GovernanceRefused       the rules of the board forbid a move; the task stays as it was
     │   ├── MoveRefused         no such transition, or no such task
     │   ├── ActorRefused        this actor may not make this move
-    │   └── ClaimLost           whoever held the task or letter holds it no longer
+    │   └── ClaimLost           the claim on the task or letter has expired or moved
     ├── ForeignRefused          a foreign agent's wish is outside the operator's policy; it is told why
     ├── MailRefused             a letter was not accepted; its sender is told why
     └── IdentityRefused         an agent's identity is not the accepted one; the agent stops
@@ -188,7 +188,7 @@ class QuotaSpent(ForeignRefused):
 
 
 class MailRefused(ArtooError):
-    """A letter was not accepted: too long, nobody of that name, or no room."""
+    """A letter was not accepted: too long, no recipient of that name, or no room."""
 
 
 class IdentityRefused(ArtooError):

@@ -1,4 +1,4 @@
-"""Records that answer to nobody: they make the stream complete for the log, the Auditor and the display."""
+"""Define records without a recipient, which make the stream complete for the log, the Auditor and the display."""
 
 from __future__ import annotations
 

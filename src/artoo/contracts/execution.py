@@ -50,7 +50,7 @@ _WRITES = frozenset((">", ">>", "&>", ">|"))
 _ENDS_ITSELF, _BRACKETS = frozenset(("exit", "return")), "(){};"
 
 WithheldBy = Literal["person", "nobody"]
-"""Whose no kept an act back: a person's, or that of nobody being there to ask."""
+"""Who refused an operation: a user, or artoo because no user could be asked."""
 
 
 class CallStatus(StrEnum):
@@ -80,7 +80,7 @@ class ToolCall(Contract):
     `ran` says what really ran when that differs from `input`. `output` and `error_output` are cut to
     head and tail; `total_bytes` counts all of both streams. `result_count` is set by searches.
     `changes` are the paths that the call created or changed, `bookkeeping` whether it changed git's own notes.
-    `dropped` are those changes that were withheld, `withheld_by` whose no it was, if somebody was asked.
+    `dropped` are those changes that were withheld, `withheld_by` who refused, if a user was asked.
     `self_contained`: what ran could see nothing but its own text. `process` is the id of the process that still ran
     when the call ended. `overlapped`: calls or processes of other subtasks ran at the same time, so that some of
     `changes` may be theirs; their records name these paths too. `masked`: the command goes on after an error of one
@@ -219,7 +219,7 @@ class ToolCall(Contract):
 
 
 def printed_words(call: ToolCall) -> frozenset[str]:
-    """Return the words that a call put out and that do not stand in its input."""
+    """Return the words that a call put out and that are not in its input."""
     return frozenset(call.output.casefold().split()) - frozenset(call.input.casefold().split())
 
 
@@ -234,7 +234,7 @@ def falls_short(call: ToolCall) -> bool:
 def standing_failure(calls: Sequence[ToolCall]) -> int:
     """Return the number of the last call that fell short and was not made good later; 0 if there is none.
 
-    A call is made good by a later one of the same kind that ended well, or that changed something; a look by any
+    A call is made good by a later one of the same kind that succeeded, or that changed something; a look by any
     later call, a withheld change when it came about, a process when it was looked after. Where every call was
     turned away it is the last one.
     """
@@ -335,9 +335,9 @@ class ExecutionResult(Contract):
     answer; they decide nothing.
     `cannot`: it says that this cannot be done; `output` is why. `uncertain`: no step led to a result; `stuck`:
     nothing new was carried out either, so that another attempt would be the same.
-    `infrastructure` says that the subtask's time ran out, which no retry in the fast loop can mend.
+    `infrastructure` says that the subtask's time ran out, which no retry in the fast loop can fix.
     `small_model`: the steps came from a model that is known to be small. `glance`: what the first prompt had, where
-    that was looked at anew since the plan, because other parts may have changed it. `heard` are the ids of the
+    that was inspected again since the plan, because other parts may have changed it. `heard` are the ids of the
     user's messages that the model has read.
     """
 
@@ -401,7 +401,7 @@ class CriterionVerdict(Contract):
     `evidence` is for models and programs, in English where it is code's; `reason` is the same, typed, where code
     found it. `check` is what was checked, where a check decided. `identities` are the tool identities that a
     failing verdict cites, `accountable` the role that answers for it (paper, Appendix C). `blameless`: what was
-    found speaks against no tool (`BLAMES_NOBODY`, or a check of R2's where every call ended well): none is blocked,
+    found speaks against no tool (`BLAMES_NOBODY`, or a check of R2's where every call succeeded): none is blocked,
     and nothing is learnt against one for it.
     """
 
@@ -508,7 +508,7 @@ class SubTaskOutcome(Contract):
 
     @property
     def refused(self) -> bool:
-        """Whether consent was missing: a person said no, or the last act had nobody to say yes."""
+        """Whether consent was missing: a person said no, or no user could approve the last operation."""
         said_no = any(call.withheld_by == "person" for call in self.tool_calls)
         unanswered = bool(self.tool_calls) and self.tool_calls[-1].withheld_by is not None
         return self.status == "failed" and (said_no or unanswered)

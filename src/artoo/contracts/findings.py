@@ -1,4 +1,4 @@
-"""What code finds, typed: why a criterion failed, and what a person is to know beside an answer.
+"""What code finds, typed: why a criterion failed, and what a user should know with an answer.
 
 A finding holds exact things only: paths, commands, numbers, a program's own words. Models and logs read it in
 English (`Reason.text`); who shows it to a person has the sentences of their language (`artoo.words.result`).
@@ -138,7 +138,7 @@ class Unconfirmed(Contract):
 
 
 class LeftOpen(Contract):
-    """A criterion that nothing decided. `found`: what code found beside it."""
+    """A criterion that nothing decided. `found`: what code found about it."""
 
     fact: Literal["left_open"] = "left_open"
     criterion: str
@@ -156,7 +156,7 @@ class Unjudged(Contract):
 
 
 class Unread(Contract):
-    """Checks decided every criterion, and nobody has read the answer itself. `checks`: what they decided;
+    """Checks decided every criterion, and no model has read the answer itself. `checks`: what they decided;
     `put_out`: the answer is a call's output word for word, which may be wrong all the same.
     """
 
@@ -251,7 +251,7 @@ class OwnValues(Contract):
 
 
 class NotAgreed(Contract):
-    """What a task would have used and did without, because nobody agreed to it (`skill PATH`, `start COMMAND`)."""
+    """What a task would have used and did without, because no user agreed to it (`skill PATH`, `start COMMAND`)."""
 
     fact: Literal["not_agreed"] = "not_agreed"
     what: tuple[str, ...]

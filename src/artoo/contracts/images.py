@@ -12,7 +12,10 @@ MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 
 
 class AttachedImage(Contract):
-    """One image. `name` is the person's for it, `size` in bytes; `sha256` finds the bytes beside the task's log."""
+    """One image.
+
+    `name` is the person's for it, `size` in bytes; `sha256` finds the bytes next to the task's log.
+    """
 
     name: str
     media_type: MediaType

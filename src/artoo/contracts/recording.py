@@ -24,9 +24,9 @@ class ModelKnown(Contract):
 
 
 class AskedBy(Contract):
-    """The program through which somebody asked: its protocol (`mcp`, `acp`, `a2a`), and what it calls itself.
+    """The program that sent the request: its protocol (`mcp`, `acp`, `a2a`), and what it calls itself.
 
-    Name and version are its own claims: nobody has checked them.
+    Name and version are its own claims: they are not checked.
     """
 
     protocol: str
@@ -44,7 +44,7 @@ Numbers = dict[str, float | int | str]
 
 
 class TaskOpened(Contract):
-    """How a task is run: what its roles were built with. The first message of every task; user → nobody.
+    """How a task is run: what its roles were built with. The first message of every task; user → no one.
 
     `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` of an
     attempt, `steps` in it: logs of version 0.1. `max_calls`, `max_tokens`, `max_money` and the time budget hold
@@ -52,7 +52,7 @@ class TaskOpened(Contract):
     choice (None: the plan's). `plan`: the user approves each plan before it runs. `allow` are
     the permissions that were given for this task alone, `apply` what of it takes effect unasked (ApplyMode; None in
     logs of version 0.1), `unasked` what may do so by all lines of permission. `persona` is the accepted part of the
-    T layer, `standing` what stands in every prompt because of the agent that the task is done for: segment name →
+    T layer, `standing` the text in every prompt because of the agent that the task is done for: segment name →
     text. `tuned` is what the person has accepted for tasks of one type: slug of the intent → hyperparameters by
     name; it holds from the TaskSpec on. `brain`, `tool` are the models; `without` the heuristics that were switched
     off; `asked_by` the program that asked, None: the command line or the library.
@@ -124,7 +124,7 @@ class Observed(Contract):
 
 
 class TaskResumed(Contract):
-    """The task goes on here, in another process. user → nobody.
+    """The task goes on here, in another process. user → no one.
 
     `after` is the last message before this one that stands. `dropped` are the messages before it that do not: the
     interruption or failure and what followed from it. `artoo` is the version that goes on, `asked_by` the program

@@ -39,7 +39,7 @@ class UserRequest(Contract):
 
     `project` is the directory in which commands run, `workspace` the one for generated output; both absolute.
     `checks` are the person's own criteria: verifiable, never dropped or amended. `returns`: the JSON schema of the
-    value that a program wants beside the words. `images` are attached to this request alone, not to later turns.
+    value that a program wants with the text. `images` are attached to this request alone, not to later turns.
     `east`: by how many minutes the person's clock is ahead of UTC.
     """
 
@@ -59,8 +59,8 @@ class TaskSpec(Contract):
     `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique one).
     `language` is the BCP 47 primary tag of the language of artoo's own sentences, chosen by the request's script.
     `corrects` is true when the person says that the last result was wrong. `waiting`: the turns of which something
-    still waits for a yes; `last`: the last one, whose result the request may be about. `checks`, `images`, `east`:
-    as in UserRequest.
+    still waits for approval; `last`: the last one, whose result the request may be about. `checks`, `images`,
+    `east`: as in UserRequest.
     """
 
     task_id: str

@@ -91,7 +91,7 @@ ROUTES: dict[str, Route] = {
     "MemoryWritten": _route({R.SOLVER, R.DREAMER}, set(), None),
     "DreamReport": _route({R.DREAMER}, set(), None),
     "TLayerProposal": _route({R.DREAMER}, set(), None),
-    # standing agents: records, for the Auditor and whoever watches
+    # standing agents: records, for the Auditor and watchers
     "TaskMoved": _route({R.BOARD}, set(), None),
     "TaskChanged": _route({R.BOARD}, set(), None),
     "Mail": _route({R.MAILBOX}, set(), None),

@@ -62,7 +62,7 @@ class ApplyMode(StrEnum):
 
     @property
     def unasked(self) -> frozenset[ChangeClass]:
-        """The classes that take effect without a yes, if all of a task's changes are of such."""
+        """Return the classes that are applied without approval, if all of a task's changes are of such."""
         return _UNASKED[self]
 
     def perhaps_unasked(self, lines: Iterable[str]) -> frozenset[ChangeClass]:
@@ -162,11 +162,11 @@ class ClassCount(Contract):
 
 
 class Review(Contract):
-    """A whole difference, laid before a person. Part of a ConfirmationRequest.
+    """A whole difference, shown to a user. Part of a ConfirmationRequest.
 
     `counts` and `changes` are in order of danger; `changes` is complete. `conflicts` are paths that the person has
-    changed meanwhile: they are not part of what a yes applies. `unfinished`: the task was abandoned, so no standing
-    permission may answer. `went_out`: what left the machine and does not come back by discarding.
+    changed meanwhile: they are not part of what an approval applies. `unfinished`: the task was abandoned, so no
+    standing permission may answer. `went_out`: what left the machine and does not come back by discarding.
     """
 
     task_id: str
@@ -180,7 +180,7 @@ class Review(Contract):
 class Ending(Contract):
     """The task has decided its end; its difference is to be settled. R7 → gate.
 
-    `may_ask` False: nobody is asked (an interrupt, or no time is left); what needs consent is kept pending.
+    `may_ask` False: no user is asked (an interrupt, or no time is left); what needs consent is kept pending.
     `may_go_on`: an abandoned task may be resumed, and its subtasks go on in the forks that they left.
     """
 

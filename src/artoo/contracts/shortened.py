@@ -51,7 +51,7 @@ def listed(paths: Collection[str], most: int = 20) -> str:
     """The paths in a line; if they are more than `most`, directories instead of what is in them, with how much that
     is, as few and as deep as there is room for: `setup.cfg, .venv/bin/ (12 paths), .venv/lib/ (1031 paths)`.
 
-    Where there are too many beside each other for that the first ones are named, and how many more there are.
+    Where there are too many next to each other for that, the first ones are named, and how many more there are.
     """
     distinct = list(dict.fromkeys(paths))
     shown = {path: [path] for path in distinct} if len(distinct) <= most else _inside("", distinct)

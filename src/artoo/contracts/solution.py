@@ -104,7 +104,7 @@ class Directive(StrEnum):
 class Decided(Contract):
     """One decision of the control law, with everything that it was computed from. R7's record.
 
-    `grad_l` is the gradient that decided; the other of the two definitions stands beside it. `elapsed_ms` is the
+    `grad_l` is the gradient that decided; the other of the two definitions is next to it. `elapsed_ms` is the
     time that counted when it was measured, unrounded: Ω follows from it. `exhausted`: it ended because another
     approach was demanded and none was left.
     """
@@ -178,7 +178,7 @@ class Money(Contract):
     unpriced_calls: int = Field(default=0, ge=0)
 
     def plus(self, cost: float | None) -> Money:
-        """With one call more; None: nobody knows what it cost."""
+        """Add one call; None: its cost is unknown."""
         if cost is None:
             return self.model_copy(update={"unpriced_calls": self.unpriced_calls + 1})
         return self.model_copy(update={"amount": self.amount + cost})
@@ -208,7 +208,7 @@ class FinalResult(Contract):
     was abandoned; `next_moves` are a model's suggestions. `assurance` is that of the weakest criterion, `open` are
     the criteria that nothing decided, `amended` the checks that were replaced. `facts` is what code knows,
     whatever the words say. `value` is the output in the form that was asked for (UserRequest.returns); None where
-    nobody asked, or where none could be made, which `facts` says then.
+    the caller did not ask, or where none could be made, which `facts` says then.
     """
 
     task_id: str

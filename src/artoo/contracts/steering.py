@@ -36,7 +36,7 @@ class QuestionAsked(Contract):
 
 
 class QuestionAnswered(Contract):
-    """The user's answer. user → R3, R7. Empty: nobody answered in time."""
+    """The user's answer. user → R3, R7. Empty: no user answered in time."""
 
     subtask_id: str
     answer: str

@@ -78,7 +78,7 @@ HYPOTHESIS = Stimulus(0.2, 1.0, 0.05)
 SUSPICION = Stimulus(0.3, 0.0, 0.05)
 """A round of the paper's cell 6 (nearer, by a wrong approach): no verdict on a tool, remembered for three weeks."""
 BIAS = Stimulus(0.5, 0.0, 0.05)
-"""What the Dreamer makes of many of them: context for whoever plans the same intent."""
+"""What the Dreamer makes of many of them: context for a planner of the same intent."""
 MET = Stimulus(0.5, 0.0, 0.01)
 """The words of a request of one kind: no verdict, remembered for five months."""
 RULE = 1.0
@@ -137,7 +137,7 @@ def promotable(attention: float, decision: float, scale: float = 1.0) -> bool:
 
 def holds_as_such(kinds: int, exceptions: int) -> bool:
     """True when what is so for `kinds` kinds of request, and not so for `exceptions` of them, may be held for those
-    that nobody has seen.
+    that were not seen yet.
 
     By Laplace's rule of succession the next kind is an exception with a chance of (exceptions + 1) / (kinds + 2),
     which may be one in twenty: 18 kinds without an exception, 38 with one.

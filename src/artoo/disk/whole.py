@@ -1,9 +1,9 @@
-"""Files that are there whole or not at all, whoever reads them meanwhile and whenever the process dies.
+"""Write files atomically: a reader sees the whole file or none, whenever the process dies.
 
-The content is written beside the file, as `.NAME.artoo-new-0`, and gets the file's name when all of it is there.
-Who writes holds a lock on it. A process that is killed in between leaves what it had written; whoever writes the
-same file next finds that nobody holds it, and removes it. Several that write one file at once take the numbers from
-0 on. So beside a file never more is left than writers of it were killed at one time.
+The content is written next to the file, as `.NAME.artoo-new-0`, and gets the file's name when all of it is there.
+The writer holds a lock on it. A process that is killed in between leaves its partial file; the next writer of the
+same file finds that no process holds it, and removes it. Several writers of one file at once take the numbers from
+0 on. So at most as many partial files are left as writers of the file were killed at one time.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Content = bytes | Iterable[bytes]
 
 _OWNERS = 0o600
 _AT_ONCE = 16
-"""Writers of one file at one time that find a name in the row; any more get one that nobody looks for later."""
+"""Writers of one file at one time that find a name in the row; any more get one that is not looked for later."""
 _LONGEST = 200
-"""Bytes of a file's name that stand in the other one; of a longer name its digest does."""
+"""Bytes of a file's name that are used in the name of the new one; a longer name is replaced by its digest."""
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -107,7 +107,7 @@ def _beside(path: Path, content: Content, mode: int, *, sync: bool) -> Generator
 
 
 def _made_beside(path: Path) -> tuple[int, Path]:
-    """A new empty file beside `path`, held by a lock, and its path. Raises OSError."""
+    """Create an empty file next to `path`, hold it by a lock, and return it with its path. Raises OSError."""
     name = os.fsencode(path.name)
     told = path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
     for number in range(_AT_ONCE):
@@ -127,17 +127,17 @@ def _made(fresh: Path) -> int | None:
         descriptor = os.open(fresh, _FLAGS | os.O_CREAT | os.O_EXCL, _OWNERS)
     except FileExistsError:
         return None
-    # Only who wants to remove it may hold it, for a moment. Where no locks are to be had, nobody removes it.
+    # Only a process that wants to remove it may hold it, for a moment. Without locks, no process removes it.
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     if _is(fresh, descriptor):
         return descriptor
-    os.close(descriptor)  # it was taken for one that nobody holds, in the moment before it was held
+    os.close(descriptor)  # it was taken for one that no process holds, in the moment before it was held
     return None
 
 
 def _without_owner(fresh: Path) -> bool:
-    """Removes what a writer left that is no more: a file of this user which nobody holds. Whether it is gone."""
+    """Remove the file of a dead writer: one of this user which no process holds. Return whether it is gone."""
     try:
         descriptor = os.open(fresh, _FLAGS)
     except FileNotFoundError:

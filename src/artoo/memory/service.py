@@ -142,7 +142,7 @@ class SharedMemory:
         return tuple(await self._read(lambda query: reading.taught(query, task_id, TAUGHT)))
 
     def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:
-        """Rules as a planner gets them; their clock begins anew."""
+        """Rules as a planner gets them; their clock is reset."""
         if rules:
             self._writer.submit(Touch(tuple(rule.id for rule in rules), self._clock.now()))
         return tuple(map(_sop_record, rules))

@@ -1,7 +1,7 @@
 """What could not be written yet, on this machine: one bounded file for all processes of a home.
 
-Whoever finds the shared store back writes what is here, of whatever process. Commands have ids of their own, so
-that what two processes write at once counts once.
+The first process that reaches the shared store again writes the entries of all processes. Commands have ids of
+their own, so that what two processes write at once counts once.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Spool:
             self._engine().write(lambda query, gone=taken: query.many("DELETE FROM waiting WHERE number = ?", gone))
 
     def close(self) -> None:
-        """Let go of the file; what it holds is for whoever comes next."""
+        """Let go of the file; another process may write its entries."""
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()

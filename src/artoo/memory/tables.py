@@ -155,7 +155,10 @@ class Cells:
             cell.latest_us = max(cell.latest_us, int(row["born_us"]))
 
     def write(self, query: Query) -> None:
-        """Change the sums by this. Cells are changed in the order of their keys, so that nobody waits crosswise."""
+        """Change the sums by this.
+
+        Cells are changed in the order of their keys, so that no two transactions deadlock.
+        """
         listed = sorted(self.found.items())
         changes = [
             (*key, each.entries, each.latest_us, str(each.attention), str(each.decision)) for key, each in listed

@@ -1,4 +1,4 @@
-"""A value in hex, base64 and base32: what programs of these names make of it, wherever it stands in a file."""
+"""A value in hex, base64 and base32: what programs of these names make of it, wherever it is in a file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Iterable
 
 SHORTEST = 10
-"""Of a value that is looked for otherwise than as it is: the letters of a word stand in many texts."""
+"""Of a value that is looked for otherwise than as it is: the letters of a word are in many texts."""
 
 _ADDRESS_SAFE = bytes.maketrans(b"+/", b"-_")
 

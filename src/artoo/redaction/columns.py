@@ -68,7 +68,7 @@ class _Reading:
         self.said += said
 
     def place(self, number: int) -> Span:
-        """Where the byte with that number stands in the text."""
+        """Return the position in the text of the byte with that number."""
         run = bisect_right(self.begins, number) - 1
         start, end, count = self.runs[run]
         if self.whole:
@@ -96,7 +96,7 @@ class _Sought:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is looked for in letters and in numbers. `windows` and `bare` are hints that some of it may stand in
+    """What is looked for in letters and in numbers. `windows` and `bare` are hints that some of it may be in
     columns: pieces of a text's small letters without blanks, and of these without what is no letter: numbers of
     lines, and marks of a quote."""
 
@@ -144,9 +144,9 @@ def may_show_numbers(folded: bytes) -> bool:
 
 
 def in_columns(text: bytes, sought: Columns, blanks: bytes, ignored: re.Pattern[bytes]) -> list[Span]:
-    """Where pieces of what is `sought` stand in `text` that together are most of it. In order, apart.
+    """Where pieces of what is `sought` are in `text` that together are most of it. In order, apart.
 
-    `blanks` are bytes that may stand between any two letters, `ignored` what nobody sees.
+    `blanks` are bytes that may be between any two letters, `ignored` characters without width.
     """
     plain = ignored.sub(_blank, _ESCAPE.sub(_blank, text))
     readings = [(_letters(plain, blanks), sought.letters), *((one, sought.numbers) for one in _numbers(plain))]

@@ -48,7 +48,7 @@ _OPTION = (
     + _SPACE
     + rb"(?!-)"
 )
-# What stands where a value stands in code, templates and type annotations is not a secret.
+# A placeholder of a value in code, templates and type annotations is not a secret.
 _NO_CODE = (
     rb"(?!(?:None|null|true|false|str|string|int|bytes|bool|undefined|required|optional)(?![\w-])"
     rb"|os\.|process\.|\$|%|\*{3}|\\{0,7}[\"']?\[redacted\])"

@@ -1,8 +1,8 @@
 """Values that are known to be secret: taken out however they are written.
 
 As they are, in a JSON string, in an address, in hex, base64 or base32, in other letters' case, backwards, pulled
-apart by blanks, line ends and what nobody sees, or in the columns of a dump: whoever wants a key to pass writes it
-differently.
+apart by blanks, line ends and characters without width, or in the columns of a dump: an attacker who wants a key to
+pass writes it differently.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Known:
     hints: Search
     bare: Search
     finders: dict[int, re.Pattern[bytes]] = field(default_factory=dict[int, re.Pattern[bytes]])
-    """Of those loose forms that stood in a text, by number."""
+    """The loose forms that were in a text, by number."""
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Known:
@@ -76,7 +76,7 @@ class Known:
         )
 
     def may_be_in(self, text: bytes) -> bool:
-        """Whether any of them may stand in `text`."""
+        """True if any of them may be in `text`."""
         return bool(self.wholes.found(text)) or bool(self._hinted(text))
 
     def taken_out(self, text: bytes) -> bytes:
@@ -94,7 +94,7 @@ class Known:
         return text
 
     def _hinted(self, text: bytes) -> list[int]:
-        """Which loose forms may stand there; a number above theirs: one may stand in columns."""
+        """Return the loose forms that may be there; a number above theirs: one may be in columns."""
         if not self.loose:
             return []
         folded = _folded(text)
@@ -134,7 +134,7 @@ def _coded(secret: str) -> Iterable[bytes]:
 
 
 def _folded(text: bytes) -> bytes:
-    """Small letters, without blanks, quotes, line ends and what nobody sees; what is escaped, written out."""
+    """Return small letters without blanks, quotes, line ends and characters without width; escapes are decoded."""
     if not text.isascii() and any(lead in text for lead in _LEADS):
         text = _IGNORED.sub(b"", text)
     if b"\\u" in text:

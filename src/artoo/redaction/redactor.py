@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MARK = _MARK.decode()
 _MOST_PASSES = 8
-"""Taking one secret out can lay bare that what stood beside it is one too, or bring pieces of one together."""
+"""Taking one secret out can show that the text next to it is one too, or bring pieces of one together."""
 
 
 class _Sign(NamedTuple):
@@ -116,7 +116,7 @@ def _secrets_in(line: bytes) -> Iterator[Span]:
 
 @cache
 def _signs() -> BytesAhoCorasick:
-    """All signs in one pass. Imported by the first line and not by whoever opens a log: it takes 2 ms."""
+    """All signs in one pass. Imported at the first line and not when a log is opened: it takes 2 ms."""
     from ahocorasick_rs import BytesAhoCorasick, Implementation
 
     return BytesAhoCorasick([sign.text for sign in _by_sign()], implementation=Implementation.DFA)

@@ -36,7 +36,7 @@ class Search:
 
 
 def _made(forms: Sequence[bytes]) -> BytesAhoCorasick:
-    """Imported here and not by whoever opens a log: it takes 2 ms."""
+    """Imported here and not when a log is opened: it takes 2 ms."""
     from ahocorasick_rs import BytesAhoCorasick, Implementation
 
     kind = Implementation.DFA if len(forms) <= _FEW else Implementation.ContiguousNFA

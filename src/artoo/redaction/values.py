@@ -8,7 +8,7 @@ from artoo.redaction.redactor import holds_secret
 
 _ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "PASSWORD", "_PWD", "_PASS", "PASSWD", "_AUTH")
 _DIRECTORIES = frozenset({"PWD", "OLDPWD"})
-"""Where a shell is and was (POSIX): their names look like a password's, and the value stands in every path."""
+"""Where a shell is and was (POSIX): their names look like a password's, and the value is in every path."""
 
 
 def secret_values(environ: Mapping[str, str], named: Collection[str] = ()) -> list[str]:

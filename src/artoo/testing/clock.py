@@ -61,11 +61,11 @@ class FakeClock:
         self._elapsed = end
 
     def jump(self, seconds: float) -> None:
-        """Sets the wall clock forward, or back, without time passing: nobody wakes, `monotonic` stays."""
+        """Set the wall clock forward or back without time passing: no sleeper wakes, `monotonic` stays."""
         self._moved += seconds
 
     def until_next(self) -> float | None:
-        """Seconds until the first sleeper is due; None when nobody sleeps."""
+        """Return the seconds until the first sleeper is due; None without sleepers."""
         due = [at for at, _, waiting in self._sleepers if not waiting.done()]
         return max(0.0, min(due) - self._elapsed) if due else None
 

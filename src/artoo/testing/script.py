@@ -141,7 +141,7 @@ def asked_in(body: Mapping[str, Json], number: int) -> Asked:
     """Reads a chat-completions body.
 
     The contract is the JSON schema's name, else that of the last `contract: NAME` line of the system message. Where
-    a server takes no system message, it stands in the first message of the user's side.
+    a server takes no system message, it is in the first message of the user's side.
     """
     messages = cast(list[dict[str, Json]], body.get("messages") or [])
     system = "\n".join(_words(m.get("content")) for m in messages if m.get("role") == "system")
@@ -163,7 +163,7 @@ def _first_words(messages: Sequence[Mapping[str, Json]]) -> str:
 
 
 def _words(content: Json) -> str:
-    """The words of a message, which has them alone or as parts beside images."""
+    """Return the text of a message, which has it alone or as parts next to images."""
     if isinstance(content, list):
         return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return str(content or "")

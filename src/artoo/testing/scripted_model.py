@@ -131,7 +131,7 @@ class ScriptedModel:
 
 
 def complain(player: ScriptPlayer, error: BaseException | None) -> None:
-    """Raises ScriptError at the end of a test; beside another error, only notes what was asked without script."""
+    """Raise ScriptError at the end of a test; after another error, only note what was asked without script."""
     if error is None:
         player.check_used_up()
     elif player.unscripted:
