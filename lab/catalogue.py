@@ -1,4 +1,4 @@
-"""Which experiments there are, in the order of the report."""
+"""List the experiments in the order of the report."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some jobs of one cell, by names alone: any process can run it."""
+    """A number of jobs of one cell, by names alone: any process can run it."""
 
     experiment: str
     cell: str

@@ -1,4 +1,4 @@
-"""What an experiment is: claims with what would refute them, written before the run; then cells and findings."""
+"""Define an experiment: claims with what would refute them, written before the run; then cells and findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came out about a claim. `seen` has the figures."""
+    """The finding about a claim. `seen` has the figures."""
 
     claim: Claim
     holds: bool
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text under columns. `note` says how to read it."""
+    """A table: rows of text under columns. `note` says how to read it."""
 
     title: str
     columns: tuple[str, ...]
@@ -54,7 +54,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything that an experiment found."""
+    """The outcome of an experiment."""
 
     findings: tuple[Finding, ...]
     tables: tuple[Table, ...]
@@ -66,7 +66,7 @@ class Cell(Protocol):
     """One arm in one world: what is run `tasks` times, the same jobs as every other cell of the experiment."""
 
     async def run(self, seed: int, numbers: range) -> list[object]:
-        """The rows of the jobs with these numbers. Runs inside a VirtualLoop."""
+        """Return the rows of the jobs with these numbers. Runs inside a VirtualLoop."""
         ...
 
 
@@ -75,13 +75,13 @@ class SizedCell(Cell, Protocol):
 
     @property
     def size(self) -> int:
-        """Items."""
+        """Return the number of items."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PublicData:
-    """What an experiment needs that is not part of artoo: `how` to get it (Markdown), and the cells that it makes.
+    """The data of an experiment that is not part of artoo: `how` to get it (Markdown), and the cells that it makes.
 
     `real_time`: its cells run programs, and so need the real clock and threads.
     """
@@ -97,7 +97,9 @@ Rows = Mapping[str, Sequence[object]]
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """`cells` by name; `judge` makes the outcome of their rows. `tasks` a cell and seed, run in pieces of `piece`.
+    """An experiment.
+
+    `cells` by name; `judge` makes the outcome of their rows. `tasks` a cell and seed, run in pieces of `piece`.
 
     `real` says which parts of the product took part, `simulated` which did not. `unit`: what a row is. With `data`
     the cells are made of that, and `tasks` is the most of each.
@@ -118,7 +120,7 @@ class Experiment:
     data: PublicData | None = None
 
     def cells_of(self, data: Path | None) -> Mapping[str, Cell]:
-        """Raises ValueError for data that is needed and not given, or given and not needed."""
+        """Raise ValueError for data that is needed and not given, or given and not needed."""
         if self.data is None:
             if data is not None:
                 raise ValueError(f"{self.name} needs no data")
@@ -129,5 +131,5 @@ class Experiment:
 
 
 def no_cells() -> Mapping[str, Cell]:
-    """Of an experiment whose cells are made of data."""
+    """Return no cells, for an experiment whose cells are made of data."""
     return {}

@@ -18,7 +18,7 @@ _PARAMETERS = (Parameter("place", "where"), Parameter("how", "in which manner", 
 
 
 def specs_of(names: Sequence[str], *, special: bool = False) -> tuple[ToolSpec, ...]:
-    """The world's tools. Each reads and writes, so that blocking stops only before the last one."""
+    """Return the world's tools. Each reads and writes, so that blocking stops only before the last one."""
     return tuple(
         ToolSpec(name, "does parts of a job", _PARAMETERS, number, writes=True, special=special)
         for number, name in enumerate(names)
@@ -34,7 +34,7 @@ def hands_of(minds: Minds, clock: Clock, specs: tuple[ToolSpec, ...]) -> Hands:
 
 @dataclass(frozen=True, slots=True)
 class LabTools:
-    """Implements `ports.tools.Tools`."""
+    """The implementation of `ports.tools.Tools`."""
 
     minds: Minds
     clock: Clock
@@ -46,13 +46,13 @@ class LabTools:
         return LabToolbox(self, subtask_id, must_not, left)
 
     def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
-        """The name alone."""
+        """Return the name alone."""
         return (name,)
 
 
 @dataclass(slots=True)
 class LabToolbox:
-    """Implements `ports.tools.Toolbox` as the registry does: blocked tools are absent, blocked targets refused."""
+    """The implementation of `ports.tools.Toolbox`: blocked tools are absent, blocked targets refused."""
 
     tools: LabTools
     subtask_id: str
@@ -77,28 +77,28 @@ class LabToolbox:
 
 @dataclass(frozen=True, slots=True)
 class Sights:
-    """Evidence, surroundings and news of a world without files but those that a job has `made`."""
+    """The evidence, surroundings and news of a world without files but those that a job has `made`."""
 
     made: set[str]
 
     async def file(self, path: str) -> FileView:
-        """Whether it was made."""
+        """Return whether the file was made."""
         return FileView(exists=path in self.made, size=1)
 
     async def command(self, command: str) -> CommandView:
-        """No commands."""
+        """Return nothing, because there are no commands."""
         return CommandView(None, "", "there are no commands here")
 
     async def trial(self, language: Language, program: str) -> Trial:
-        """No programs."""
+        """Return nothing, because there are no programs."""
         return Trial(CommandView(None, "", "there are no programs here"))
 
     async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
-        """No changes."""
+        """Return no changes."""
         return ""
 
     async def look(self, request: str) -> Surroundings:
-        """No files around."""
+        """Return no files."""
         return Surroundings()
 
     async def news(self) -> tuple[str, ...]:

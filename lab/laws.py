@@ -1,4 +1,4 @@
-"""What R7 decides by: artoo's law, each of its terms taken out, and the baselines, all behind the same roles.
+"""Define what R7 decides by: artoo's law, each of its terms taken out, and the baselines, behind the same roles.
 
 A baseline is a Trajectory too: it measures the same gap, and answers with a state; `told` says what R2 is told
 then, and `extra` counts the model calls that its paper's method makes beyond those of the roles.
@@ -61,7 +61,7 @@ class TargetsLate(Law):
     """The law, with what failed for good forbidden only where the approach itself is held to be wrong."""
 
     def blocks_targets(self, directive: Directive) -> bool:
-        """As tools."""
+        """True where the approach itself is held to be wrong."""
         return directive in WRONG_WAYS
 
 
@@ -69,7 +69,7 @@ class NoTools(Law):
     """The law without forbidding tools."""
 
     def blocks_tools(self, directive: Directive) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
 
@@ -77,7 +77,7 @@ class NoTargets(Law):
     """The law without forbidding targets."""
 
     def blocks_targets(self, directive: Directive) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
 
@@ -85,7 +85,7 @@ class _Replaced(Law):
     """The law with one of its inputs replaced, in its decision only."""
 
     def seen(self, measured: Measurement) -> Measurement:
-        """What the decision is made from."""
+        """Return what the decision is made from."""
         return measured
 
     def decide(self, measured: Measurement, *, may_replan: bool) -> Decision:
@@ -94,26 +94,26 @@ class _Replaced(Law):
 
 
 class NoGradient(_Replaced):
-    """Every round is a plateau: P alone decides."""
+    """A law in which every round is a plateau: P alone decides."""
 
     def seen(self, measured: Measurement) -> Measurement:
-        """Without ∇L."""
+        """Return it without ∇L."""
         return replace(measured, gradient=0.0)
 
 
 class AllLogical(_Replaced):
-    """Every failure is the approach's."""
+    """A law in which every failure is the approach's."""
 
     def seen(self, measured: Measurement) -> Measurement:
-        """P is 1."""
+        """Return it with P at 1."""
         return replace(measured, terms=replace(measured.terms, implausibility=1.0))
 
 
 class AllEnvironmental(_Replaced):
-    """Every failure is the world's."""
+    """A law in which every failure is the world's."""
 
     def seen(self, measured: Measurement) -> Measurement:
-        """P is 0."""
+        """Return it with P at 0."""
         return replace(measured, terms=replace(measured.terms, implausibility=0.0))
 
 
@@ -132,7 +132,7 @@ class Version07(Law):
     """The table of version 0.7: the sign of L_t − L_{t−1} first, success at D = 0 alone, no target forbidden."""
 
     def blocks_targets(self, directive: Directive) -> bool:
-        """Never: version 0.7 knows blocked tools only."""
+        """Return False, because version 0.7 knows blocked tools only."""
         return False
 
     def decide(self, measured: Measurement, *, may_replan: bool) -> Decision:
@@ -149,17 +149,17 @@ class Version07(Law):
 
 
 class _Baseline(Law):
-    """Goes on until nothing is missing or its rounds are used up; forbids nothing."""
+    """Go on until nothing is missing or its rounds are used up; forbid nothing."""
 
     told = Told.ANEW
     state = MacroState.REFINE
 
     def blocks_tools(self, directive: Directive) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
     def blocks_targets(self, directive: Directive) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
     def decide(self, measured: Measurement, *, may_replan: bool) -> Decision:
@@ -169,76 +169,89 @@ class _Baseline(Law):
         return self.next(measured)
 
     def next(self, measured: Measurement) -> Decision:
-        """How it goes on."""
+        """Return how it continues."""
         return Decision(self.state, type(self).__name__)
 
 
 class Retry(_Baseline):
-    """Naive retry: the same plan again."""
+    """A naive retry: the same plan again."""
 
     told = Told.SAME
 
 
 class Anew(_Baseline):
-    """Replanning from scratch: a fresh plan of what is missing, without a word about what failed."""
+    """A replanning from scratch: a fresh plan of what is missing, without a word about what failed."""
 
 
 class Reflexion(_Baseline):
-    """Reflexion (Shinn et al. 2023): after each failure a model reflects (a call); the last three notes go with the
-    next try. It has the benefit of the carried parts, which the paper's whole retries have not.
+    """The baseline Reflexion (Shinn et al.
+
+    2023): after each failure a model reflects (a call); the last three notes go with the next try. It has the
+    benefit of the carried parts, which the paper's whole retries have not.
     """
 
     told = Told.NOTES
 
     def next(self, measured: Measurement) -> Decision:
-        """One reflection."""
+        """Return one reflection."""
         self.extra += 1
         return super().next(measured)
 
 
 class ReflexionErrors(_Baseline):
-    """Reflexion that reads what its tools printed as errors, and whose reflection costs nothing."""
+    """A Reflexion that reads what its tools printed as errors, and whose reflection costs nothing."""
 
     told = Told.ERRORS
 
 
 class ReAct(_Baseline):
-    """ReAct (Yao et al. 2023): one conversation that sees each error; no call of a planner after the first."""
+    """The baseline ReAct (Yao et al.
+
+    2023): one conversation that sees each error; no call of a planner after the first.
+    """
 
     told = Told.ERRORS
 
     def next(self, measured: Measurement) -> Decision:
-        """The next plan is a thought of the same conversation: its call is not counted."""
+        """Return the next plan, a thought of the same conversation: its call is not counted."""
         self.extra -= 1
         return super().next(measured)
 
 
 class TextGrad(_Baseline):
-    """After TextGrad (Yuksekgonul et al. 2024): each round a critique (a call), which names errors and changes."""
+    """A baseline after TextGrad (Yuksekgonul et al.
+
+    2024): each round a critique (a call), which names errors and changes.
+    """
 
     told = Told.ERRORS
 
     def next(self, measured: Measurement) -> Decision:
-        """One critique."""
+        """Return one critique."""
         self.extra += 1
         return super().next(measured)
 
 
 class Lats(_Baseline):
-    """After LATS (Zhou et al. 2024): a value (a call) and a reflection (a call) each round; goes back to a tool
-    that met a criterion half of the time, and else to one that was not tried.
+    """A baseline after LATS (Zhou et al.
+
+    2024): a value (a call) and a reflection (a call) each round; goes back to a tool that met a criterion half of
+    the time, and else to one that was not tried.
     """
 
     told = Told.TREE
 
     def next(self, measured: Measurement) -> Decision:
-        """One value, one reflection."""
+        """Return one value and one reflection."""
         self.extra += 2
         return super().next(measured)
 
 
 class Adapt(_Baseline):
-    """ADaPT (Prasad et al. 2023): what the executor cannot do is decomposed further, and planned again."""
+    """The baseline ADaPT (Prasad et al.
+
+    2023): what the executor cannot do is decomposed further, and planned again.
+    """
 
     told = Told.SPLIT
 
@@ -256,7 +269,7 @@ class Magentic(_Baseline):
         self._distance = 1.0
 
     def next(self, measured: Measurement) -> Decision:
-        """Counts, and replans when it stalls."""
+        """Count, and replan when it stalls."""
         self.extra += 1
         nearer = measured.terms.distance < self._distance
         self._distance = measured.terms.distance
@@ -278,15 +291,15 @@ class Coin(_Baseline):
     )
 
     def blocks_tools(self, directive: Directive) -> bool:
-        """As the law."""
+        """Return what the law does."""
         return directive in WRONG_WAYS
 
     def blocks_targets(self, directive: Directive) -> bool:
-        """As the law."""
+        """Return what the law does."""
         return directive in WRONG_WAYS
 
     def next(self, measured: Measurement) -> Decision:
-        """A throw."""
+        """Return a throw."""
         return Decision(self._STATES[int(draw(self._job.name, self.round, "coin") * 4)], "a coin")
 
 
@@ -297,21 +310,21 @@ class AlwaysChange(_Baseline):
     state = MacroState.CHANGE_APPROACH
 
     def blocks_tools(self, directive: Directive) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def blocks_targets(self, directive: Directive) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
 
 class Oracle(_Baseline):
-    """Knows what is right, and what cannot be done: the bound for everybody."""
+    """An oracle that knows what is right, and what cannot be done: the bound for all arms."""
 
     told = Told.TRUTH
 
     def next(self, measured: Measurement) -> Decision:
-        """Stops at once where nothing can help."""
+        """Stop at once where nothing can help."""
         if not self._job.solvable:
             return Decision(MacroState.ABANDON, "it cannot be done", cause="replans")
         return super().next(measured)
@@ -327,15 +340,18 @@ class Arm:
 
 
 def rounds(count: int) -> Hyperparameters:
-    """A baseline's settings: this many replans, and no other bound."""
+    """Return a baseline's settings: this many replans, and no other bound."""
     return Hyperparameters(max_replans=count, time_budget_ms=PATIENT)
 
 
 def equal_stops(count: int) -> Hyperparameters:
-    """This many replans, no D ≤ δ, no kill switch, no bound of time; the end where every tool was tried in vain."""
+    """Return equal stops: this many replans, no D ≤ δ, no kill switch, no bound of time.
+
+    The end comes where every tool was tried in vain.
+    """
     return replace(rounds(count), delta=0.0, kill_after=99, exhausted_after=1)
 
 
 def magentic(limit: int) -> Callable[[Hyperparameters, Job], Law]:
-    """Magentic with this limit of stalls."""
+    """Return Magentic with this limit of stalls."""
     return lambda h, job: Magentic(h, job, limit)

@@ -1,4 +1,4 @@
-"""Cells in which jobs follow one another: memory is kept, the Dreamer dreams, and at half time the world drifts."""
+"""Define cells of jobs in a row: memory stays, the Dreamer dreams, and at half time the world drifts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Classify = Callable[[Sums], Advice]
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How memory is in an arm. `classify` replaces the product's; `decays` False: nothing fades."""
+    """The memory of an arm. `classify` replaces the product's; `decays` False: nothing fades."""
 
     dreams: bool = True
     decays: bool = True
@@ -83,14 +83,14 @@ class Lived:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Which tool is right for each intent, before and after the drift, in one life."""
+    """The right tool for each intent, before and after the drift, in one life."""
 
     seed: int
     life: int
     names: tuple[str, ...]
 
     def right(self, intent: int, at: int) -> str:
-        """The tool that does it now."""
+        """Return the tool that does it now."""
         before = pick(self.names, self.seed, self.life, intent, "right")
         if not self.drifts(intent) or at < LENGTH // 2:
             return before
@@ -98,7 +98,7 @@ class Truth:
         return pick(others, self.seed, self.life, intent, "drifted")
 
     def drifts(self, intent: int) -> bool:
-        """Half of the intents do."""
+        """True if the intent drifts: half of them do."""
         return (intent + self.life) % 2 == 0
 
     def false(self, change: MemoryChange, at: int, labels: Mapping[str, Collection[int]]) -> bool:
@@ -118,14 +118,17 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """Implements `experiment.Cell`: each number is a life of a hundred jobs. `memory` None: nothing is kept."""
+    """The implementation of `experiment.Cell` in which each number is a life of a hundred jobs.
+
+    `memory` None: nothing is kept.
+    """
 
     memory: Memory | None
     knows: bool = False
     wording: str = AS_BEFORE
 
     async def run(self, seed: int, numbers: range) -> list[object]:
-        """A Lived for each job of each life."""
+        """Return a Lived for each job of each life."""
         found: list[object] = []
         for life in numbers:
             with scratch() as place, _classified(self.memory):
@@ -171,7 +174,7 @@ class Lives:
 
 @dataclass(frozen=True, slots=True)
 class _Lasting:
-    """Memory's write side, with entries that do not fade."""
+    """The write side of a memory with entries that do not fade."""
 
     inner: SharedMemory
 
@@ -193,7 +196,7 @@ class _Lasting:
 
 
 def fixed_band(sums: Sums) -> Advice:
-    """The paper's: Caution is |decision| ≤ .2, however much was seen."""
+    """Classify as the paper does: Caution is |decision| ≤ .2, however much was seen."""
     if sums.judged < potentials.IGNORE_BELOW:
         return "ignore"
     if abs(sums.decision) <= potentials.DECISION_BAND:
@@ -202,21 +205,21 @@ def fixed_band(sums: Sums) -> Advice:
 
 
 def no_band(sums: Sums) -> Advice:
-    """No Caution: the sign alone."""
+    """Classify without Caution: the sign alone."""
     if sums.judged < potentials.IGNORE_BELOW:
         return "ignore"
     return "exploit" if sums.decision > 0 else "avoid"
 
 
 def decision_alone(sums: Sums) -> Advice:
-    """Without the attention channel: one score, which knows no difference between mixed and unknown."""
+    """Classify without the attention channel: one score, which knows no difference between mixed and unknown."""
     if abs(sums.decision) <= potentials.DECISION_BAND:
         return "ignore"
     return "exploit" if sums.decision > 0 else "avoid"
 
 
 def attention_alone(sums: Sums) -> Advice:
-    """Without the decision channel: what was met often is taken again."""
+    """Classify without the decision channel: what was met often is taken again."""
     return "exploit" if sums.attention >= potentials.IGNORE_BELOW else "ignore"
 
 
@@ -233,7 +236,7 @@ def scratch() -> Generator[Path]:
 
 @contextmanager
 def _classified(memory: Memory | None) -> Generator[None]:
-    """The product's pure rules replaced, where an arm has its own. Cells of a process run one after the other."""
+    """Replace the product's pure rules, where an arm has its own. Cells of a process run one after the other."""
     own = memory.classify if memory is not None and memory.classify is not None else potentials.classify
     before = reading.classify
     try:
@@ -244,7 +247,7 @@ def _classified(memory: Memory | None) -> Generator[None]:
 
 
 def _job(truth: Truth, intent: int, at: int, wording: tuple[str, ...]) -> Job:
-    """A job of one part. R2's own guesses about an intent are the same every time: it is the same model."""
+    """Run a job of one part. R2's own guesses about an intent are the same every time: it is the same model."""
     key, right, first = (truth.seed, truth.life, intent), truth.right(intent, at), truth.right(intent, 0)
     others = sorted((name for name in truth.names if name != first), key=lambda name: draw(*key, "order", name))
     rank = 0 if draw(*key, "sees") < FORESIGHT else 1 + int(draw(*key, "rank") * len(others))
@@ -258,7 +261,7 @@ def _job(truth: Truth, intent: int, at: int, wording: tuple[str, ...]) -> Job:
 
 
 def _unlike(truth: Truth, at: int) -> str:
-    """Five words that occur in no other request."""
+    """Return five words that occur in no other request."""
     key = (truth.seed, truth.life, at, "word")
     return " ".join(f"{int(draw(*key, number) * 2**40):x}".translate(_LETTERS) for number in range(5))
 
@@ -297,6 +300,6 @@ def _idle() -> bool:
 
 
 async def _worded(cluster: Cluster) -> SOPDraft:
-    """What a model would say of a cluster."""
+    """Return what a model would say of a cluster."""
     tool = tool_of(cluster.pair) or cluster.pair.space
     return SOPDraft(rule=f"{tool}: {'prefer it' if cluster.decision > 0 else 'do not use it'}")

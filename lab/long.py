@@ -1,4 +1,4 @@
-"""Long subtasks: one part of six files, made one a turn by the right tool in a sound place, in one conversation.
+"""Define long subtasks: one part of six files, one a turn by the right tool in a sound place.
 
 The model keeps to its tool and place until something makes it change: it notices by itself now and then, its
 attempt ends, or R7 writes to it (samples in flight). Half of the jobs print something new with each failure, so
@@ -53,7 +53,7 @@ class Flown:
 
 @dataclass(slots=True)
 class _Way:
-    """What an executor does now, since how many turns in vain, and the word of R7 that it has not yet read."""
+    """The state of an executor: its present way, the turns in vain, and R7's word that it has not yet read."""
 
     choice: Choice
     idle: int = 0
@@ -74,7 +74,7 @@ class LongMinds(Minds):
 
     @property
     def part(self) -> Part:
-        """The only one."""
+        """Return the only part."""
         return self.job.parts[0]
 
     def tap(self, envelope: Envelope) -> None:
@@ -115,7 +115,10 @@ class LongMinds(Minds):
         return turn_of({**step, "more": {"how": str(self._turns)}}, offered, self.calls, delivers=False)
 
     def _otherwise(self, choice: Choice, word: Directive, offered: tuple[str, ...], *key: object) -> Choice:
-        """What the model makes of a word. One to refine says nothing of tool or place: it looks at either."""
+        """Return what the model makes of a word.
+
+        One to refine says nothing of tool or place: it looks at either.
+        """
         if word is Directive.REFINE:
             word = Directive.CHANGE_PATH if draw(*key, "either") < 0.5 else Directive.CHANGE_APPROACH
         if word is Directive.CHANGE_PATH:
@@ -127,7 +130,7 @@ class LongMinds(Minds):
         return replace(choice, tool=tool)
 
     def use(self, subtask_id: str, name: str, place: str) -> dict[str, object]:
-        """The next file, or why not."""
+        """Return the next file, or why not."""
         way, key = self._ways[subtask_id], (self.seed, self.job.name, "use", self._turns)
         left = [each for each in self.part.criteria if each not in self.made]
         new = f" {self._turns}" if self.fresh else ""
@@ -147,13 +150,13 @@ class LongMinds(Minds):
 
 @dataclass(frozen=True, slots=True)
 class Flights:
-    """Implements `experiment.Cell`: long jobs under the law, with samples in flight or without."""
+    """The implementation of `experiment.Cell` for long jobs under the law, with samples in flight or without."""
 
     samples: bool
     notices: float = NOTICES
 
     async def run(self, seed: int, numbers: range) -> list[object]:
-        """A Flown a job."""
+        """Return a Flown for each job."""
         with _sampled(self.samples):
             return [await self._fly(seed, number) for number in numbers]
 
@@ -167,7 +170,7 @@ class Flights:
 
 @contextmanager
 def _sampled(samples: bool) -> Generator[None]:
-    """Without samples: at no turn, and at no time. Cells of a process run one after the other."""
+    """Run without samples: at no turn, and at no time. Cells of a process run one after the other."""
     before = sampling._TURNS, sampling._SECONDS  # pyright: ignore[reportPrivateUsage]
     try:
         if not samples:

@@ -1,4 +1,4 @@
-"""The scripted models: what R2 plans, what R3 does with it, and what R4b writes, given the messages that they get.
+"""Script the models: what R2 plans, what R3 does with it, and what R4b writes, given the messages that they get.
 
 R2's mind reads the directive as a message and not its wording; which tools it may use, and what memory prefers, it
 reads from its prompt, as a model would.
@@ -34,7 +34,7 @@ _ANYTHING = {"text": "something of it is there", "check": {"check": "output_matc
 
 
 class Told(Enum):
-    """What R2 is told when it plans again: the directive with its blocks, or what a baseline tells it."""
+    """The input of R2 when it plans again: the directive with its blocks, or what a baseline tells it."""
 
     DIRECTIVE = "directive"
     SAME = "same"
@@ -48,7 +48,7 @@ class Told(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How a part is to be done."""
+    """The choice of how a part is to be done."""
 
     tool: str
     place: int
@@ -57,7 +57,7 @@ class Choice:
 
 @dataclass(slots=True)
 class Known:
-    """What happened to one part so far, as R2 can read it in outcomes.
+    """The history of one part so far, as R2 can read it in outcomes.
 
     `called`: tools that were used on it; `half`: those after which one criterion was met. `at_fault`: what the last
     call printed of the world's faults, empty if it succeeded.
@@ -71,14 +71,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """After a round: model calls so far, and criteria that stand."""
+    """The state after a round: model calls so far, and criteria that are met."""
 
     calls: int
     met: int
 
 
 class Minds:
-    """All models of one job, with what they have seen. A tap of its bus."""
+    """The models of one job, with what they have seen. A tap of its bus."""
 
     def __init__(self, world: World, job: Job, seed: int) -> None:
         self.world, self.job, self.seed = world, job, seed
@@ -102,7 +102,7 @@ class Minds:
         self._times: dict[tuple[str, str, int, int], int] = {}
 
     def tap(self, envelope: Envelope) -> None:
-        """Everything that is said."""
+        """Read everything that is said."""
         self.messages += 1
         match envelope.payload:
             case Plan() as plan:
@@ -122,7 +122,7 @@ class Minds:
                 return
 
     def _count(self, called: ToolCalled) -> None:
-        """A step is redundant when the same part was tried with the same tool in the same place before, in vain."""
+        """Count a step as redundant when the same part, tool and place were tried before, in vain."""
         call, self.tool_calls = called.call, self.tool_calls + 1
         use = (self._subtasks[called.subtask_id].intent.split()[1], call.tool, call.target)
         self.redundant += use in self._failed
@@ -134,7 +134,7 @@ class Minds:
             known.half.add(call.tool)
 
     def spent(self) -> bool:
-        """Whether some part is unmet after every tool was used on it: the stop that all arms share."""
+        """True if some part is unmet after every tool was used on it: the stop that all arms share."""
         standing = self._met_so_far
         unmet = [part for part in self.job.parts if not standing.issuperset(part.criteria)]
         return any(self._known[part.name].called.issuperset(self.world.names) for part in unmet)
@@ -142,7 +142,7 @@ class Minds:
     # --- R2 -------------------------------------------------------------------------------------------------
 
     def plan(self, question: Question[T]) -> dict[str, object]:
-        """A plan of what is missing."""
+        """Return a plan of what is missing."""
         tools = list(_offered(self.world, question))
         standing = self._directive.standing if self._directive is not None else ()
         met = met_in(standing)
@@ -165,7 +165,7 @@ class Minds:
         return {"kind": self.label, "subtasks": subtasks, "task_criteria": whole_criteria}
 
     def _label(self, user: str) -> str:
-        """A known label if one is shown with a request that means the same; now and then a wrong one, or none.
+        """Return a known label if a request that means the same is shown; now and then a wrong one, or none.
 
         Nothing: artoo coins one from the request. Without `meaning`, no two requests mean the same.
         """
@@ -189,7 +189,7 @@ class Minds:
         }
 
     def _choice(self, part: Part, tools: list[str], preferred: list[str]) -> Choice:
-        """What R2 would do about a part, of the tools that it may use."""
+        """Return what R2 would do about a part, of the tools that it may use."""
         key = (self.seed, self.job.name, part.name, self._plans)
         known = self._known[part.name].tried
         own = [tool for tool in part.guesses if tool in tools]
@@ -213,7 +213,7 @@ class Minds:
         return Choice(self._anew(own, known, *key), _any_place(*key), split)
 
     def _half_met(self, part: Part) -> bool:
-        """Whether the last round met some of a part: then its halves may be done apart."""
+        """True if the last round met some of a part: then its halves may be done apart."""
         failed = self._directive.failed if self._directive is not None else ()
         verdicts = (verdict for each in failed for verdict in each.criteria_verdicts if verdict.verdict == "pass")
         return any(verdict.criterion in part.criteria for verdict in verdicts)
@@ -227,7 +227,7 @@ class Minds:
         return others[int(draw(*key, "other") * len(others))]
 
     def _by_notes(self, own: list[str], known: list[Choice], *key: object) -> Choice:
-        """What notes say did not work is left out, each as likely as a model heeds it.
+        """Leave out what notes say did not work, each as likely as a model heeds it.
 
         Who reads errors keeps the tool where the world was at fault; a tree goes back to what met a criterion half
         of the time.
@@ -274,7 +274,7 @@ class Minds:
     # --- R3 and R4b -----------------------------------------------------------------------------------------
 
     def step(self, subtask_id: str, offered: tuple[str, ...]) -> dict[str, object]:
-        """One call: the plan's tool in the plan's place; after a correction perhaps in another place."""
+        """Make one call: the plan's tool in the plan's place; after a correction perhaps in another place."""
         subtask = self._subtasks[subtask_id]
         times = self._made[subtask_id] = self._made.get(subtask_id, 0) + 1
         words = subtask.intent.split()
@@ -289,11 +289,11 @@ class Minds:
         return {"tool": tool, "input": place, "more": {"how": str(times)}, "is_final": True}
 
     def turn(self, subtask_id: str, offered: Mapping[str, ToolSpec]) -> ModelTurn:
-        """One step, whose output is the answer."""
+        """Return one step, whose output is the answer."""
         return turn_of(self.step(subtask_id, tuple(offered)), offered, self.calls, delivers=True)
 
     def use(self, subtask_id: str, name: str, place: str) -> dict[str, object]:
-        """How a call of a tool in a place ends."""
+        """Return how a call of a tool in a place ends."""
         part, wanted = self.asked_of(subtask_id)
         number = int(place.rpartition("t")[2])
         done = effect(
@@ -311,12 +311,12 @@ class Minds:
         return {"output": " ".join((*done.met, "end of sheet")), "exit_code": 0}
 
     def asked_of(self, subtask_id: str) -> tuple[Part, tuple[str, ...]]:
-        """The part that a subtask is about, and the criteria that it is to meet."""
+        """Return the part that a subtask is about, and the criteria that it is to meet."""
         words = self._subtasks[subtask_id].intent.split()
         return self._part(words[1]), tuple(_TOKEN.findall(" ".join(words[7:])))
 
     def times(self, part: Part, tool: str, place: int, wanted: int) -> int:
-        """How often this was done before."""
+        """Return how often this was done before."""
         key = (part.name, tool, place, wanted)
         before = self._times.get(key, 0)
         self._times[key] = before + 1
@@ -328,7 +328,7 @@ class Minds:
 
 @dataclass(frozen=True, slots=True)
 class LabModel:
-    """Implements `ports.model.Model` for one role. A call takes the world's time to think."""
+    """The implementation of `ports.model.Model` for one role. A call takes the world's time to think."""
 
     minds: Minds
     clock: Clock
@@ -369,7 +369,7 @@ class LabModel:
 def turn_of(
     step: Mapping[str, object], offered: Mapping[str, ToolSpec], number: int, *, delivers: bool
 ) -> ModelTurn:
-    """A mind's step as the model's turn."""
+    """Return a mind's step as the model's turn."""
     name, said = str(step["tool"]), str(step["input"])
     spec = offered.get(name)
     if spec is None:
@@ -381,20 +381,20 @@ def turn_of(
 
 
 def seconds(minds: Minds, mean: float, *key: object) -> float:
-    """How long something takes: the mean, with the world's jitter to both sides."""
+    """Return how long something takes: the mean, with the world's jitter to both sides."""
     spread = 2 * draw(minds.seed, minds.job.name, *key) - 1 if minds.world.jitter else 0.0
     return mean * (1 + minds.world.jitter * spread)
 
 
 def met_in(outcomes: tuple[SubTaskOutcome, ...]) -> frozenset[str]:
-    """Criteria of parts that matched outcomes meet."""
+    """Return the criteria of parts that matched outcomes meet."""
     matched = (each for each in outcomes if each.status == "matched")
     verdicts = (verdict for each in matched for verdict in each.criteria_verdicts if verdict.verdict == "pass")
     return frozenset(verdict.criterion for verdict in verdicts if _TOKEN.fullmatch(verdict.criterion))
 
 
 def _offered(world: World, question: Question[T]) -> tuple[str, ...]:
-    """The tools that a prompt lists: each on a line of its own, or all in one line for the planner."""
+    """Return the tools that a prompt lists: each on a line of its own, or all in one line for the planner."""
     text = f"{question.system}\n\n{question.user}"
     line = text.partition("\n\nTools:\n")[2].partition("\n")[0]
     listed = {each.partition("(")[0] for each in line.split(", ")}
@@ -402,7 +402,7 @@ def _offered(world: World, question: Question[T]) -> tuple[str, ...]:
 
 
 def _meaning(text: str) -> str:
-    """What a request asks for, without the name of its job."""
+    """Return what a request asks for, without the name of its job."""
     return text.rpartition(", ")[0]
 
 
@@ -411,7 +411,7 @@ def _any_place(*key: object) -> int:
 
 
 def _preferred(user: str) -> list[str]:
-    """The tools that memory's lines name, in their order."""
+    """Return the tools that memory's lines name, in their order."""
     found = _PREFERRED.search(user)
     lines = found[1].splitlines() if found else []
     return list(dict.fromkeys(re.split(r"[\s:]", line[2:], maxsplit=1)[0] for line in lines))

@@ -1,4 +1,4 @@
-"""Plots as SVG, from a small template: series with intervals over two axes."""
+"""Draw plots as SVG, from a small template: series with intervals over two axes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def lines(title: str, x_name: str, y_name: str, series: Sequence[Line]) -> str:
-    """Several series over two axes, with a legend."""
+    """Draw several series over two axes, with a legend."""
     xs = [x for each in series for x, _ in each.points]
     ys = [y for each in series for _, y in each.points] + [y for each in series for w in each.whiskers for y in w]
     x_ticks, y_ticks = ticks(min(0.0, *xs), max(xs)), ticks(min(0.0, *ys), max(ys))

@@ -1,4 +1,4 @@
-"""What runs found, as Markdown: a page an experiment, and one table of all claims."""
+"""Write what runs found, as Markdown: a page for each experiment, and one table of all claims."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def write_results(folder: Path) -> Path:
 
 
 def page(ran: Ran) -> str:
-    """A run as Markdown."""
+    """Return a run as Markdown."""
     about, outcome = experiment(ran.name), ran.outcome
     seeds = ", ".join(map(str, ran.seeds))
     parts = [
@@ -102,7 +102,7 @@ def _claim(finding: Finding, at: int, ran: Ran) -> str:
 
 
 def markdown(table: Table) -> str:
-    """A table as Markdown, with its note above."""
+    """Return a table as Markdown, with its note above."""
     lines = [table.columns, tuple("---" for _ in table.columns), *table.rows]
     rows = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
     return f"{table.note}\n\n{rows}" if table.note else rows
@@ -146,7 +146,7 @@ def _as_kept(ran: Ran) -> Kept:
 
 
 def _kept(folder: Path) -> dict[str, Kept]:
-    """The runs that are kept, in the order of the catalogue, without experiments that there are not any more."""
+    """Return the stored runs, in the order of the catalogue, without experiments that do not exist any more."""
     file = folder / RESULTS
     if not file.exists():
         return {}

@@ -1,4 +1,4 @@
-"""One job through the real roles: assembled as in the product, on the lab's stage."""
+"""Run one job through the real roles, assembled as in the product, on the lab's stage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What became of a job.
+    """The result of a job.
 
     `met` of `criteria` were met, of which `can` can be. `rounds`: progress after each round; `steps`: tool calls,
     `redundant` of them made before for the same part in the same place. `seconds` are virtual. `first_tools`: R2's
@@ -64,17 +64,17 @@ class Trace:
 
     @property
     def solved(self) -> bool:
-        """Whether every criterion of every part is met."""
+        """True if every criterion of every part is met."""
         return self.met == self.criteria
 
     @property
     def share(self) -> float:
-        """The share of criteria that are met."""
+        """Return the share of criteria that are met."""
         return self.met / self.criteria
 
     @property
     def lost(self) -> float:
-        """The share of criteria that were still open when it stopped although they could be met."""
+        """Return the share of criteria that were still open when it stopped although they could be met."""
         return max(0, self.can - self.met) / self.criteria
 
 
@@ -96,13 +96,13 @@ class LabStage(TaskContext):
 
 
 class _Gate:
-    """Settles what a job changed: nothing."""
+    """Settle what a job changed: nothing."""
 
     def __init__(self, port: Port) -> None:
         self._port = port
 
     def tap(self, envelope: Envelope) -> None:
-        """Answers the ending."""
+        """Answer the ending."""
         if isinstance(envelope.payload, Ending):
             self._port.publish(Settled(), cause=envelope)
 
@@ -174,10 +174,10 @@ def _round(decided: Decided) -> Round:
 
 
 def _with_extra(rounds: tuple[Progress, ...], extra: int) -> tuple[Progress, ...]:
-    """Calls that a baseline makes between its rounds, spread over them."""
+    """Add the calls that a baseline makes between its rounds, spread over them."""
     between = max(1, len(rounds) - 1)
     return tuple(Progress(each.calls + round(extra * at / between), each.met) for at, each in enumerate(rounds))
 
 
 def _nothing() -> None:
-    """There is nothing to claim."""
+    """Return nothing, because there is nothing to claim."""

@@ -1,4 +1,4 @@
-"""Means with intervals: the percentile bootstrap (Efron 1979) over jobs; differences between arms are paired."""
+"""Compute means with intervals: the percentile bootstrap (Efron 1979) over jobs, paired between arms."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class Estimate:
 
     @property
     def above(self) -> bool:
-        """Whether all of the interval is above zero."""
+        """True if all of the interval is above zero."""
         return self.low > 0
 
     @property
     def below(self) -> bool:
-        """Whether all of the interval is below zero."""
+        """True if all of the interval is below zero."""
         return self.high < 0
 
     def text(self, digits: int = 2, scale: float = 1.0) -> str:
-        """`value [low, high]`, each multiplied by `scale`."""
+        """Return `value [low, high]`, each multiplied by `scale`."""
         value, low, high = (f"{each * scale:.{digits}f}" for each in (self.value, self.low, self.high))
         return f"{value} [{low}, {high}]"
 
 
 def bootstrap(count: int, statistic: Callable[[Sequence[int]], float], seed: int = 0) -> Estimate:
-    """A statistic of `count` jobs, given as their positions, with its interval.
+    """Return a statistic of `count` jobs, given as their positions, with its interval.
 
     Raises ValueError when there are no jobs.
     """
@@ -49,29 +49,29 @@ def bootstrap(count: int, statistic: Callable[[Sequence[int]], float], seed: int
 
 @lru_cache(maxsize=4)
 def _resamples(count: int, seed: int) -> tuple[tuple[int, ...], ...]:
-    """What every interval of as many jobs is made from: drawing it costs more than the means over it."""
+    """Return the resamples of every interval of as many jobs: drawing them costs more than the means over them."""
     chance, everybody = random.Random(seed), tuple(range(count))
     return tuple(tuple(chance.choices(everybody, k=count)) for _ in range(RESAMPLES))
 
 
 def mean(values: Sequence[float], at: Sequence[int]) -> float:
-    """The mean of the values at these positions."""
+    """Return the mean of the values at these positions."""
     return sum(map(values.__getitem__, at)) / len(at)
 
 
 def mean_of(values: Sequence[float], seed: int = 0) -> Estimate:
-    """The mean with its interval."""
+    """Return the mean with its interval."""
     return bootstrap(len(values), lambda at: mean(values, at), seed)
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float], seed: int = 0) -> Estimate:
-    """The mean of ours − theirs, job by job. Raises ValueError when they are not the same jobs."""
+    """Return the mean of ours − theirs, job by job. Raises ValueError when they are not the same jobs."""
     return mean_of([a - b for a, b in zip(ours, theirs, strict=True)], seed)
 
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """What an arm reaches with 0, 1, 2 … replans: for each number, every job's calls and whether it is solved.
+    """The reach of an arm with 0, 1, 2 … replans: for each number, every job's calls and whether it is solved.
 
     A job that ended earlier stays as it ended.
     """
@@ -80,13 +80,15 @@ class Frontier:
     solved: tuple[tuple[float, ...], ...]
 
     def points(self, at: Sequence[int]) -> list[tuple[float, float]]:
-        """(mean calls, share solved) for each number of replans, for these jobs."""
+        """Return (mean calls, share solved) for each number of replans, for these jobs."""
         return [(mean(c, at), mean(s, at)) for c, s in zip(self.calls, self.solved, strict=True)]
 
 
 def solved_at(points: Sequence[tuple[float, float]], calls: float) -> float:
-    """The share solved for this many calls, between two points by a straight line (a mixture of both), from nothing
-    at no calls; beyond the last point nothing is gained.
+    """Return the share solved for this many calls.
+
+    Between two points by a straight line (a mixture of both), from nothing at no calls; beyond the last point
+    nothing is gained.
     """
     before = (0.0, 0.0)
     for point in points:

@@ -1,4 +1,4 @@
-"""Time that passes only while everybody waits: minutes take milliseconds, and every run takes the same minutes."""
+"""Pass time only while every task waits: minutes take milliseconds, and every run takes the same minutes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class _Jumping(selectors.DefaultSelector):
-    """Where a selector would wait, time jumps to the next timer instead."""
+    """A selector that jumps to the next timer instead of waiting."""
 
     def __init__(self) -> None:
         super().__init__()
         self.elapsed = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Waits for real only when there is no timer: then a thread is all that can go on.
+        """Wait for real only when there is no timer: then a thread is all that can go on.
 
         While something is to be done at once, the system is not asked: in three turns of four, and what a thread
         has handed over is among it already.
@@ -43,7 +43,7 @@ class _Jumping(selectors.DefaultSelector):
 
 
 class _Inline(ThreadPoolExecutor):
-    """Runs what would go to a thread at once: no time passes in it, and its order is always the same."""
+    """Run what would go to a thread at once: no time passes in it, and its order is always the same."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """See Executor."""
@@ -65,13 +65,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._home = threading.get_ident()
 
     def time(self) -> float:
-        """Virtual seconds since the loop was made."""
+        """Return the virtual seconds since the loop was made."""
         return self._jumping.elapsed
 
     def call_soon_threadsafe(
         self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """From its own thread, as `_Inline` calls it, as `call_soon`: no waiter has to be woken."""
+        """Call from its own thread, as `_Inline` does, like `call_soon`: no waiter has to be woken."""
         if threading.get_ident() == self._home:
             return self.call_soon(callback, *args, context=context)
         return super().call_soon_threadsafe(callback, *args, context=context)
@@ -79,7 +79,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 @lru_cache(maxsize=16)
 def _moment(seconds: float) -> datetime:
-    """Most messages are said in the same moment as the one before."""
+    """Cache the moment: most messages are said in the same moment as the one before."""
     return _START + timedelta(seconds=seconds)
 
 

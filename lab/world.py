@@ -1,4 +1,4 @@
-"""The simulated world: jobs with hidden right tools, and what happens when a tool is used in a place.
+"""Simulate the world: jobs with hidden right tools, and what happens when a tool is used in a place.
 
 Everything random is drawn by key (`draw`), not in sequence: two controllers that make the same call on the same job
 see the same outcome, so that arms are compared on the same luck.
@@ -18,19 +18,21 @@ CRITERIA = 2
 
 
 def draw(*key: object) -> float:
-    """A number in [0, 1) that belongs to this key, the same in every run and on every machine."""
+    """Draw a number in [0, 1) that belongs to this key, the same in every run and on every machine."""
     digest = hashlib.blake2b("\x1f".join(map(str, key)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 
 
 def pick(options: Sequence[str], *key: object) -> str:
-    """One of the options, by key."""
+    """Pick one of the options, by key."""
     return options[int(draw(*key) * len(options))]
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What jobs are like, how good the models are, and how the world misbehaves. All shares are in [0, 1].
+    """The parameters of the world: what jobs are like, how good the models are, and how the world misbehaves.
+
+    All shares are in [0, 1].
 
     tools: how many there are, two of a kind. parts: the most parts of a job. chained: share of jobs whose parts
     follow one another. big: share of parts that are hard to do in one piece. hopeless: share of jobs with a part
@@ -68,7 +70,7 @@ class World:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tools, two of each kind one after the other."""
+        """Return the names of the tools, two of each kind one after the other."""
         return _names(self.tools)
 
 
@@ -96,7 +98,7 @@ class Part:
 
     @property
     def criteria(self) -> tuple[str, ...]:
-        """What a result must contain."""
+        """Return what a result must contain."""
         return tuple(f"{self.name}c{number}" for number in range(1, self.size + 1))
 
 
@@ -113,26 +115,26 @@ class Job:
 
     @property
     def solvable(self) -> bool:
-        """Whether every part has a right tool."""
+        """True if every part has a right tool."""
         return all(part.right for part in self.parts)
 
     @property
     def criteria(self) -> int:
-        """Criteria of all parts."""
+        """Return the criteria of all parts."""
         return sum(part.size for part in self.parts)
 
     def place(self, part: Part, number: int) -> str:
-        """How a place is called."""
+        """Return the name of a place."""
         return f"{self.name}/{part.name}/t{number}"
 
 
 def kind_of(tool: str, names: Sequence[str]) -> int:
-    """Which kind a tool is of."""
+    """Return the kind of a tool."""
     return names.index(tool) // 2
 
 
 def job_of(world: World, seed: int, number: int, *, parts: int | None = None) -> Job:
-    """The job with this number; `parts` fixes how many it has."""
+    """Return the job with this number; `parts` fixes how many it has."""
     name = f"j{number}"
     count = parts or 1 + int(draw(seed, name, "parts") * world.parts)
     bad = int(draw(seed, name, "which") * count) if draw(seed, name, "hopeless") < world.hopeless else -1
@@ -155,7 +157,7 @@ def _part(world: World, key: tuple[object, ...], index: int, *, hopeless: bool) 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call did: criteria that its output meets; or that the world did not let it (`fault`)."""
+    """The effect of a call: criteria that its output meets; or that the world did not let it (`fault`)."""
 
     met: tuple[str, ...] = ()
     fault: str = ""
@@ -168,7 +170,7 @@ CUT_OFF = "Connection timed out"
 def effect(
     world: World, job: Job, part: Part, wanted: Sequence[str], use: tuple[str, int, int], seed: int
 ) -> Effect:
-    """What using a tool in a place brings of the `wanted` criteria."""
+    """Return what using a tool in a place brings of the `wanted` criteria."""
     tool, place, times = use
     key = (seed, job.name, part.name, tool, place, times, len(wanted))
     if draw(*key, "outage") < world.outage:

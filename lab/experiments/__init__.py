@@ -1,1 +1,1 @@
-"""One module an experiment: its claims first, then its arms, then how its rows are judged."""
+"""Define each experiment in one module: its claims first, then its arms, then how its rows are judged."""

@@ -97,7 +97,7 @@ Compared = Mapping[tuple[str, str], Estimate]
 
 
 def cells() -> dict[str, Jobs]:
-    """Every arm in both worlds."""
+    """Return every arm in both worlds."""
     return in_both_worlds(ARMS)
 
 
@@ -142,8 +142,9 @@ def _over(claim: Claim, ahead: Compared, world: str, names: Sequence[str]) -> Fi
 
 
 def _ahead(rows: Rows, world: str, name: str, law: str) -> Estimate:
-    """Points that the law solves more than an arm where that makes as many calls: between two numbers of replans by
-    a straight line, at its most where it never makes as many.
+    """Return the points that the law solves more than an arm at the same number of calls.
+
+    Between two numbers of replans by a straight line, at its most where it never makes as many.
     """
     found, other = traces(rows, named(world, law)), frontier(traces(rows, named(world, name)), MOST)
     ours, cost = solved(found), calls(found)

@@ -28,7 +28,7 @@ NO_LESS = Claim(
 
 
 def cells() -> Mapping[str, Flights]:
-    """Both, the same jobs; and both with a model that notices more by itself."""
+    """Return both arms, on the same jobs; and both with a model that notices more by itself."""
     return {
         WITH: Flights(True),
         WITHOUT: Flights(False),
@@ -38,7 +38,7 @@ def cells() -> Mapping[str, Flights]:
 
 
 def judge(rows: Rows) -> Outcome:
-    """Solved within a number of calls, job by job."""
+    """Judge what was solved within a number of calls, job by job."""
     ours, theirs = (cast("Sequence[Flown]", rows[name]) for name in (WITH, WITHOUT))
     ahead = {most: difference(_within(ours, most), _within(theirs, most)) for most in BUDGETS}
     main = ahead[LOOKED_AT]

@@ -40,12 +40,12 @@ UNLEARNT = Claim(
 
 
 def cells() -> Mapping[str, Lives]:
-    """Every arm, the same lives."""
+    """Return every arm, with the same lives."""
     return ARMS
 
 
 def judge(rows: Rows) -> Outcome:
-    """By life: jobs of one life depend on each other, so lives are what is drawn again."""
+    """Judge by life: jobs of one life depend on each other, so lives are what is drawn again."""
     lives = by_life(rows, ARMS)
     ratio = {name: ratio_of(lives, name, NONE) for name in WORDINGS_TRIED}
     everything = [each for name in WORDINGS_TRIED for life in lives[name] for each in life]
@@ -72,7 +72,7 @@ Life = list[Lived]
 
 
 def by_life(rows: Rows, arms: Collection[str]) -> dict[str, list[Life]]:
-    """The jobs of each arm, life by life."""
+    """Return the jobs of each arm, life by life."""
     found = dict[str, list[Life]]()
     for name in arms:
         lives: dict[int, Life] = {}
@@ -83,12 +83,12 @@ def by_life(rows: Rows, arms: Collection[str]) -> dict[str, list[Life]]:
 
 
 def calls_of(lives: Sequence[Life], at: Sequence[int]) -> float:
-    """Model calls a job, in the lives at these positions."""
+    """Return the model calls of each job, in the lives at these positions."""
     return sum(each.calls for number in at for each in lives[number]) / sum(len(lives[number]) for number in at)
 
 
 def ratio_of(lives: Mapping[str, list[Life]], name: str, other: str) -> Estimate:
-    """The regret of one arm as a share of the other's."""
+    """Return the regret of one arm as a share of the other's."""
 
     def statistic(at: Sequence[int]) -> float:
         least = calls_of(lives[KNOWS], at)
@@ -98,8 +98,9 @@ def ratio_of(lives: Mapping[str, list[Life]], name: str, other: str) -> Estimate
 
 
 def _stale(lives: Sequence[Life]) -> float:
-    """Jobs of a drifted intent until the outdated tool is not chosen first any more, for the intents for which it
-    was the first choice when the drift came.
+    """Return the jobs of a drifted intent until the outdated tool is not chosen first any more.
+
+    For the intents for which it was the first choice when the drift came.
     """
     lengths = list[int]()
     for life in lives:
@@ -111,7 +112,7 @@ def _stale(lives: Sequence[Life]) -> float:
 
 
 def table_of(lives: Mapping[str, list[Life]], ratio: Mapping[str, Estimate]) -> Table:
-    """A line an arm."""
+    """Return a line for each arm."""
     lines_ = list[tuple[str, ...]]()
     for name, found in lives.items():
         everything = [each for life in found for each in life]

@@ -37,7 +37,7 @@ EACH_SAVES = Claim(
 
 
 def judge(rows: Rows) -> Outcome:
-    """Calls a job beyond the whole memory's, by life."""
+    """Judge the calls of each job beyond the whole memory's, by life."""
     lives = by_life(rows, ARMS)
 
     def more(name: str, at: Sequence[int]) -> float:

@@ -47,12 +47,12 @@ WEIGHTS = Claim(
 
 
 def cells() -> dict[str, Jobs]:
-    """The defaults, and each value."""
+    """Return the defaults, and each value."""
     return {name: Jobs(FAULTY, Arm(name, Law, h)) for name, h in {DEFAULT: H, **VALUES}.items()}
 
 
 def judge(rows: Rows) -> Outcome:
-    """Each value against the defaults, job by job."""
+    """Judge each value against the defaults, job by job."""
     law = calls(traces(rows, DEFAULT))
     tenth = sum(law) / len(law) / 10
     found = {name: paired(rows, name, DEFAULT) for name in VALUES}

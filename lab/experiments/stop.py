@@ -30,12 +30,12 @@ SUSPICIOUS = Claim(
 
 
 def cells() -> dict[str, Jobs]:
-    """The law with each δ in both worlds."""
+    """Return the law with each δ in both worlds."""
     return in_both_worlds([Arm(f"δ = {delta}", Law, Hyperparameters(delta=delta)) for delta in DELTAS])
 
 
 def judge(rows: Rows) -> Outcome:
-    """Against δ = 0, job by job."""
+    """Judge against δ = 0, job by job."""
     saved = dict[str, tuple[float, float, Estimate]]()
     tables = list[Table]()
     for world in WORLDS:
@@ -78,7 +78,7 @@ def _worth(strict: list[Trace], default: list[Trace]) -> tuple[float, float, Est
 
 
 def _cell_6(found: list[Trace]) -> tuple[int, Estimate, Estimate]:
-    """Jobs with a suspicious round, and the share solved of these and of the others with a second round."""
+    """Return jobs with a suspicious round, and the share solved of these and of others with a second round."""
     more = [each for each in found if len(each.rounds) > 1]
     marked = [each for each in more if any(one.suspicious for one in each.decided)]
     others = [each for each in more if not any(one.suspicious for one in each.decided)]

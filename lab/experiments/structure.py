@@ -36,7 +36,7 @@ NO_TIME_UNEVEN = Claim(
 
 
 def cells() -> dict[str, Jobs]:
-    """Jobs of 1 to 32 parallel parts, with even and uneven calls."""
+    """Return jobs of 1 to 32 parallel parts, with even and uneven calls."""
     arm = Arm("the law", Law)
     return {
         _cell(name, count): Jobs(world, arm, count)
@@ -46,7 +46,7 @@ def cells() -> dict[str, Jobs]:
 
 
 def judge(rows: Rows) -> Outcome:
-    """Messages and seconds by number of subtasks."""
+    """Judge messages and seconds by number of subtasks."""
     even = {count: traces(rows, _cell("even", count)) for count in COUNTS}
     uneven = {count: traces(rows, _cell("uneven", count)) for count in COUNTS}
     exponent = _exponent(even)

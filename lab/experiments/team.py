@@ -32,7 +32,7 @@ TRAP = World(parts=1, chained=0.0, big=0.0, hopeless=0.0, broken=0.2, outage=0.0
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What a team made of one trap.
+    """The result of a team for one trap.
 
     `until`: jobs of the whole team before ten in a row, one of each solver, of which none chose the trap first; all
     jobs where that never came. `falls`: jobs whose first choice was the trap. `calls`, `solved`: of all jobs.
@@ -47,12 +47,15 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """Implements `experiment.Cell`: each number is a trap. `memories`: how many there are for all solvers."""
+    """The implementation of `experiment.Cell` in which each number is a trap.
+
+    `memories`: how many there are for all solvers.
+    """
 
     memories: int
 
     async def run(self, seed: int, numbers: range) -> list[object]:
-        """A Learnt for each trap."""
+        """Return a Learnt for each trap."""
         found: list[object] = []
         for number in numbers:
             with scratch() as place:
@@ -80,12 +83,12 @@ class Team:
 
 
 def _known(fell: Sequence[bool]) -> int:
-    """Jobs before the first ten in a row without a fall."""
+    """Return the jobs before the first ten in a row without a fall."""
     return next((at for at in range(len(fell) - SOLVERS + 1) if not any(fell[at : at + SOLVERS])), len(fell))
 
 
 def _job(seed: int, number: int, at: int) -> Job:
-    """One job of the kind that has the trap. All solvers are the same model: they guess in the same order."""
+    """Run one job of the kind that has the trap. All solvers are the same model: they guess in the same order."""
     key = (seed, "trap", number)
     right = pick(TRAP.names, *key, "right")
     others = sorted((name for name in TRAP.names if name != right), key=lambda name: draw(*key, "order", name))
@@ -117,12 +120,12 @@ SOLVED = Claim(
 
 
 def cells() -> Mapping[str, Team]:
-    """Both teams, the same traps and jobs."""
+    """Return both teams, with the same traps and jobs."""
     return {ONE: Team(1), OWN: Team(SOLVERS)}
 
 
 def judge(rows: Rows) -> Outcome:
-    """By trap: jobs of one trap depend on each other, so traps are what is drawn again."""
+    """Judge by trap: jobs of one trap depend on each other, so traps are what is drawn again."""
     one, own = (cast("Sequence[Learnt]", rows[name]) for name in (ONE, OWN))
     until = _ratio([each.until for each in one], [each.until for each in own])
     falls = _ratio([each.falls for each in one], [each.falls for each in own])

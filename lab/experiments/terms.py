@@ -59,7 +59,7 @@ TARGETS = Claim(
 
 
 def cells() -> dict[str, Jobs]:
-    """The law and every variant in both worlds."""
+    """Return the law and every variant in both worlds."""
     return in_both_worlds((Arm(LAW, Law), *REMOVED, *CHANGED))
 
 
@@ -67,7 +67,7 @@ Compared = dict[tuple[str, str], Paired]
 
 
 def judge(rows: Rows) -> Outcome:
-    """Paired differences from the law, job by job."""
+    """Judge paired differences from the law, job by job."""
     found = {
         (world, arm.name): paired(rows, named(world, arm.name), named(world, LAW))
         for world in WORLDS

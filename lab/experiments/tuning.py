@@ -69,16 +69,16 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """Implements `experiment.Cell`."""
+    """The implementation of `experiment.Cell`."""
 
     scene: Scene
 
     async def run(self, seed: int, numbers: range) -> list[object]:
-        """A Job each."""
+        """Return a Job for each."""
         return [await self._job(seed, number) for number in numbers]
 
     async def _job(self, seed: int, number: int) -> Job:
-        """Under numbers that decide at each step as was decided, a job goes as it went: it is not run again."""
+        """Run a job, unless its numbers decide at each step as was decided: then it goes as it went."""
         scene, known = self.scene, dict[Hyperparameters, Record]()
 
         async def under(h: Hyperparameters) -> Record:
@@ -107,7 +107,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class _World:
-    """What came out in a world: the best that there is, and what persons were told."""
+    """The results of a world: the best number, and what persons were told."""
 
     best: tuple[float, Number]
     people: int
@@ -115,22 +115,22 @@ class _World:
 
     @property
     def helpful(self) -> int:
-        """Persons with a proposal that helps."""
+        """Return the persons with a proposal that helps."""
         return sum(gain > 0 for _, gain in self.proposed)
 
     @property
     def false(self) -> int:
-        """Persons with one that does not."""
+        """Return the persons with a proposal that does not help."""
         return len(self.proposed) - self.helpful
 
     @property
     def held(self) -> int:
-        """Proposals whose interval holds the true gain."""
+        """Return the proposals whose interval holds the true gain."""
         return sum(each.gain[1] <= gain <= each.gain[2] for each, gain in self.proposed)
 
 
 def judge(rows: Rows) -> Outcome:
-    """Each person's proposals against what every number truly does to the world's jobs."""
+    """Judge each person's proposals against what every number truly does to the world's jobs."""
     found = {name: _world(scene, cast("list[Job]", list(rows[name]))) for name, scene in SCENES.items()}
     total, held = sum(len(each.proposed) for each in found.values()), sum(each.held for each in found.values())
     worth = {name: each for name, each in found.items() if each.best[0] >= 3}

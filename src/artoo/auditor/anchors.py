@@ -1,4 +1,4 @@
-"""Heads and counts of all chains, kept outside them: a tail that was cut, or a file that is gone, shows here.
+"""Store heads and counts of all chains outside them, so that a cut tail or a missing file is detected.
 
 Every line says what happened to a chain:
 
@@ -37,11 +37,11 @@ class Anchors:
 
     @property
     def head(self) -> Head:
-        """Where the file stood when this process last wrote to it or looked."""
+        """Return where the file stood when this process last wrote to it or looked."""
         return self._head
 
     def look(self) -> Head:
-        """Where the file stands now."""
+        """Return where the file stands now."""
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
             self._catch_up()
@@ -50,7 +50,7 @@ class Anchors:
         return self._head
 
     def write(self, chain: str, event: Event, head: Head, at: datetime, *, sync: bool = False) -> None:
-        """Anchors a chain. `sync`: asks the disk to keep it."""
+        """Anchor a chain. `sync`: asks the disk to keep it."""
         record = {"at": at, "chain": chain, "event": event, "count": head.count, "head": head.hash}
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
@@ -64,11 +64,11 @@ class Anchors:
             os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         os.close(self._descriptor)
 
     def _catch_up(self) -> None:
-        """Other processes may have written since."""
+        """Read what other processes have written since."""
         if os.fstat(self._descriptor).st_size == self._size:
             return
         self._size = cut_torn_line(self._descriptor)

@@ -1,4 +1,4 @@
-"""R6: watches everything that is said, puts it on record, and reports to the operator; it speaks to no agent.
+"""Watch everything that is said, record it, and report to the operator (R6); the Auditor speaks to no agent.
 
     spool ──► Watch ──► Window, Drift ──► report
         └───► Trail (one hash chain a process) ──► anchors
@@ -48,7 +48,7 @@ MOST_WITNESSED = 64
 
 
 class Auditor:
-    """Consumes a spool of the whole stream. `run` and `keep_statistics` belong into the runtime's task group.
+    """Consume a spool of the whole stream. `run` and `keep_statistics` belong into the runtime's task group.
 
     `recall` gives back what was said of a task before. Files appear below `home` with the first message.
     """
@@ -87,15 +87,15 @@ class Auditor:
 
     @property
     def trail(self) -> Trail:
-        """This process's chain."""
+        """Return this process's chain."""
         return self._trail
 
     def go_on_with(self, trail: Trail, *, on_record: int) -> None:
-        """Before `run`: this process's chain has begun, with so many of the first messages that `run` will take."""
+        """Continue a chain, before `run`, that holds so many of the first messages that `run` will take."""
         self._trail, self._on_record = trail, on_record
 
     async def run(self) -> None:
-        """Takes everything until the spool is finished and empty; then closes the chain."""
+        """Take everything until the spool is finished and empty; then close the chain."""
         try:
             while True:
                 await self._spool.wait(None if self._waiting else LULL)
@@ -109,19 +109,19 @@ class Auditor:
             self._close()
 
     def end(self) -> None:
-        """Nothing more is taken, whether or not `run` has ever begun: who waits for a flush is let go."""
+        """End the Auditor: take nothing more, whether or not `run` has begun, and let callers of `flush` return."""
         self._ended = True
         self._release()
 
     async def keep_statistics(self) -> None:
-        """Stores the statistics while something happens, and reports when a window is over. Until cancelled."""
+        """Store the statistics while something happens, and report when a window is over. Until cancelled."""
         while True:
             await self._clock.sleep(STORE_SECONDS)
             if self._begun:
                 await asyncio.to_thread(self._store, None)
 
     async def flush(self) -> None:
-        """Returns when everything that was published before this call is on record."""
+        """Return when everything that was published before this call is on record."""
         target = self._spool.accepted
         if self._taken >= target or self._ended:
             return
@@ -131,13 +131,16 @@ class Auditor:
         await waiter
 
     async def report(self) -> AuditReport:
-        """What happened since the last report, up to this moment. The next window begins."""
+        """Report what happened since the last report, up to this moment. The next window begins."""
         await self.flush()
         report = await asyncio.to_thread(self._store, "on-demand")
         return report if report is not None else self._window.report("on-demand", self._clock.now())
 
     def note_log(self, task_id: str, file: str, size: int, digest: str) -> None:
-        """A task log has grown: its file's first `size` bytes have this sha256. From any thread; quick."""
+        """Note that a task log has grown: its file's first `size` bytes have this sha256.
+
+        From any thread; quick.
+        """
         with self._noting:
             self._task_logs[task_id, file] = size, digest
 
@@ -146,7 +149,7 @@ class Auditor:
         self._forgotten.extend(tasks)
 
     def note_witness(self, machine: str, number: int, digest: str) -> None:
-        """Another machine's anchors stand there, as the store has it. From any thread; quick."""
+        """Note where another machine's anchors are, as the store has it. From any thread; quick."""
         self._witnessed.append((machine, number, digest))
 
     # --- on the event loop ----------------------------------------------------------------------------------
@@ -200,7 +203,7 @@ class Auditor:
         return finding_record(finding)
 
     def _log_records(self, at: datetime) -> list[bytes]:
-        """What the task logs have reported since, each file once."""
+        """Return the notes of the task logs since the last call, each file once."""
         with self._noting:
             grown, self._task_logs = self._task_logs, {}
         taken = [log_record(task, file, point, at) for (task, file), point in grown.items()]
@@ -213,7 +216,7 @@ class Auditor:
         return taken
 
     def _begin(self, at: datetime) -> None:
-        """After the first record: the long run, and old chains that go."""
+        """Begin after the first record: load the long run, and remove old chains."""
         self._begun = True
         try:
             self._watch.drift.load(self._stats.bands(at))
@@ -257,7 +260,7 @@ class Auditor:
             return stored
 
     def _close(self) -> None:
-        """Ends the chain. Idempotent; waits for a batch that a cancelled `run` left with its worker thread."""
+        """End the chain. Idempotent; waits for a batch that a cancelled `run` left with its worker thread."""
         with self._working:
             if not self._begun or self._closed:
                 return

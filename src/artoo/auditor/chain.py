@@ -1,4 +1,4 @@
-"""Lines of which each holds the hash of the one before: what is changed, removed or moved breaks the chain.
+"""Chain lines by hash: each holds the hash of the one before, so a changed, removed or moved line breaks the chain.
 
     {"n":17,"prev":"<sha256>","hash":"<sha256>", … the record … }
 
@@ -23,7 +23,7 @@ _LINE = re.compile(rb'\{"n":(\d{1,18}),"prev":"([0-9a-f]{64})","hash":"([0-9a-f]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a chain stands: how many lines it has, and the hash of the last."""
+    """The head of a chain: how many lines it has, and the hash of the last."""
 
     count: int = 0
     hash: str = NOTHING
@@ -49,7 +49,7 @@ class Link:
 
 
 def add(head: Head, record: Mapping[str, object]) -> tuple[bytes, Head]:
-    """The next line (with its line end) of a chain that stands at `head`, and where it stands then.
+    """Return the next line (with its line end) of a chain at `head`, and the new head.
 
     `record` is not empty and holds JSON values, dates or nested mappings.
     """
@@ -57,7 +57,7 @@ def add(head: Head, record: Mapping[str, object]) -> tuple[bytes, Head]:
 
 
 def add_encoded(head: Head, record: bytes) -> tuple[bytes, Head]:
-    """`add` for a record that is a JSON object already."""
+    """Add as `add` does, for a record that is a JSON object already."""
     number = head.count + 1
     digest = _digest(number, head.hash, record)
     line = b'{"n":%d,"prev":"%s","hash":"%s",%s\n' % (number, head.hash.encode(), digest.encode(), record[1:])
@@ -65,7 +65,7 @@ def add_encoded(head: Head, record: bytes) -> tuple[bytes, Head]:
 
 
 def link_of(line: bytes) -> Link | None:
-    """A line (without its line end) as a link; None when it is none."""
+    """Parse a line (without its line end) as a link; None when it is none."""
     match = _LINE.fullmatch(line)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Role drift: a role's own figures leave the band in which they have been for long (paper, section 8).
+"""Detect role drift: a role's own figures leave their long-term band (paper, section 8).
 
 Each figure (a rate, a number of corrections, the logarithm of a latency) is kept as a running mean and variance
 over roughly its last `MEMORY` samples. New samples are gathered into blocks of `BLOCK`; a full one whose mean lies
@@ -43,7 +43,7 @@ class Band:
     variance: float = 0.0
 
     def merged(self, block: Sequence[float]) -> Band:
-        """With a block of new samples; old ones fade once there are more than `MEMORY`."""
+        """Return the long run with a block of new samples; old ones fade once there are more than `MEMORY`."""
         added, old = len(block), min(self.count, MEMORY - len(block))
         mean = sum(block) / added
         spread = sum((value - mean) ** 2 for value in block)
@@ -52,14 +52,14 @@ class Band:
         return Band(total, self.mean + apart * added / total, variance)
 
     def distance(self, mean: float, samples: int, least: float) -> float:
-        """How many standard errors a block's mean lies from the long run."""
+        """Return how many standard errors a block's mean is from the long run."""
         deviation = max(math.sqrt(self.variance), _LEAST_DEVIATION[least])
         return (mean - self.mean) / (deviation * math.sqrt(1 / samples + 1 / self.count))
 
 
 @dataclass(slots=True)
 class Drift:
-    """All figures of all roles. `blocks` are those that are full and not yet stored anywhere."""
+    """The figures of all roles. `blocks` are those that are full and not yet stored anywhere."""
 
     bands: dict[str, Band] = field(default_factory=dict[str, Band])
     blocks: list[tuple[str, tuple[float, ...]]] = field(default_factory=list[tuple[str, tuple[float, ...]]])
@@ -67,18 +67,18 @@ class Drift:
     _outside: set[str] = field(default_factory=set[str])
 
     def observe(self, envelope: Envelope) -> Sequence[Finding]:
-        """Takes the figures of one message; what has drifted, if that shows now."""
+        """Take the figures of one message; what has drifted, if that shows now."""
         samples = _samples(envelope)
         if not samples:
             return ()
         return [found for sample in samples if (found := self._add(sample, envelope)) is not None]
 
     def load(self, bands: Mapping[str, Sequence[float]]) -> None:
-        """Replaces the long run by a stored one: (count, mean, variance) by figure."""
+        """Replace the long run by a stored one: (count, mean, variance) by figure."""
         self.bands = {name: Band(*values) for name, values in bands.items() if len(values) == 3}
 
     def stored(self) -> dict[str, tuple[float, float, float]]:
-        """The inverse of `load`."""
+        """Return the stored form, the inverse of `load`."""
         return {name: (band.count, band.mean, band.variance) for name, band in self.bands.items()}
 
     def _add(self, sample: Sample, envelope: Envelope) -> Finding | None:

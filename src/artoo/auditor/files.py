@@ -1,4 +1,4 @@
-"""Appending whole lines to a file, and reading them back: what chains and anchors have in common."""
+"""Append whole lines to a file, and read them: the common part of chains and anchors."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ _TAIL = 64 * 1024
 
 
 def open_for_appending(path: Path) -> int:
-    """A descriptor; the file is made with mode 0600 when it is not there. Raises OSError."""
+    """Open a file for appending, created with mode 0600; return the descriptor. Raises OSError."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
 @contextmanager
 def open_for_reading(path: Path) -> Generator[tuple[int, int]]:
-    """A descriptor and the size of the file without a last line that is unfinished. Raises OSError."""
+    """Open a file for reading; return the descriptor and the size without an unfinished last line.
+
+    Raises OSError.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield descriptor, _whole_size(descriptor)
@@ -26,7 +29,7 @@ def open_for_reading(path: Path) -> Generator[tuple[int, int]]:
 
 
 def append(descriptor: int, block: bytes, size: int) -> None:
-    """Writes the block whole, or raises OSError and leaves the file at `size` bytes."""
+    """Write the block whole, or raise OSError and leave the file at `size` bytes."""
     done = 0
     try:
         while done < len(block):
@@ -37,7 +40,7 @@ def append(descriptor: int, block: bytes, size: int) -> None:
 
 
 def cut_torn_line(descriptor: int) -> int:
-    """Removes a last line that a crash left unfinished; returns the size of the file."""
+    """Remove a last line that a crash left unfinished; return the size of the file."""
     end = _whole_size(descriptor)
     if end < os.fstat(descriptor).st_size:
         os.ftruncate(descriptor, end)
@@ -56,7 +59,7 @@ def _whole_size(descriptor: int) -> int:
 
 
 def last_line(descriptor: int, size: int) -> bytes | None:
-    """The last whole line of a file of `size` bytes that ends with a line end; None when it is empty."""
+    """Return the last whole line of a file of `size` bytes that ends with a line end; None when it is empty."""
     start, tail = size, b""
     while start > 0 and tail.count(b"\n") < 2:
         before = max(0, start - _TAIL)
@@ -67,7 +70,7 @@ def last_line(descriptor: int, size: int) -> bytes | None:
 
 
 def lines_of(path: Path) -> Iterator[tuple[bytes, bool]]:
-    """Every line without its line end, and whether it had one."""
+    """Yield every line without its line end, and whether it had one."""
     with path.open("rb") as file:
         for line in file:
             whole = line.endswith(b"\n")

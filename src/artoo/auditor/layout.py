@@ -1,4 +1,4 @@
-"""Where the Auditor's files are, and what bounds them.
+"""Define where the Auditor's files are, and what bounds them.
 
     <home>/audit/audit-<chain>.jsonl         one chain a process: every message's header, findings, reports
                  audit-<chain>.0001.jsonl    the next part of it, once the one before is full
@@ -23,7 +23,10 @@ _PART = re.compile(r"audit-(?P<chain>[0-9]{8}T[0-9]{12}-[0-9a-f]{8})(?:\.(?P<par
 
 @dataclass(frozen=True, slots=True)
 class TrailLimits:
-    """`part`: bytes of one file. `total`: bytes of all chains; `days`: how long a closed one is kept."""
+    """The bounds of the files.
+
+    `part`: bytes of one file. `total`: bytes of all chains; `days`: how long a closed one is kept.
+    """
 
     part: int = 64 * 1024 * 1024
     total: int = 2 * 1024 * 1024 * 1024
@@ -31,17 +34,17 @@ class TrailLimits:
 
 
 def audit_directory(home: Path) -> Path:
-    """The Auditor's own directory."""
+    """Return the Auditor's own directory."""
     return home / AUDIT
 
 
 def part_path(directory: Path, chain: str, part: int) -> Path:
-    """The file of a part of a chain; parts count from 0."""
+    """Return the file of a part of a chain; parts count from 0."""
     return directory / (f"audit-{chain}.jsonl" if part == 0 else f"audit-{chain}.{part:04d}.jsonl")
 
 
 def chains_in(directory: Path) -> dict[str, list[Path]]:
-    """Every chain with its parts in order, oldest chain first. Parts that are missing leave no hole here."""
+    """Return every chain with its parts in order, oldest chain first. Missing parts leave no hole here."""
     found: dict[str, list[tuple[int, Path]]] = {}
     if directory.is_dir():
         for path in directory.iterdir():
@@ -52,5 +55,5 @@ def chains_in(directory: Path) -> dict[str, list[Path]]:
 
 
 def size_of(parts: list[Path]) -> int:
-    """Bytes of these files."""
+    """Return the bytes of these files."""
     return sum(path.stat().st_size for path in parts)

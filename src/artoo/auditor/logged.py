@@ -31,7 +31,7 @@ class LogAnchor:
 
 @dataclass(slots=True)
 class Logged:
-    """What the chains hold of the task logs: anchors by (task, file), their chains, forgotten logs.
+    """The records of the chains about the task logs: anchors by (task, file), their chains, forgotten logs.
 
     `tasks`: every task that a chain knows.
     """
@@ -76,7 +76,7 @@ class Logged:
 
 
 def _beginning(path: Path, anchors: Sequence[LogAnchor], report: Report) -> None:
-    """A task log's file must begin with what the chains have seen of it."""
+    """Check that a task log's file begins with what the chains have seen of it."""
     if not path.exists():
         report(path, None, "missing", "it was anchored")
         return
@@ -97,7 +97,7 @@ def _beginning(path: Path, anchors: Sequence[LogAnchor], report: Report) -> None
 
 
 def _end(path: Path, size: int, report: Report) -> None:
-    """Every process that wrote it ended in order: only one that goes on with the task may have added to it."""
+    """Check that every writer ended in order: only a process that continues the task may have added to it."""
     if not path.exists() or path.stat().st_size <= size:
         return
     with path.open("rb") as file:

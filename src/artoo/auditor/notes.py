@@ -1,4 +1,4 @@
-"""What the Auditor remembers of a running task: only what its invariants ask for, and never without a bound."""
+"""Remember what the invariants ask for about a running task, within bounds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class Spending:
-    """What the task has used, as ModelCalled and ToolCalled say. `answered`: model calls that succeeded.
+    """The use of a task, as ModelCalled and ToolCalled say. `answered`: model calls that succeeded.
 
     `beyond` counts model calls that were made when the tokens of the budget were used up already.
     """
@@ -81,7 +81,7 @@ class TaskNotes:
         return self.ending is not None and self.ending.directive == "abandon"
 
     def cause_kind(self, envelope: Envelope) -> str | None:
-        """The kind of the message that this one answers, if it is remembered."""
+        """Return the kind of the message that this one answers, if it is remembered."""
         return None if envelope.cause_id is None else self.kinds.get(envelope.cause_id)
 
     def absorb(self, envelope: Envelope) -> None:
@@ -175,5 +175,5 @@ class TaskNotes:
 
 
 def tokens_of(called: ModelCalled) -> int:
-    """The tokens that a call used, prompt and answer together."""
+    """Return the tokens that a call used, prompt and answer together."""
     return called.usage.prompt_tokens + called.usage.completion_tokens

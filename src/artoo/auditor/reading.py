@@ -1,4 +1,4 @@
-"""Reading the audit log while it is written: its last records, those that come, and reports of earlier windows."""
+"""Read the audit log while it is written: its last records, new ones, and reports of earlier windows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Follower:
     _done: dict[Path, int] = field(default_factory=dict[Path, int])
 
     def last(self, count: int, kind: str | None = None) -> list[Record]:
-        """The last records (of one type, if `kind` says which), oldest first; `new` goes on after them."""
+        """Return the last records (of one type, if `kind` says which), oldest first; `new` continues after them."""
         kept: list[Record] = []
         for parts in chains_in(audit_directory(self.home)).values():
             here: deque[Record] = deque(maxlen=count)
@@ -38,7 +38,7 @@ class Follower:
         return kept
 
     def new(self) -> Iterator[Record]:
-        """What has come since the last call, each chain in its order."""
+        """Return the records since the last call, each chain in its order."""
         for parts in chains_in(audit_directory(self.home)).values():
             for path in parts:
                 yield from self._new_in(path)
@@ -63,7 +63,7 @@ def _moment(record: Record) -> str:
 
 
 def report_now(home: Path, at: datetime) -> AuditReport | None:
-    """The report of what was stored since the last one, on record in a chain of its own; None when there is no log.
+    """Report what was stored since the last report, in a chain of its own; None when there is no log.
 
     A process that runs now stores what it sees every few seconds. Raises OSError.
     """
@@ -80,7 +80,7 @@ def report_now(home: Path, at: datetime) -> AuditReport | None:
 
 
 def report_so_far(home: Path, at: datetime) -> AuditReport | None:
-    """The report of what was stored since the last one. Nothing is changed by looking: the window goes on.
+    """Report what was stored since the last report, without changing anything: the window continues.
 
     None when nothing was stored. Raises OSError.
     """
@@ -90,7 +90,7 @@ def report_so_far(home: Path, at: datetime) -> AuditReport | None:
 
 @dataclass(frozen=True, slots=True)
 class LastAnchor:
-    """What the anchors said last of a chain: `event` as in `artoo.auditor.anchors`, `records` as of then."""
+    """The last anchor of a chain: `event` as in `artoo.auditor.anchors`, `records` as of then."""
 
     chain: str
     event: str
@@ -99,7 +99,7 @@ class LastAnchor:
 
 
 def last_anchors(home: Path) -> tuple[LastAnchor, ...]:
-    """Every chain that the anchors know, the one that was anchored last first. Raises OSError."""
+    """Return every chain that the anchors know, the one that was anchored last first. Raises OSError."""
     path, found = audit_directory(home) / ANCHORS, dict[str, LastAnchor]()
     for line, _ in lines_of(path) if path.is_file() else ():
         link = link_of(line)
@@ -112,5 +112,5 @@ def last_anchors(home: Path) -> tuple[LastAnchor, ...]:
 
 
 def earlier_reports(home: Path, count: int) -> list[AuditReport]:
-    """The last reports that are on record, oldest first."""
+    """Return the last recorded reports, oldest first."""
     return [AuditReport.model_validate(each["report"]) for each in Follower(home).last(count, "report")]

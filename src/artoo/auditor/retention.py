@@ -1,4 +1,4 @@
-"""How much of the audit log is kept: closed chains until they are too old, or all together too large."""
+"""Limit the audit log: remove closed chains that are too old, or all together too large."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Retired = Callable[[str, Head], None]
 
 
 def retire(directory: Path, limits: TrailLimits, own: str, at: datetime, retired: Retired) -> int:
-    """Removes the oldest chains that are not being written, as far as the limits ask. Returns how many. OSError."""
+    """Remove the oldest chains that are not being written, as far as the limits ask. Returns how many. OSError."""
     chains = chains_in(directory)
     total = sum(map(size_of, chains.values()))
     removed = 0

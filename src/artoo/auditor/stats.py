@@ -1,4 +1,4 @@
-"""What outlives a process: the report window and the roles' long-run figures (`audit_stats.json`).
+"""Store what outlives a process: the report window and the roles' long-run figures (`audit_stats.json`).
 
 The file is shared by all processes of a home. Each keeps what is new since it stored last, and adds that under a
 lock: read, add, write a new file, rename it. So the file is the new one or the previous one, never a part.
@@ -67,7 +67,7 @@ class Stats:
             self._write(self._read(at), anchors)
 
     def bands(self, at: datetime) -> dict[str, tuple[float, float, float]]:
-        """The long run, as far as it is stored."""
+        """Return the long run, as far as it is stored."""
         return self._read(at).bands
 
     def store(
@@ -80,7 +80,7 @@ class Stats:
         report: Trigger | None = None,
         every: timedelta = timedelta.max,
     ) -> AuditReport | None:
-        """Adds what is new: a window, and blocks of figures, of which `drift` then holds none any more.
+        """Add what is new: a window, and blocks of figures, of which `drift` then holds none any more.
 
         With `report`, or when the window has lasted for `every`, the window is reported and a new one begins.
         """
@@ -95,7 +95,7 @@ class Stats:
         return whole.report(trigger, at) if trigger is not None else None
 
     def so_far(self, at: datetime) -> AuditReport | None:
-        """What the window holds, which goes on; None when there is nothing in it. Raises OSError."""
+        """Return the content of the window, which continues; None when it is empty. Raises OSError."""
         window = self._read(at).window
         return None if window.empty else window.report("on-demand", at)
 

@@ -1,4 +1,4 @@
-"""The audit log's writing side: one chain of this process, in bounded parts, anchored outside itself.
+"""Write the audit log: one chain of this process, in bounded parts, anchored outside itself.
 
 Blocking: for a worker thread. It never raises for the disk's sake: what cannot be written is counted, and the chain
 says so at its next line.
@@ -35,7 +35,7 @@ SYNC_EVERY_SECONDS = 60.0
 
 
 class Trail:
-    """Begins its chain with the first record, so a process that does nothing leaves nothing.
+    """The chain of this process, which begins with the first record, so an idle process leaves nothing.
 
     `lost` counts records that could not be written.
     """
@@ -58,16 +58,16 @@ class Trail:
 
     @property
     def head(self) -> Head:
-        """How many records there are, and the hash of the last."""
+        """Return the number of records, and the hash of the last."""
         return self._head
 
     @property
     def anchors(self) -> Head:
-        """Where the anchors stand, as far as this process knows."""
+        """Return where the anchors are, as far as this process knows."""
         return self._anchors.head if self._anchors is not None else Head()
 
     def write(self, records: Sequence[bytes], at: datetime, *, anchor: bool = False) -> None:
-        """Appends records (encoded JSON objects). `anchor`: writes the head outside the chain at once."""
+        """Append records (encoded JSON objects). `anchor`: writes the head outside the chain at once."""
         if not records:
             return
         try:
@@ -86,7 +86,7 @@ class Trail:
             self._anchor(at)
 
     def anchor_other(self, chain: str, event: Event, head: Head, at: datetime) -> None:
-        """Anchors what became of another process's chain. Raises OSError."""
+        """Anchor what became of another process's chain. Raises OSError."""
         if self._anchors is not None:
             self._anchors.write(chain, event, head, at)
 
@@ -112,7 +112,7 @@ class Trail:
                 self._anchors.close()
 
     def _end(self, at: datetime) -> None:
-        """Both the closing record and its anchor, or neither."""
+        """Write both the closing record and its anchor, or neither."""
         self._make_known(at)
         size, head = self._size, self._head
         ending = {"type": "closed", "at": at, "lost": self.lost}
@@ -179,7 +179,7 @@ class Trail:
             self._append([encoded(opening)])
 
     def _make_known(self, at: datetime) -> None:
-        """A chain holds nothing but its opening until the anchors know it. Raises OSError."""
+        """Anchor the chain, which holds nothing but its opening until the anchors know it. Raises OSError."""
         if not self._known and self._anchors is not None:
             self._anchors.write(self.chain, "opened", self._head, at)
             self._known = True
@@ -200,7 +200,7 @@ class Trail:
 
 
 def is_being_written(path: Path) -> bool:
-    """Whether a living process has this part of a chain open for writing."""
+    """True if a living process has this part of a chain open for writing."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -212,12 +212,12 @@ def is_being_written(path: Path) -> bool:
 
 
 def encoded(record: Mapping[str, object]) -> bytes:
-    """A record as it goes into the chain."""
+    """Encode a record as it goes into the chain."""
     return orjson.dumps(record)
 
 
 def header_record(envelope: Envelope) -> bytes:
-    """A message's header."""
+    """Return the record of a message's header."""
     record: dict[str, object] = {
         "type": "message",
         "at": envelope.at,
@@ -239,15 +239,15 @@ def gap_record(gap: Gap, at: datetime) -> bytes:
 
 
 def finding_record(finding: Finding) -> bytes:
-    """A finding."""
+    """Return the record of a finding."""
     return encoded({"type": "finding", **finding.model_dump(mode="json")})
 
 
 def report_record(report: AuditReport) -> bytes:
-    """A report."""
+    """Return the record of a report."""
     return encoded({"type": "report", "at": report.window_end, "report": report.model_dump(mode="json")})
 
 
 def log_record(task_id: str, file: str, point: tuple[int, str], at: datetime) -> bytes:
-    """A task log's own anchor: a size, and the sha256 of that many first bytes of the file."""
+    """Return a task log's own anchor: a size, and the sha256 of that many first bytes of the file."""
     return encoded({"type": "log", "at": at, "task": task_id, "file": file, "points": [point]})

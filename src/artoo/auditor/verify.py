@@ -35,7 +35,7 @@ _BEGINNING, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is not as it was written, in which file and at which line (from 1; None: the whole file)."""
+    """A difference from what was written, in which file and at which line (from 1; None: the whole file)."""
 
     file: Path
     line: int | None
@@ -72,7 +72,7 @@ class ChainState:
 
 @dataclass(frozen=True, slots=True)
 class Witnessed:
-    """Where another machine's anchors stood, as these chains have put it on record: line and its hash."""
+    """The place of another machine's anchors, as these chains have recorded it: line and its hash."""
 
     machine: str
     number: int
@@ -81,7 +81,7 @@ class Witnessed:
 
 @dataclass(slots=True)
 class Verification:
-    """Everything that was looked at, and every problem, in the order in which it was found.
+    """The result of a verification: everything that was checked, and every problem, in order.
 
     `head`: where the anchors stand; noted elsewhere, it shows when the whole home was replaced by an older one.
     """
@@ -99,7 +99,7 @@ class Verification:
 
     @property
     def unrecorded(self) -> int:
-        """Records and messages that the chains themselves say they do not hold: no one took them away."""
+        """Return the records and messages that the chains say they do not hold: these were never removed."""
         return sum(chain.lost + chain.missed for chain in self.chains)
 
     def add(self, file: Path, line: int | None, what: What, detail: str) -> None:
@@ -110,7 +110,7 @@ class Verification:
 
 @dataclass(slots=True)
 class _Anchored:
-    """What the anchors say of one chain: hashes by count, the last event, and when it was last written."""
+    """The anchors of one chain: hashes by count, the last event, and when it was last written."""
 
     heads: dict[int, str] = field(default_factory=dict[int, str])
     last: str = ""
@@ -209,7 +209,7 @@ def _object(text: bytes) -> Mapping[str, object]:
 
 
 def _time_of(fields: Mapping[str, object]) -> datetime:
-    """The time of a record; the end of time where it has none, so that it excuses nothing."""
+    """Return the time of a record; the end of time where it has none, so that it excuses nothing."""
     try:
         return datetime.fromisoformat(str(fields.get("at")))
     except ValueError:
@@ -235,7 +235,7 @@ def _unanchored(
 
 
 def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict[str, _Anchored]]:
-    """The anchors' own heads by count, and what they say of each chain."""
+    """Return the anchors' own heads by count, and what they say of each chain."""
     path = directory / ANCHORS
     anchored: dict[str, _Anchored] = defaultdict(_Anchored)
     heads: dict[int, str] = {0: NOTHING}
@@ -257,13 +257,13 @@ def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict
 
 
 def _seen_by_statistics(directory: Path) -> list[_Seen]:
-    """The statistics hold the head that the anchors had when they were written last."""
+    """Return the head of the anchors when the statistics were written last."""
     path = directory / STATS
     return _seen_in(_object(path.read_bytes()), "the statistics") if path.exists() else []
 
 
 def _seen_in(record: Mapping[str, object], who: str) -> list[_Seen]:
-    """The head of the anchors in a chain's first record or in the statistics, if there is one."""
+    """Return the head of the anchors in a chain's first record or in the statistics, if there is one."""
     anchors = record.get("anchors")
     fields = cast("dict[str, object]", anchors) if isinstance(anchors, dict) else {}
     count = fields.get("count")
@@ -273,7 +273,7 @@ def _seen_in(record: Mapping[str, object], who: str) -> list[_Seen]:
 def _against_heads(
     seen: _Seen, anchors: Path, heads: Mapping[int, str], found: Verification, *, may_end: bool
 ) -> None:
-    """`may_end`: the latest anchors may be missing."""
+    """Compare with heads. `may_end`: the latest anchors may be missing."""
     there = max(heads)
     if seen.count > there and not may_end:
         found.add(anchors, there + 1, "cut", f"{seen.who} saw {seen.count} anchors, {there} are there")

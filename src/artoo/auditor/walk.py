@@ -26,7 +26,7 @@ class Placed:
 
     @property
     def sound(self) -> Link | None:
-        """The link, if its own hash is right."""
+        """Return the link, if its own hash is right."""
         return self.link if self.link is not None and self.link.sound else None
 
 
@@ -63,7 +63,7 @@ class Walk:
                 yield placed
 
     def _after(self, each: Placed, head: Head) -> Head | None:
-        """What the line after this one has to follow; None after reporting that this one does not follow `head`."""
+        """Return the head after this line; None after reporting that the line does not follow `head`."""
         link, due = each.sound, head.count + 1
         if link is None:
             self._report(each.file, each.line, "changed", "its hash is not that of what it says")

@@ -41,7 +41,7 @@ _LATE_WHEN_HALTED = frozenset({"ReplanRequest", "ExecutionResult", "SubTaskOutco
 
 @dataclass(frozen=True, slots=True)
 class WatchLimits:
-    """Bounds of what is remembered. What does not fit is counted in `Watch.forgotten`, and judged less strictly."""
+    """The bounds of the memory. What does not fit is counted in `Watch.forgotten`, and judged less strictly."""
 
     open_tasks: int = 512
     ended_tasks: int = 512
@@ -93,7 +93,7 @@ class Watch:
 
     @property
     def open_tasks(self) -> int:
-        """The number of tasks that have not ended."""
+        """Return the number of tasks that have not ended."""
         return len(self._tasks)
 
     def observe(self, envelope: Envelope) -> Sequence[Finding]:

@@ -1,4 +1,4 @@
-"""What a report is made of: figures of one window, and how windows of several processes add up."""
+"""Collect the figures of one window, and add up windows of several processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LISTS: dict[Nature, str] = {
 
 @dataclass(slots=True)
 class Window:
-    """Sums since `start`. Everything in it is bounded; plain JSON values, so that it can be stored as it stands."""
+    """The sums since `start`. All is bounded, in plain JSON values, so that it can be stored as it is."""
 
     start: datetime
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -47,7 +47,7 @@ class Window:
         return not self.counts and not self.tasks
 
     def observe(self, envelope: Envelope) -> None:
-        """Counts one message."""
+        """Count one message."""
         counts = self.counts
         counts["messages"] += 1
         if envelope.task_id and (envelope.task_id in self.tasks or len(self.tasks) < MOST_TASKS):
@@ -84,7 +84,7 @@ class Window:
                 return
 
     def add(self, finding: Finding) -> None:
-        """Counts one finding and lists it while there is room."""
+        """Count one finding and list it while there is room."""
         self.counts[f"found {finding.nature}"] += 1
         if finding.accountable is not None:
             self.counts[f"{_ANSWERS}{finding.accountable}"] += 1
@@ -94,12 +94,12 @@ class Window:
             listed.append(f"{finding.rule}: {finding.what}{place}")
 
     def lost(self, count: int) -> None:
-        """Counts messages that the Auditor itself missed."""
+        """Count messages that the Auditor itself missed."""
         self.counts["lost"] += count
         self.counts[f"{_ANSWERS}{Role.AUDITOR}"] += 1
 
     def merge(self, other: Window) -> None:
-        """Adds another window: of another process, or of this one before a restart."""
+        """Add another window: of another process, or of this one before a restart."""
         self.start = min(self.start, other.start)
         self.counts.update(other.counts)
         for task, distances in other.tasks.items():
@@ -109,7 +109,7 @@ class Window:
             self.listed[name] = [*self.listed.get(name, []), *lines][:MOST_LISTED]
 
     def report(self, trigger: Literal["periodic", "on-demand"], at: datetime) -> AuditReport:
-        """The report of this window."""
+        """Return the report of this window."""
         counts = self.counts
         return AuditReport(
             trigger=trigger,

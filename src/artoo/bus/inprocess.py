@@ -1,4 +1,4 @@
-"""The stream inside one process (SPEC section 1; implements ports.bus.Bus).
+"""Run the stream inside one process (SPEC section 1; implements ports.bus.Bus).
 
 For every message, in this order: the taps, synchronously; the inboxes of the roles that the table of routes
 names; the watchers' queues. Nothing that a subscriber does reaches the publisher.
@@ -47,11 +47,11 @@ class InProcessBus:
 
     @property
     def open_tasks(self) -> int:
-        """Tasks that still have an inbox or a message held for one."""
+        """Return the tasks that still have an inbox or a message held for one."""
         return len(self._tasks)
 
     def port(self, role: Role, task_id: str, *, subtask_id: str | None = None, capacity: int = 256) -> RolePort:
-        """Opens a role's port. With `subtask_id` its inbox holds that subtask's messages only, and begins
+        """Open a role's port. With `subtask_id` its inbox holds that subtask's messages only, and begins
         with those that came before it was opened."""
         address = (role, subtask_id)
         port = RolePort(role, task_id, subtask_id, capacity, self._publish, partial(self._leave, task_id, address))
@@ -59,7 +59,7 @@ class InProcessBus:
         return port
 
     def inbox(self, task_id: str, kinds: frozenset[str], *, capacity: int = 1_024) -> Inbox:
-        """Every message of these kinds of one task, from now on, without loss; it cannot send.
+        """Open an inbox for every message of these kinds of one task, from now on, without loss; it cannot send.
 
         For components that react to the stream without being a role, like the pool that starts executors.
         Raises InboxOverflow at its reader when one could not be kept.
@@ -80,25 +80,25 @@ class InProcessBus:
         task_id: str | None = None,
         capacity: int = 1_024,
     ) -> WatchQueue:
-        """Watches the stream, losing messages rather than slowing it down. `name` appears in warnings."""
+        """Watch the stream, losing messages rather than slowing it down. `name` appears in warnings."""
         queue = WatchQueue(name, capacity, kinds, task_id, self._stop_watching)
         self._watchers.add(queue)
         return queue
 
     def repeat(self, envelope: Envelope) -> None:
-        """Puts a message that was said before into the inboxes that it is meant for; taps and watchers heard it."""
+        """Put a message that was said before into the inboxes of its receivers; taps and watchers have heard it."""
         task = self._tasks.get(envelope.task_id)
         if task is not None:
             task.deliver(envelope.kind, envelope)
 
     def attach(self, tap: Tap) -> Callable[[], None]:
-        """Calls `tap` synchronously for every message, before any queue; returns what detaches it."""
+        """Call `tap` synchronously for every message, before any queue; return a function that detaches it."""
         attachment = object()  # the same function may be attached twice
         self._taps = (*self._taps, (attachment, tap))
         return partial(self._detach, attachment)
 
     def close_task(self, task_id: str) -> None:
-        """Closes all ports, inboxes and task-bound subscriptions of a task and forgets it. Idempotent.
+        """Close all ports, inboxes and task-bound subscriptions of a task and forget it. Idempotent.
 
         What is published about the task afterwards still reaches taps and watchers.
         """
@@ -109,7 +109,7 @@ class InProcessBus:
             queue.close()
 
     def close(self) -> None:
-        """Closes every task and every subscription. Taps stay: their owners close them."""
+        """Close every task and every subscription. Taps stay: their owners close them."""
         for task_id in tuple(self._tasks):
             self.close_task(task_id)
         for queue in tuple(self._watchers):

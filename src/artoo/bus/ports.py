@@ -1,4 +1,4 @@
-"""A role's place on the stream."""
+"""Give a role its place on the stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artoo.contracts.roles import Role
 
 
 class Publish(Protocol):
-    """Puts a payload on the stream in the name of a role."""
+    """A function that puts a payload on the stream in the name of a role."""
 
     def __call__(
         self, sender: Role, task_id: str, subtask_id: str | None, payload: Contract, cause: Envelope | None
@@ -20,7 +20,7 @@ class Publish(Protocol):
 
 
 class RolePort:
-    """Speaks as one role of one task, and holds that role's inbox (ports.bus.Port)."""
+    """The port of one role of one task, with that role's inbox (ports.bus.Port)."""
 
     __slots__ = ("_inbox", "_publish", "_role", "_subtask_id", "_task_id")
 
@@ -42,28 +42,28 @@ class RolePort:
 
     @property
     def role(self) -> Role:
-        """The role that this port speaks as."""
+        """Return the role that this port speaks as."""
         return self._role
 
     @property
     def task_id(self) -> str:
-        """The task that this port belongs to."""
+        """Return the task that this port belongs to."""
         return self._task_id
 
     @property
     def subtask_id(self) -> str | None:
-        """The subtask that this port belongs to, if it belongs to one."""
+        """Return the subtask that this port belongs to, if any."""
         return self._subtask_id
 
     @property
     def inbox(self) -> Inbox:
-        """Where the bus puts what is meant for this role."""
+        """Return the inbox into which the bus puts this role's messages."""
         return self._inbox
 
     def publish(
         self, payload: Contract, *, cause: Envelope | None = None, subtask_id: str | None = None
     ) -> Envelope:
-        """Puts a message on the stream and returns its envelope. Raises RouteRefused.
+        """Put a message on the stream and return its envelope. Raises RouteRefused.
 
         Still speaks after `close`: what a role did last belongs on the stream even when it listens no more.
         """
@@ -72,12 +72,12 @@ class RolePort:
         )
 
     async def receive(self) -> Envelope:
-        """The next message. Raises InboxOverflow when one could not be kept, StreamClosed after `close`."""
+        """Return the next message. Raises InboxOverflow when one could not be kept, StreamClosed after `close`."""
         return await self._inbox.receive()
 
     def __aiter__(self) -> AsyncIterator[Envelope]:
         return self._inbox.__aiter__()
 
     def close(self) -> None:
-        """Stops listening and forgets what is queued; iteration ends. Idempotent."""
+        """Stop listening and forget what is queued; iteration ends. Idempotent."""
         self._inbox.close()

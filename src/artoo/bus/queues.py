@@ -1,4 +1,4 @@
-"""What stands between the stream and one reader: a deque and one wake-up.
+"""Queue messages between the stream and one reader, with a deque and one wake-up.
 
 A message costs an append; a reader that waits is woken once however many messages follow before it runs.
 That is what makes a burst cheap: a queue with a lock or an awaitable for every message costs several times as much.
@@ -38,7 +38,7 @@ class MessageQueue:
         return self._closed
 
     async def receive(self) -> Envelope:
-        """The next message. Raises StreamClosed when closed and empty, ProtocolError for a second reader."""
+        """Return the next message. Raises StreamClosed when closed and empty, ProtocolError for a second reader."""
         queued = self.queued
         while not queued:
             if not self.ready():
@@ -61,18 +61,21 @@ class MessageQueue:
         return bool(self.queued)
 
     def wake(self) -> None:
-        """Lets the waiting reader run, if one waits."""
+        """Let the waiting reader run, if one waits."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
     def end(self) -> None:
-        """No more puts. The reader gets what is queued, then StreamClosed. Idempotent."""
+        """End the queue: nothing more may be put. The reader gets what is queued, then StreamClosed. Idempotent."""
         self._closed = True
         self.wake()
 
     def _arrival(self) -> asyncio.Future[None]:
-        """What a reader awaits. A reader that is cancelled leaves a cancelled future, which is never woken."""
+        """Return the future that a reader awaits.
+
+        A reader that is cancelled leaves a cancelled future, which is never woken.
+        """
         if self._closed:
             raise StreamClosed(f"{self.name} is closed; nothing more will arrive there")
         if self._waiter is not None and not self._waiter.done():
@@ -92,7 +95,7 @@ class Inbox(MessageQueue):
         self._leave = leave
 
     def put(self, envelope: Envelope) -> None:
-        """Queues a message. Full: the inbox overflows, and `receive` raises from then on."""
+        """Queue a message. Full: the inbox overflows, and `receive` raises from then on."""
         if self.overflowed:
             return
         if len(self.queued) >= self.capacity:
@@ -103,13 +106,13 @@ class Inbox(MessageQueue):
             self.wake()
 
     def overflow(self) -> None:
-        """A message was lost, so the others are worth nothing any more: the reader gets the error at once."""
+        """Record that a message was lost. The others are worthless then, so the reader gets the error at once."""
         self.overflowed = True
         self.queued.clear()
         self.wake()
 
     def close(self) -> None:
-        """Leaves the stream and forgets what is queued. Idempotent."""
+        """Leave the stream and forget what is queued. Idempotent."""
         if not self._closed:
             self.queued.clear()
             self.end()
@@ -127,7 +130,7 @@ class Inbox(MessageQueue):
 
 
 class Source(Protocol):
-    """Where the messages of a watcher come from, several at a time.
+    """The source of a watcher's messages, which come several at a time.
 
     `pending` are those that are in no queue yet. A watcher that waits sets `reader_waits`: the next message is to
     be handed out at once.
@@ -137,7 +140,7 @@ class Source(Protocol):
     reader_waits: bool
 
     def hand_out(self) -> None:
-        """Moves what is pending into the queues."""
+        """Move the pending messages into the queues."""
         ...
 
 
@@ -168,13 +171,13 @@ class WatchQueue(MessageQueue):
 
     @property
     def dropped(self) -> int:
-        """Messages that this watcher missed so far."""
+        """Return the number of messages that this watcher missed so far."""
         if self.source is not None:
             self.source.hand_out()
         return self._dropped
 
     def put(self, envelope: Envelope) -> bool:
-        """Queues one message if there is room and no burst to account for; False: `put_all` must decide."""
+        """Queue one message if there is room and no burst to account for; False: `put_all` must decide."""
         if self.burst or len(self.queued) >= self.capacity:
             return False
         self.queued.append(envelope)
@@ -186,7 +189,7 @@ class WatchQueue(MessageQueue):
         return True
 
     def put_all(self, envelopes: list[Envelope]) -> list[tuple[Burst, int]]:
-        """Queues messages, or counts them as dropped; says which burst is over and which began, with its count."""
+        """Queue messages, or count them as dropped; say which burst is over and which began, with its count."""
         queued = self.queued
         waiting = len(queued)
         said: list[tuple[Burst, int]] = []
@@ -208,7 +211,7 @@ class WatchQueue(MessageQueue):
         return said
 
     def close(self) -> None:
-        """Stops watching. What is queued can still be read. Idempotent."""
+        """Stop watching. What is queued can still be read. Idempotent."""
         if not self._closed:
             self._leave(self)
             self.end()

@@ -1,4 +1,4 @@
-"""Which inboxes of a task a message reaches: an index, so that its cost does not grow with the number of tasks."""
+"""Find the inboxes of a message by an index, whose cost does not grow with the number of tasks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TaskInboxes:
         self._left: set[Address] = set()
 
     def enter(self, address: Address, inbox: Inbox) -> None:
-        """Adds a port's inbox and hands it what was held for it."""
+        """Add a port's inbox and hand it what was held for it."""
         self._inboxes.setdefault(address, []).append(inbox)
         for envelope in self._held.pop(address, ()):
             inbox.put(envelope)
@@ -52,7 +52,7 @@ class TaskInboxes:
             inbox.overflow()
 
     def leave(self, address: Address, inbox: Inbox) -> None:
-        """Removes a port's inbox; nothing is held for that place any more."""
+        """Remove a port's inbox; nothing is held for that place any more."""
         remaining = [other for other in self._inboxes.get(address, ()) if other is not inbox]
         if remaining:
             self._inboxes[address] = remaining
@@ -61,12 +61,12 @@ class TaskInboxes:
             self._left.add(address)
 
     def watch(self, kinds: Iterable[str], inbox: Inbox) -> None:
-        """Adds an inbox that hears every message of these kinds."""
+        """Add an inbox that hears every message of these kinds."""
         for kind in kinds:
             self._by_kind.setdefault(kind, []).append(inbox)
 
     def unwatch(self, kinds: Iterable[str], inbox: Inbox) -> None:
-        """Removes such an inbox."""
+        """Remove such an inbox."""
         for kind in kinds:
             remaining = [other for other in self._by_kind.get(kind, ()) if other is not inbox]
             if remaining:
@@ -75,7 +75,7 @@ class TaskInboxes:
                 self._by_kind.pop(kind, None)
 
     def deliver(self, kind: str, envelope: Envelope) -> None:
-        """Puts a message into every inbox that it is meant for."""
+        """Put a message into the inboxes of all its receivers."""
         subtask_id = envelope.subtask_id
         for role in _RECEIVERS[kind]:
             wide = self._inboxes.get((role, None), ())
@@ -101,7 +101,7 @@ class TaskInboxes:
                     inbox.put(envelope)
 
     def close(self) -> None:
-        """Closes every inbox of the task."""
+        """Close every inbox of the task."""
         inboxes = {id(inbox): inbox for group in self._inboxes.values() for inbox in group}
         inboxes |= {id(inbox): inbox for group in self._by_kind.values() for inbox in group}
         for inbox in inboxes.values():

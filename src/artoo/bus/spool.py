@@ -1,4 +1,4 @@
-"""The tap that loses nothing: memory, then a file, then an exact count of what is missing (SPEC section 1).
+"""Tap the stream without loss: memory, then a file, then an exact count of missing messages (SPEC section 1).
 
 Order is kept by a queue of runs. A message goes to the last run: into memory while there is room, into the
 file once there is none (until the consumer has caught up, so that order needs no merging), and when the file
@@ -28,7 +28,7 @@ _TASKS_COUNTED = 1_000
 
 
 class SpoolFile:
-    """Lines that did not fit into memory: written at the end, read from the front, emptied when drained.
+    """The lines that did not fit into memory: written at the end, read from the front, emptied when drained.
 
     The file is created in `directory` with mode 0600 at the first write and removed by `close`.
     `limit` bounds it, in bytes.
@@ -46,11 +46,11 @@ class SpoolFile:
 
     @property
     def path(self) -> Path | None:
-        """Where the file is, while there is one."""
+        """Return the path of the file while it exists."""
         return self._path
 
     def append(self, line: bytes) -> None:
-        """Writes one line (with its line end) whole, or raises OSError and leaves the file as it was."""
+        """Write one line (with its line end) whole, or raise OSError and leave the file as it was."""
         if self._written + len(line) > self._limit:
             raise OSError(f"the spool file has reached its limit of {self._limit} bytes")
         descriptor = self._open()
@@ -60,7 +60,7 @@ class SpoolFile:
         self._written += len(line)
 
     def read(self, limit: int) -> list[bytes]:
-        """Up to `limit` lines from the front, without their line ends."""
+        """Return up to `limit` lines from the front, without their line ends."""
         if self._descriptor is None:
             return []
         while self._rest.count(b"\n") < limit and self._read < self._written:
@@ -75,14 +75,14 @@ class SpoolFile:
         return lines
 
     def empty(self) -> None:
-        """Gives the room on disk back. Only when everything was read."""
+        """Give the room on disk back. Only when everything was read."""
         if self._descriptor is not None and self._written:
             os.ftruncate(self._descriptor, 0)
         self._written = self._read = 0
         self._rest = b""
 
     def close(self) -> None:
-        """Closes and removes the file. Idempotent."""
+        """Close and remove the file. Idempotent."""
         if self._descriptor is not None and self._path is not None:
             os.close(self._descriptor)
             self._path.unlink(missing_ok=True)
@@ -103,7 +103,7 @@ class SpoolFile:
 
 
 class _FileRun:
-    """Consecutive messages that are in the file."""
+    """A run of consecutive messages that are in the file."""
 
     __slots__ = ("count",)
 
@@ -112,7 +112,7 @@ class _FileRun:
 
 
 class _GapRun:
-    """Consecutive messages that are lost."""
+    """A run of consecutive messages that are lost."""
 
     __slots__ = ("by_task", "reason")
 
@@ -162,26 +162,26 @@ class SpoolingTap:
 
     @property
     def accepted(self) -> int:
-        """Messages that came in so far, lost ones included."""
+        """Return the number of messages that came in so far, lost ones included."""
         return self._accepted
 
     @property
     def spilled(self) -> int:
-        """Messages that went through the file."""
+        """Return the number of messages that went through the file."""
         return self._spilled
 
     @property
     def lost(self) -> int:
-        """Messages that are in gaps."""
+        """Return the number of messages that are in gaps."""
         return self._lost
 
     @property
     def file(self) -> Path | None:
-        """The spool file, while there is one."""
+        """Return the spool file while it exists."""
         return self._file.path
 
     def __call__(self, envelope: Envelope) -> None:
-        """Takes one message and never waits for the consumer. Raises ProtocolError only after `finish`."""
+        """Take one message without ever waiting for the consumer. Raises ProtocolError only after `finish`."""
         if self._finished:
             raise ProtocolError(f"the spool of {self.name} is finished; detach it from the bus before that")
         if envelope.kind in self._without:
@@ -195,12 +195,12 @@ class SpoolingTap:
             self._stir(self._waiter)
 
     async def receive_batch(self, limit: int = 512) -> list[Envelope | Gap]:
-        """At least one and at most `limit` items, in order. Raises StreamClosed when finished and empty."""
+        """Return between one and `limit` items, in order. Raises StreamClosed when finished and empty."""
         await self.wait()
         return self.take(limit)
 
     def take(self, limit: int) -> list[Envelope | Gap]:
-        """What is there, in order, at most `limit` items; none when there is nothing."""
+        """Return the items that are there, in order, at most `limit`; none when there are none."""
         memory = self._memory
         if memory and len(memory) <= limit:
             taken: list[Envelope | Gap] = list(memory)
@@ -234,12 +234,15 @@ class SpoolingTap:
                 yield item
 
     def finish(self) -> None:
-        """Nothing more will come in: the consumer gets what is there, then the end. Detach the tap first."""
+        """Finish the spool: nothing more will come in.
+
+        The consumer gets what is there, then the end. Detach the tap first.
+        """
         self._finished = True
         self._wake()
 
     def close(self) -> None:
-        """Finishes, forgets what was not consumed and removes the file. Idempotent."""
+        """Finish, discard what was not consumed and remove the file. Idempotent."""
         unread = len(self._memory) + sum(run.count for run in self._overflow if isinstance(run, _FileRun))
         if unread:
             logger.warning("the spool of %s was closed with %d messages that nobody read", self.name, unread)
@@ -331,7 +334,7 @@ class SpoolingTap:
                 self._let_go()
 
     def _stir(self, waiter: asyncio.Future[None]) -> None:
-        """A first message is there."""
+        """Note that a first message is there."""
         if self._lull is None:
             self._wake()
         else:
@@ -343,7 +346,7 @@ class SpoolingTap:
         self._timer = loop.call_later(seconds, self._look, loop, self._accepted)
 
     def _look(self, loop: asyncio.AbstractEventLoop, heard: int) -> None:
-        """Wakes the consumer unless more was said. Plain calls: this runs between all calls of all tasks."""
+        """Wake the consumer unless more was said. Plain calls: this runs between all calls of all tasks."""
         lull = self._lull
         over = heard == self._accepted or self._overflow or loop.time() >= self._latest
         if lull is None or over or len(self._memory) >= lull.enough:

@@ -1,4 +1,4 @@
-"""Who watches the stream, and how a message reaches all of them for the price of one.
+"""Deliver a message to all watchers of the stream for the price of one.
 
 Watchers of everything share one pending list: a message is appended to it once. It is handed to the watchers'
 own queues, all of it at once, as soon as one of them waits for a message, looks for one and finds none, or the
@@ -19,7 +19,10 @@ OnBurst = Callable[[WatchQueue, Burst, int], None]
 
 
 class Watchers:
-    """All watchers' queues, found by what they asked for. `on_burst` hears when drops begin and are over."""
+    """All watchers' queues, found by what they subscribed to.
+
+    `on_burst` is called when drops begin and when they are over.
+    """
 
     def __init__(self, on_burst: OnBurst) -> None:
         self._on_burst = on_burst
@@ -37,7 +40,7 @@ class Watchers:
         return iter(found.values())
 
     def add(self, queue: WatchQueue) -> None:
-        """From the next message on, `queue` hears what it asked for."""
+        """Let `queue` hear what it subscribed to, from the next message on."""
         if queue.task_id is not None:
             self._by_task[queue.task_id].append(queue)
         elif queue.kinds is not None:
@@ -50,7 +53,7 @@ class Watchers:
         self._selective = bool(self._by_kind or self._by_task)
 
     def remove(self, queue: WatchQueue) -> None:
-        """`queue` hears nothing more; it gets what was said before."""
+        """Let `queue` hear nothing more; it still gets earlier messages."""
         if queue.task_id is not None:
             _without(self._by_task, queue.task_id, queue)
         elif queue.kinds is not None:
@@ -63,11 +66,11 @@ class Watchers:
         self._selective = bool(self._by_kind or self._by_task)
 
     def of_task(self, task_id: str) -> tuple[WatchQueue, ...]:
-        """Watchers of one task alone."""
+        """Return the watchers of one task alone."""
         return tuple(self._by_task.get(task_id, ()))
 
     def deliver(self, kind: str, envelope: Envelope) -> None:
-        """Brings a message to all who watch for it. Never waits."""
+        """Bring a message to all its watchers. Never waits."""
         if self._everything:
             pending = self.pending
             if self.reader_waits and not pending:  # one message, and a reader waits: no list is needed
@@ -85,7 +88,7 @@ class Watchers:
                     self._put(queue, [envelope])
 
     def hand_out(self) -> None:
-        """Moves what is pending into the queues."""
+        """Move the pending messages into the queues."""
         if self.pending:
             pending, self.pending = self.pending, []
             self.reader_waits = False

@@ -1,4 +1,4 @@
-"""Standing agents' exchange: who they are, their mail, and the board that governs their work (SPEC section 11).
+"""Define the exchange of standing agents: identities, mail, and the board that governs work (SPEC section 11).
 
 pending ─► in_progress ─► review ─► completed ─► archived
    ▲  │        │  ▲          │                      ▲
@@ -78,8 +78,11 @@ class BoardState(StrEnum):
 
 
 class Recorded(Contract):
-    """Something that happened and is kept. `event` names it: what was published again after a crash has one name,
-    so that a reader of the stream counts it once."""
+    """An event that is stored.
+
+    `event` names it: an event that is published again after a crash has the same name, so that a reader of the
+    stream counts it once.
+    """
 
     event: str = ""
 
@@ -127,7 +130,7 @@ class TaskMoved(Recorded):
 
 
 class TaskChanged(Recorded):
-    """Something about a task changed that is no transition, and who did it. `detail` says from what to what.
+    """A change of a task that is no transition, and who made it. `detail` says from what to what.
 
     `released`: what blocked it is gone, so it may be taken again. `asked`: a foreign agent asked for more.
     `question`: its agent asked the operator something.
@@ -203,7 +206,7 @@ class PulseRecorded(Recorded):
 
 
 class AgentChanged(Recorded):
-    """Something about an agent changed, and who did it. `detail` says from what to what."""
+    """A change of an agent, and who made it. `detail` says from what to what."""
 
     agent: AgentName
     change: Literal["created", "trust", "paused", "resumed", "stopped", "accepted", "retired"]
@@ -261,7 +264,7 @@ class PatrolRefused(Recorded):
 
 
 class SubmittedWork(Contract):
-    """What was handed in, with its evidence: what a reviewer goes by.
+    """A submission with its evidence, for a reviewer.
 
     `run` is the dual loop's task, `ending` its directive, `unmet` the criteria that it does not satisfy, `calls`
     one line a tool call, `records` the calls themselves. `digest`: of the files' difference as it was handed in;
@@ -288,7 +291,7 @@ class SubmittedWork(Contract):
 
 
 class ReviewReport(Contract):
-    """What a reviewer says about a submission.
+    """A reviewer's verdict about a submission. `reasons`: why it is rejected, one each; the next attempt gets them.
 
     `reasons`: why it is rejected, one each; the next attempt gets them.
     """

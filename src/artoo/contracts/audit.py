@@ -1,4 +1,4 @@
-"""What the Auditor tells the operator (SPEC section 7). Nothing here ever reaches an agent."""
+"""Define the Auditor's reports to the operator (SPEC section 7). Nothing here ever reaches an agent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Finding(Contract):
 
 
 class GapTrend(Contract):
-    """How D moved over the rounds of one task, from its first round in this window to its last."""
+    """The course of D over the rounds of one task, from its first round in this window to its last."""
 
     task_id: str
     trend: Literal["improving", "steady", "worsening"]
@@ -39,7 +39,10 @@ class GapTrend(Contract):
 
 
 class ToolHealth(Contract):
-    """`execution_failures`: results that say `failed`. Retries by the failure class of their correction."""
+    """The health of a tool.
+
+    `execution_failures`: results that say `failed`. Retries by the failure class of their correction.
+    """
 
     execution_failures: int = Field(default=0, ge=0)
     environmental_retries: int = Field(default=0, ge=0)
@@ -49,7 +52,7 @@ class ToolHealth(Contract):
 
 
 class AuditReport(Contract):
-    """What happened in one window; the next one begins with nothing. Lists hold the first hundred of each kind.
+    """The events of one window; the next one begins with nothing. Lists hold the first hundred of each kind.
 
     `findings` counts all of each nature. `messages_dropped` are those that slow subscribers missed, `messages_lost`
     those that the Auditor itself missed, `forgotten` messages, tasks and findings that were more than it keeps.

@@ -1,4 +1,4 @@
-"""The common shape of everything that roles say to each other."""
+"""Define the common shape of all messages between roles."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ class Contract(BaseModel):
 
     @classmethod
     def kind(cls) -> str:
-        """The name under which this payload travels: the class's own name."""
+        """Return the name under which this payload travels: the class's own name."""
         return cls.__name__

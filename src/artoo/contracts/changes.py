@@ -1,4 +1,4 @@
-"""What a command would change: one record a path, and what became of the records (SPEC section 8).
+"""Describe the changes of a command, one record for each path, and their outcome (SPEC section 8).
 
 These travel in messages (the question to the person, the evidence of the validator), so they are plain data.
 Paths are bytes to the system; here they are *printable paths*: text that shows every byte, undone by
@@ -35,19 +35,19 @@ _BLANK = frozenset("\u2800\U0001d159")
 
 
 def is_visible(character: str) -> bool:
-    """Whether a person sees that a character is there: no control, no blank but the space, nothing ignorable."""
+    """True if a character is visible: no control, no blank but the space, nothing ignorable."""
     if character.isascii():
         return character.isprintable()
     return character.isprintable() and character not in _BLANK and not is_ignorable(character)
 
 
 def is_ignorable(character: str) -> bool:
-    """Whether a font shows nothing for it."""
+    """True if a font shows nothing for the character."""
     return any(first <= ord(character) <= last for first, last in _DEFAULT_IGNORABLE)
 
 
 def printable_path(raw: bytes) -> str:
-    """`raw` as printable text: identity for ordinary names, else `\\\\`, `\\n`, `\\t` and `\\xNN` per byte."""
+    """Return `raw` as printable text: unchanged if ordinary, else `\\\\`, `\\n`, `\\t` and `\\xNN` per byte."""
     if _PLAIN_ASCII.fullmatch(raw):
         return raw.decode("ascii")
     return "".join(_printable_character(character) for character in raw.decode("utf-8", "surrogateescape"))
@@ -63,7 +63,7 @@ def _printable_character(character: str) -> str:
 
 
 def path_bytes(printable: str) -> bytes:
-    """The bytes of a printable path: the inverse of `printable_path`."""
+    """Return the bytes of a printable path: the inverse of `printable_path`."""
 
     def unescape(match: re.Match[bytes]) -> bytes:
         body = match.group(1)
@@ -151,7 +151,7 @@ class Change(BaseModel):
 
     @property
     def sensitive(self) -> bool:
-        """Whether the path itself is dangerous to write: secrets, start-up files, artoo's own files."""
+        """True if the path itself is dangerous to write: secrets, start-up files, artoo's own files."""
         return self.path_class in _SENSITIVE
 
     def has(self, trait: Trait) -> bool:
@@ -163,13 +163,13 @@ CROWD = 50
 
 
 def outermost(path: str, directories: Collection[str]) -> str:
-    """The first of these directories that a path meets from the root on, itself included; empty: none of them."""
+    """Return the first of these directories on a path from the root on, itself included; empty: none of them."""
     above = accumulate(path.split("/"), lambda above, name: f"{above}/{name}")
     return next((one for one in above if one in directories), "")
 
 
 def digest_of(changes: Iterable[Change]) -> str:
-    """sha256 (hex) of an exact act: every field of every change, content hashes included, in path order.
+    """Return the sha256 (hex) of an exact operation: all fields of all changes, with content hashes, in path order.
 
     Two acts have one digest only if they would leave the same bytes, modes and names; an approval is bound to it.
     """
@@ -179,7 +179,7 @@ def digest_of(changes: Iterable[Change]) -> str:
 
 @cache
 def _listing() -> TypeAdapter[list[Change]]:
-    """Of all at once: a call for each takes twice as long."""
+    """List all at once, because a call for each takes twice as long."""
     return TypeAdapter(list[Change])
 
 
@@ -211,7 +211,7 @@ class Clash(Conflict):
 
 
 class ApplyReport(Contract):
-    """What became of an act: applied whole, or (with conflicts) not at all."""
+    """The outcome of an apply: applied whole, or (with conflicts) not at all."""
 
     applied: bool
     paths: tuple[str, ...] = ()
@@ -243,7 +243,7 @@ class UndoableTask(Contract):
 
 
 class RecoveryReport(Contract):
-    """What a start found of acts that a crash had cut: each was finished or undone."""
+    """The operations that a start found interrupted by a crash: each was finished or undone."""
 
     finished: tuple[str, ...] = ()
     undone: tuple[str, ...] = ()

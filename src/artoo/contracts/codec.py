@@ -1,4 +1,4 @@
-"""An envelope as one line of JSON, and back (task log, audit log, spool files, event output, network).
+"""Write an envelope as one line of JSON, and read it (task log, audit log, spool files, event output, network).
 
 The payload is written by Pydantic's own serializer, once; the rest is spliced around those bytes. The schema
 version is in every line, so that a line is readable without the file that it came from.
@@ -34,7 +34,7 @@ _SHOWN = 80
 
 @cache
 def payload_classes() -> Mapping[str, type[Contract]]:
-    """Every payload class by kind: those classes of artoo.contracts that the table of routes names."""
+    """Return every payload class by kind: those classes of artoo.contracts that the table of routes names."""
     modules = pkgutil.iter_modules(contracts.__path__, f"{contracts.__name__}.")
     return MappingProxyType(
         {
@@ -47,7 +47,7 @@ def payload_classes() -> Mapping[str, type[Contract]]:
 
 
 def encode(envelope: Envelope) -> bytes:
-    """One line of UTF-8 JSON without its line end."""
+    """Encode an envelope as one line of UTF-8 JSON without its line end."""
     try:
         return _spliced(envelope, pydantic_core.to_json(envelope.payload))
     except (pydantic_core.PydanticSerializationError, orjson.JSONEncodeError):
@@ -57,17 +57,17 @@ def encode(envelope: Envelope) -> bytes:
 
 
 def encode_line(envelope: Envelope) -> bytes:
-    """`encode` with a line end."""
+    """Encode as `encode` does, with a line end."""
     return encode(envelope) + b"\n"
 
 
 def decode(line: bytes | str) -> Envelope:
-    """The envelope of one line. Raises MessageUnreadable, which says what is wrong with it."""
+    """Return the envelope of one line. Raises MessageUnreadable, which says what is wrong with it."""
     return from_fields(fields_of(line))
 
 
 def fields_of(line: bytes | str) -> dict[str, object]:
-    """A line as parsed JSON, for what must look at a message without building it. Raises MessageUnreadable."""
+    """Parse a line as JSON, for code that looks at a message without building it. Raises MessageUnreadable."""
     try:
         parsed: object = pydantic_core.from_json(line)  # orjson rounds a whole number beyond 64 bits
     except (ValueError, TypeError):
@@ -81,7 +81,7 @@ def fields_of(line: bytes | str) -> dict[str, object]:
 
 
 def line_of(fields: Mapping[str, object]) -> bytes:
-    """The inverse of `fields_of`, without a line end."""
+    """Write parsed fields as a line, the inverse of `fields_of`, without a line end."""
     try:
         return orjson.dumps(fields)
     except orjson.JSONEncodeError:
@@ -89,7 +89,7 @@ def line_of(fields: Mapping[str, object]) -> bytes:
 
 
 def from_fields(fields: Mapping[str, object]) -> Envelope:
-    """The envelope of a line that is parsed already. Raises MessageUnreadable."""
+    """Return the envelope of a line that is parsed already. Raises MessageUnreadable."""
     version = fields.get("v")
     if version != SCHEMA_VERSION:
         raise MessageUnreadable(

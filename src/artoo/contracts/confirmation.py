@@ -1,4 +1,4 @@
-"""Law 1's question and its answer (SPEC section 8): gate ⇄ user."""
+"""Define Law 1's question and its answer (SPEC section 8): gate ⇄ user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AskedAct(Contract):
 
 
 class ConfirmationRequest(Contract):
-    """Asks about one exact act. `digest` binds the answer to it; `details` is the complete list, never cut.
+    """Ask about one exact act. `digest` binds the answer to it; `details` is the complete list, never cut.
 
     `acts` are the parts that need approval, for policies. `source` says what of the act came from data, each with
     the file, page or message that said it first; it is shown, and decides nothing. `language` is that of title and
@@ -67,12 +67,12 @@ class Consent(StrEnum):
 
     @property
     def is_yes(self) -> bool:
-        """Whether the act may happen."""
+        """True if the operation may happen."""
         return self in (Consent.ONCE, Consent.TASK)
 
 
 class Choice(Contract):
-    """Yes to a part of a review: exactly these paths (printable, as the review names them), and what they need."""
+    """An approval of a part of a review: these paths (printable, as the review names them), and what they need."""
 
     paths: tuple[str, ...] = Field(min_length=1)
 

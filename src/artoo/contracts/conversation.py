@@ -1,4 +1,4 @@
-"""One conversation with a model: the messages that were said, and the turn that the model takes (SPEC section 3.1).
+"""Define a conversation with a model: its messages, and the turn that the model takes (SPEC section 3.1).
 
 A conversation only grows. Nothing that was sent is rendered again, so that a server's prompt cache covers
 everything but the newest messages. All wires and the text dialect produce the same `ModelTurn`.
@@ -31,7 +31,7 @@ class ToolRequest(Contract):
 
 
 class ModelTurn(Contract):
-    """What a model said in one call: text, and any number of tool calls in the order given.
+    """The output of a model in one call: text, and any number of tool calls in the order given.
 
     Without tool calls the text is the answer. `reasoning` holds the wire's own reasoning items, which are sent back
     as they came and never shown. `cut`: the answer reached its token limit.
@@ -95,7 +95,7 @@ class Compacted(Contract):
 
 
 class TextDelta(Contract):
-    """Words of a model as they come. For displays only: no log keeps it, and losing one never matters.
+    """The words of a model as they come. For displays only: no log keeps them, and losing some never matters.
 
     `contract` names what the model was asked for; the whole text is in the ModelCalled that follows.
     """

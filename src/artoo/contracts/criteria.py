@@ -1,4 +1,4 @@
-"""What a result must satisfy, and the closed set of checks that code can decide (SPEC section 2)."""
+"""Define what a result must satisfy, and the closed set of checks that code can decide (SPEC section 2)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Assurance(StrEnum):
 
     @property
     def strength(self) -> int:
-        """3 for checked down to 0 for unverified."""
+        """Return the strength: 3 for checked down to 0 for unverified."""
         return _STRENGTHS[self]
 
 
@@ -33,7 +33,7 @@ _STRENGTHS = {one: strength for strength, one in enumerate(reversed(Assurance))}
 
 
 def weakest(assurances: Iterable[Assurance]) -> Assurance:
-    """The weakest of these; `unverified` when there are none."""
+    """Return the weakest of these; `unverified` when there are none."""
     return min(assurances, key=lambda one: one.strength, default=Assurance.UNVERIFIED)
 
 
@@ -45,7 +45,7 @@ class Mode(StrEnum):
 
 
 class ToolSucceeded(Contract):
-    """At least one tool call (of `tool`, when named) succeeded, and the last of them did."""
+    """A check that at least one tool call (of `tool`, when named) succeeded, and the last of them did."""
 
     check: Literal["tool_succeeded"] = "tool_succeeded"
     tool: str | None = None
@@ -94,7 +94,7 @@ _ALIASES: Mapping[str, str] = {"type": "check", "pattern": "regex", "criterion":
 
 
 def own_names(value: object) -> object:
-    """A model's object by the names of the fields; what would be given twice stays as it came."""
+    """Return a model's object by the names of the fields; what would be given twice stays as it came."""
     if not isinstance(value, dict):
         return value
     given = cast("dict[str, object]", value)
@@ -115,7 +115,7 @@ OF_THE_WORLD = (FileExists, FileMatches, CommandSucceeds)
 
 
 def in_a_line(check: Check) -> str:
-    """A check as it was written: its kind, and what it was given."""
+    """Return a check as it was written: its kind, and its arguments."""
     given = check.model_dump(mode="json", by_alias=True, exclude={"check"}, exclude_none=True).values()
     return " ".join((check.check, *(each if isinstance(each, str) else json.dumps(each) for each in given)))
 
@@ -154,7 +154,7 @@ class Criterion(Contract):
 
     @property
     def check_decides(self) -> bool:
-        """Whether its check alone can let it pass."""
+        """True if its check alone can let it pass."""
         return self.check is not None and self.amended is None
 
 
@@ -165,7 +165,7 @@ TWO_WAYS_AGREE = "Two independent ways agree"
 
 
 def by_command(command: str) -> Criterion:
-    """A person's `--check COMMAND` as a criterion."""
+    """Return a user's `--check COMMAND` as a criterion."""
     return Criterion(
         text=f"`{command}` succeeds",
         mode=Mode.VERIFIABLE,
@@ -175,7 +175,7 @@ def by_command(command: str) -> Criterion:
 
 
 def from_text(value: object) -> object:
-    """A plain string is a plausible criterion (the v0.8 form)."""
+    """Return a plain string as a plausible criterion (the v0.8 form)."""
     return {"text": value} if isinstance(value, str) else own_names(value)
 
 

@@ -1,4 +1,4 @@
-"""What every message on the stream is wrapped in (SPEC section 1)."""
+"""Define the envelope of every message on the stream (SPEC section 1)."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class Envelope(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The payload's type name, as in the table of routes."""
+        """Return the payload's type name, as in the table of routes."""
         return type(self.payload).__name__

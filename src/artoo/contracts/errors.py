@@ -1,4 +1,4 @@
-"""Every error that artoo raises on purpose, drawn as a tree.
+"""Define every error that artoo raises on purpose, drawn as a tree.
 
     ArtooError
     ├── ConfigurationError      the operator set something wrong; nothing was started         exit 2
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class ArtooError(Exception):
-    """Base of all errors that artoo raises on purpose."""
+    """The base of all errors that artoo raises on purpose."""
 
 
 class ConfigurationError(ArtooError):
@@ -58,7 +58,7 @@ class ModelError(ArtooError):
 
 
 class ModelUnreachable(ModelError):
-    """No answer at all: no server, no network, no model on disk, or only stalls and 5xx until retries ran out.
+    """The model gave no answer: no server, network or model on disk, or only stalls and 5xx until the last retry.
 
     `transient`: trying again may help (a lost connection, a stall). `sent` False: the request surely never
     reached a server, so it cost nothing.
@@ -79,7 +79,7 @@ class ModelRefused(ModelError):
 
     @property
     def of_this_prompt(self) -> bool:
-        """Whether it is this prompt that is refused (too long, filtered, declined), and others may be answered."""
+        """True if this prompt alone is refused (too long, filtered, declined), and others may be answered."""
         return self.status in (200, 400, 413, 422)
 
 
@@ -145,7 +145,7 @@ class NotLogged(ArtooError):
 
 
 class MemoryStoreError(ArtooError):
-    """Shared memory cannot be opened, read or written. The task goes on without memory."""
+    """The shared memory cannot be opened, read or written. The task continues without memory."""
 
 
 class ActivityStoreError(ArtooError):
@@ -169,7 +169,7 @@ class MoveRefused(GovernanceRefused):
 
 
 class ActorRefused(GovernanceRefused):
-    """This actor may not make this move: no trust for it, not theirs, or their own submission."""
+    """The actor may not make this move: no trust for it, not theirs, or their own submission."""
 
 
 class ClaimLost(GovernanceRefused):
@@ -177,7 +177,7 @@ class ClaimLost(GovernanceRefused):
 
 
 class ForeignRefused(ArtooError):
-    """What a foreign agent asked for is outside the operator's policy, or no longer possible. Nothing was started.
+    """The request of a foreign agent is outside the operator's policy, or no longer possible. Nothing was started.
 
     It reads the text, so that nothing of this machine may stand there.
     """

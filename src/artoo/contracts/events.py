@@ -13,7 +13,7 @@ from artoo.contracts.roles import Role
 
 
 class Usage(Contract):
-    """Tokens of one call, as the server counted them (estimated when it did not: `estimated`)."""
+    """The tokens of one call, as the server counted them (estimated when it did not: `estimated`)."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -22,7 +22,7 @@ class Usage(Contract):
 
 
 class ModelFailure(Contract):
-    """What kind of error a model call ended with, so that a replay can raise the same.
+    """The kind of error that a model call ended with, so that a replay can raise the same.
 
     `status` is HTTP's, of a refusal; `budget` names the budget that was spent.
     """
@@ -34,7 +34,7 @@ class ModelFailure(Contract):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What asking a model took, whether it answered or failed. The fields are those of ModelCalled."""
+    """The cost of asking a model, whether it answered or failed. The fields are those of ModelCalled."""
 
     model: str = ""
     usage: Usage = field(default_factory=Usage)
@@ -82,7 +82,7 @@ class ModelCalled(Contract):
 
     @property
     def asked(self) -> str:
-        """What the model was asked, as far as it is new: the prompt, or the messages that were added."""
+        """Return what the model was asked, as far as it is new: the prompt, or the messages that were added."""
         return self.user or "\n\n".join(each.text for each in self.added if not isinstance(each, Took))
 
 

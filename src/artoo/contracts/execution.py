@@ -1,4 +1,4 @@
-"""The fast loop's exchange: R3 ⇄ R4a, and the outcome that leaves it."""
+"""Define the fast loop's exchange: R3 ⇄ R4a, and the outcome that leaves it."""
 
 from __future__ import annotations
 
@@ -112,8 +112,10 @@ class ToolCall(Contract):
 
     @property
     def never_ran(self) -> bool:
-        """Whether it was turned away before it could do anything, and not for want of consent: by a block, because
-        it was made before, for its arguments. Such a call says nothing about the tools and targets that it names.
+        """True if the call was refused before it could do anything, and not for want of consent.
+
+        The reason is a block, an earlier call of the same kind, or its arguments. Such a call says nothing about
+        the tools and targets that it names.
         """
         return self.status is CallStatus.REFUSED and self.withheld_by is None and not self.dropped
 
@@ -124,7 +126,7 @@ class ToolCall(Contract):
 
     @property
     def changed_something(self) -> bool:
-        """Whether it changed files, or git's own notes."""
+        """True if it changed files, or git's own notes."""
         return bool(self.changes) or self.bookkeeping
 
     @property
@@ -159,7 +161,7 @@ class ToolCall(Contract):
 
     @property
     def hidden_error(self) -> str:
-        """What it printed of an error that its exit code does not tell of; `-` if it printed only its own words.
+        """Return the error that it printed and its exit code hides; `-` if it printed only its own words.
 
         A command that is done already (`grep -q x f || echo x >> f`) prints nothing, and a reading program in it
         prints what a file has, also where these are words of the command.
@@ -178,7 +180,7 @@ class ToolCall(Contract):
 
     @property
     def failure_class(self) -> FailureClass:
-        """Why it failed, if it did: cut off, kept back or something that the system says was lacking, or wrong."""
+        """Return why it failed, if it did: interrupted, refused, something was lacking, or wrong."""
         if (
             self.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING)
             or self.withheld_by is not None
@@ -193,12 +195,12 @@ class ToolCall(Contract):
 
     @property
     def met_the_world(self) -> bool:
-        """Whether the world refused it: it did not end well, and was not made wrongly."""
+        """True if the world refused it: it did not succeed, and was not made wrongly."""
         return self.went_wrong and self.failure_class is FailureClass.ENVIRONMENTAL
 
     @property
     def absences(self) -> tuple[str, ...]:
-        """What it says of files that were not there, if it failed: the lines that name them."""
+        """Return what it says of missing files, if it failed: the lines that name them."""
         if self.status is not CallStatus.ERROR:
             return ()
         reason = self.reason or ""
@@ -209,11 +211,11 @@ class ToolCall(Contract):
 
     @property
     def list_lengths(self) -> tuple[int, ...]:
-        """How many elements the lists have that lines of its output end with, as Python and JSON print them."""
+        """Return the lengths of the lists that lines of its output end with, as Python and JSON print them."""
         return lengths_of_lists(self.output)
 
     def line(self) -> str:
-        """The seeds' one-line form: `tool: input → first 200 characters of the output`."""
+        """Return the seeds' one-line form: `tool: input → first 200 characters of the output`."""
         shown = self.output if self.status is CallStatus.OK else (self.reason or self.error_output or self.output)
         return f"{self.tool}: {self.input} → {shown[:200]}"
 
@@ -260,7 +262,7 @@ def _makes_good(later: ToolCall, call: ToolCall) -> bool:
 
 
 def _kinds(call: ToolCall) -> frozenset[tuple[str, str]]:
-    """Its tools, and its programs with the bare words behind them: `git push` is no `git status`."""
+    """Return its tools, and its programs with the bare words behind them: `git push` is no `git status`."""
     behind = _words_behind(call.target.split())
     names = (name.partition(":")[2] or name for name in call.identity)
     return frozenset((name, word if word.isalpha() else "") for name in names for word in behind.get(name, ("",)))
@@ -280,7 +282,7 @@ def only_shows(program: str, *behind: str) -> bool:
 
 
 def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:
-    """Each identity once, in the order of the calls."""
+    """Return each identity once, in the order of the calls."""
     return dict.fromkeys(identity for call in calls for identity in call.identity).keys()
 
 
@@ -327,7 +329,7 @@ class ToolCalled(Contract):
 
 
 class ExecutionResult(Contract):
-    """What the executor says it has. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
+    """The executor's result. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
 
     `tool_calls` are the calls of all attempts of the subtask, in order; a call's number is its index + 1, and
     `attempt_from` the index of this attempt's first one. `verbatim`: the output is what the call that `sources`
@@ -358,7 +360,7 @@ class ExecutionResult(Contract):
 
     @property
     def put_out_by(self) -> int | None:
-        """The number of the call that put a verbatim output out; the last, where a log names none."""
+        """Return the number of the call that put a verbatim output out; the last, where a log names none."""
         if not self.verbatim or not self.tool_calls:
             return None
         named = self.sources[-1] if self.sources else len(self.tool_calls)
@@ -366,7 +368,7 @@ class ExecutionResult(Contract):
 
     @property
     def attempt_calls(self) -> tuple[ToolCall, ...]:
-        """The calls of this attempt alone."""
+        """Return the calls of this attempt alone."""
         return self.tool_calls[self.attempt_from :]
 
 
@@ -381,7 +383,7 @@ class DecidedBy(StrEnum):
 
     @property
     def assurance(self) -> Assurance:
-        """How far a verdict from here can be relied on."""
+        """Return how far a verdict from here can be relied on."""
         return _ASSURES[self]
 
 
@@ -422,12 +424,12 @@ class CriterionVerdict(Contract):
 
     @property
     def of_world(self) -> bool:
-        """Whether the world is what it failed for."""
+        """True if it failed because of the world."""
         return self.failure_class is FailureClass.ENVIRONMENTAL
 
 
 def assurance_of(verdicts: Iterable[CriterionVerdict]) -> Assurance:
-    """The assurance of the weakest of these verdicts; `unverified` when there are none."""
+    """Return the assurance of the weakest of these verdicts; `unverified` when there are none."""
     return weakest(verdict.decided_by.assurance for verdict in verdicts)
 
 
@@ -440,7 +442,7 @@ class CriterionJudged(Contract):
 
 
 class CorrectionSignal(Contract):
-    """What was wrong and what to do about it, each thing once. R4a → R3, at most `max_retries` times."""
+    """The mistakes and what to do about them, each once. R4a → R3, at most `max_retries` times."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -461,7 +463,7 @@ class GapPoint(Contract):
 
 
 class SubTaskOutcome(Contract):
-    """What leaves the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
+    """The outcome of the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
 
     `assurance` is that of its weakest criterion, `open` are the criteria that nothing decided.
     `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help. `heads`: what was
@@ -491,29 +493,29 @@ class SubTaskOutcome(Contract):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What it shows: its output, and what its calls were given and put out."""
+        """Return its texts: its output, and the inputs and outputs of its calls."""
         calls = (text for call in self.tool_calls for text in (call.input, call.output, call.error_output))
         reasons = (call.reason or "" for call in self.tool_calls)
         return (self.output, *calls, *reasons)
 
     @property
     def confirmed(self) -> bool:
-        """Whether a criterion of its own has passed."""
+        """True if a criterion of its own has passed."""
         return any(verdict.verdict == "pass" for verdict in self.criteria_verdicts)
 
     @property
     def done(self) -> bool:
-        """Whether what it was to do is done: not where nothing confirms it, and a call fell short."""
+        """True if its work is done: not where nothing confirms it, and a call fell short."""
         return self.status == "matched" and (self.confirmed or not standing_failure(self.tool_calls))
 
     @property
     def refused(self) -> bool:
-        """Whether consent was missing: a person said no, or no user could approve the last operation."""
+        """True if consent was missing: a user said no, or no user could approve the last operation."""
         said_no = any(call.withheld_by == "person" for call in self.tool_calls)
         unanswered = bool(self.tool_calls) and self.tool_calls[-1].withheld_by is not None
         return self.status == "failed" and (said_no or unanswered)
 
     @property
     def corrections(self) -> int:
-        """How often the fast loop corrected this subtask."""
+        """Return how often the fast loop corrected this subtask."""
         return max(0, len(self.gap_trajectory) - 1)

@@ -1,4 +1,4 @@
-"""Why something failed: a wrong approach, or something in the world was lacking (SPEC section 4, P).
+"""Classify why something failed: a wrong approach, or something in the world was lacking (SPEC section 4, P).
 
 Error texts of the system are a closed set (`strerror`), printed by every program that fails on a file, a permission
 or a connection; commands run in the plain locale, so they are in English.
@@ -37,7 +37,7 @@ def _other_texts() -> tuple[str, ...]:
 
 
 def failure_class(text: str, *, absence: FailureClass = FailureClass.ENVIRONMENTAL) -> FailureClass:
-    """Environmental when the system says in its own words what was lacking; logical otherwise.
+    """Return environmental when the system says in its own words what was lacking; logical otherwise.
 
     `absence`: what it is when that is a file alone. A check of finished work may look for files that were never
     made.
@@ -49,6 +49,6 @@ def failure_class(text: str, *, absence: FailureClass = FailureClass.ENVIRONMENT
 
 
 def says_absent(text: str) -> bool:
-    """Whether the system says that a file is not there."""
+    """True if the system says that a file is not there."""
     said = text.casefold()
     return any(each in said for each in _ABSENT)

@@ -1,4 +1,4 @@
-"""What code finds, typed: why a criterion failed, and what a user should know with an answer.
+"""Define what code finds, typed: why a criterion failed, and what a user should know with an answer.
 
 A finding holds exact things only: paths, commands, numbers, a program's own words. Models and logs read it in
 English (`Reason.text`); who shows it to a person has the sentences of their language (`artoo.words.result`).
@@ -101,7 +101,7 @@ _ENGLISH: dict[Found, str] = {
 
 
 class Reason(Contract):
-    """Why a criterion failed, as code found it: about what (`subject`), and in whose own words (`said`)."""
+    """The reason why a criterion failed: about what (`subject`), and in whose own words (`said`)."""
 
     found: Found
     subject: str = ""
@@ -109,17 +109,17 @@ class Reason(Contract):
 
     @property
     def text(self) -> str:
-        """In English, for models, logs and programs."""
+        """Return the English text, for models, logs and programs."""
         return self.template.format(subject=self.subject, said=self.said).rstrip(": ")
 
     @property
     def template(self) -> str:
-        """The English sentence before its fields are filled in, by which a catalogue finds its translation."""
+        """Return the English sentence without its fields, by which a catalogue finds its translation."""
         return _ENGLISH[self.found]
 
     @property
     def bare(self) -> str:
-        """The exact things in it alone, in no language but their own."""
+        """Return the exact values in it alone, in no language but their own."""
         return ": ".join(filter(None, (self.subject, self.said)))
 
 
@@ -208,28 +208,28 @@ class FailedLast(Contract):
 
 
 class StoppedAtEnd(Contract):
-    """Commands that still ran when the task ended, and that artoo stopped."""
+    """The commands that still ran when the task ended, and that artoo stopped."""
 
     fact: Literal["stopped_at_end"] = "stopped_at_end"
     commands: tuple[str, ...]
 
 
 class LeftRunning(Contract):
-    """Commands that artoo started outside the workspace after the user agreed, each as `ID: command`."""
+    """The commands that artoo started outside the workspace after the user agreed, each as `ID: command`."""
 
     fact: Literal["left_running"] = "left_running"
     commands: tuple[str, ...]
 
 
 class NotSeen(Contract):
-    """What the task's commands could not see of the user's files, in the workspace's own words."""
+    """The user's files that the task's commands could not see, in the workspace's own words."""
 
     fact: Literal["not_seen"] = "not_seen"
     notes: tuple[str, ...]
 
 
 class ChangedByTwo(Contract):
-    """Paths that several parts of the task changed which ran at the same time. `parts`: what these were to do."""
+    """The paths that several parts of the task changed at the same time. `parts`: what these were to do."""
 
     fact: Literal["changed_by_two"] = "changed_by_two"
     paths: tuple[str, ...]
@@ -251,14 +251,14 @@ class OwnValues(Contract):
 
 
 class NotAgreed(Contract):
-    """What a task would have used and did without, because no user agreed to it (`skill PATH`, `start COMMAND`)."""
+    """The parts of a task that it did without, because no user agreed to them (`skill PATH`, `start COMMAND`)."""
 
     fact: Literal["not_agreed"] = "not_agreed"
     what: tuple[str, ...]
 
 
 class Unheard(Contract):
-    """Messages that the user wrote to the running task and that no model had read when it ended."""
+    """The messages that the user wrote to the running task and that no model had read when it ended."""
 
     fact: Literal["unheard"] = "unheard"
     texts: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Images that a person attaches to a request, as messages speak of them: what they are, never their bytes."""
+"""Describe images that a user attaches to a request, as messages speak of them: their facts, never their bytes."""
 
 from __future__ import annotations
 

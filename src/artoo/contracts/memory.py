@@ -1,4 +1,4 @@
-"""Shared memory's exchange: what is remembered, what is recalled, and what the stream hears of it.
+"""Define shared memory's exchange: what is remembered, what is recalled, and what the stream hears of it.
 
 Levels (paper, section 6.1): M megram, K knowledge, C common sense, T thinking. T is never stored here: it is
 files that only the operator changes.
@@ -61,8 +61,9 @@ class MegramState(StrEnum):
 
 
 class Origin(Contract):
-    """Where a megram comes from. `intent` is the label of the task's kind; `sources` are the ids that it was
-    distilled from.
+    """The origin of a megram.
+
+    `intent` is the label of the task's kind; `sources` are the ids that it was distilled from.
 
     `hypothesis`: a guess, not an experience.
     """
@@ -94,7 +95,7 @@ class Megram(Contract):
 
     @property
     def pair(self) -> Pair:
-        """The tag pair that this megram speaks about."""
+        """Return the tag pair that this megram is about."""
         return Pair(self.space, self.entity)
 
     @property
@@ -114,7 +115,7 @@ class Potentials(Contract):
 
     @property
     def pair(self) -> Pair:
-        """The tag pair."""
+        """Return the tag pair."""
         return Pair(self.space, self.entity)
 
 
@@ -133,12 +134,12 @@ class SOPRecord(Contract):
 
     @property
     def pair(self) -> Pair:
-        """The tag pair."""
+        """Return the tag pair."""
         return Pair(self.space, self.entity)
 
 
 class SOPDraft(Contract):
-    """What a language model makes of a cluster of megrams: one general sentence, in the evidence's language."""
+    """A language model's summary of a cluster of megrams: one general sentence, in the evidence's language."""
 
     rule: str = Field(min_length=1, max_length=600)
     reason: str = Field(default="", max_length=600)
@@ -160,12 +161,12 @@ class CalibrationEntry(Contract):
 
     @property
     def pair(self) -> Pair:
-        """The tag pair."""
+        """Return the tag pair."""
         return Pair(self.space, self.entity)
 
 
 class RuleContradicted(Contract):
-    """Fresh evidence overrules a C rule for this task (soft overwrite). R2 → R7, which writes the dissonance.
+    """A C rule that fresh evidence overrules for this task (soft overwrite). R2 → R7, which writes the dissonance.
 
     `noted`: an earlier task wrote down this very contradiction; saying it again would make one experience two.
     """
@@ -180,7 +181,7 @@ class RuleContradicted(Contract):
 
 
 class Calibration(Contract):
-    """Memory's advice for one plan: at most ten entries in the three lists together, strongest first in each.
+    """The advice of memory for one plan: at most ten entries in the three lists together, strongest first in each.
 
     `known`: where named things were found, to be verified. `hypotheses`: untested guesses of the Dreamer's, each
     with its tool; none of a tool that failed for this kind of request.
@@ -202,7 +203,7 @@ class KnownRequest(Contract):
 
 
 class MemoryRead(Contract):
-    """R2 or R7 looked something up: the pairs asked for, rules returned, and the potentials that were not Ignore.
+    """A look-up of R2 or R7: the pairs asked for, rules returned, and the potentials that were not Ignore.
 
     `error`: memory could not be used; the task goes on without it.
     """
@@ -229,7 +230,7 @@ class MemoryWritten(Contract):
 
     @classmethod
     def of(cls, megram: Megram) -> MemoryWritten:
-        """What the stream hears of a megram."""
+        """Return what the stream hears of a megram."""
         return cls(
             megram_id=megram.id,
             level=megram.level,

@@ -1,4 +1,4 @@
-"""What commands sent over the network, or were kept from sending (SPEC section 8): a record of the gate."""
+"""Record what commands sent over the network, or were kept from sending (SPEC section 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a TaskSpec becomes work: R2 → dispatcher → R3, R4a, R4b."""
+"""Define how a TaskSpec becomes work: R2 → dispatcher → R3, R4a, R4b."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from artoo.contracts.images import AttachedImage
 
 
 class MustNot(Contract):
-    """What a subtask may not use. `tools` are identities (`glob`, `shell:find`), `targets` blocked inputs.
+    """The tools and targets that a subtask may not use.
+
+    `tools` are identities (`glob`, `shell:find`), `targets` blocked inputs.
 
     A target is blocked for the identity that failed on it: each is a pair (identity, target).
     """
@@ -101,7 +103,7 @@ class PlanRefused(Contract):
 
 
 class Glance(Contract):
-    """What is on disk where a subtask begins (`surroundings`), and what that shows of files (`heads`)."""
+    """The files on disk where a subtask begins (`surroundings`), and what that shows of them (`heads`)."""
 
     surroundings: str = ""
     heads: str = ""
@@ -140,7 +142,7 @@ class SubTask(Contract):
 
     @property
     def given(self) -> str:
-        """The request where the intent says something else, then the context."""
+        """Return the request where the intent says something else, then the context."""
         whole = "The whole request, of which your subtask is a part" if self.part else "The request"
         request = "" if self.request in ("", self.intent) else f"{whole}: {self.request}"
         return "\n".join(filter(None, (request, self.context)))
@@ -156,7 +158,7 @@ class ManifestEntry(Contract):
 
 
 class DispatchManifest(Contract):
-    """What R4b waits for in this round, and the earlier matched subtasks that still stand (`carried`).
+    """The subtasks that R4b waits for in this round, and the earlier matched ones that still stand (`carried`).
 
     With a `reply` or a `question` there is nothing to wait for. `heads`: what a reply may say of files.
     """
@@ -172,7 +174,7 @@ class DispatchManifest(Contract):
 
     @property
     def intents(self) -> dict[str, str]:
-        """What each subtask is to do, by its id."""
+        """Return what each subtask is to do, by its id."""
         return {entry.subtask_id: entry.intent for entry in self.subtasks}
 
 
@@ -184,7 +186,7 @@ class SharedPath(Contract):
 
 
 class Joined(Contract):
-    """All subtasks of one group have ended, matched ones first in this order. dispatcher → R4b.
+    """The end of all subtasks of one group, matched ones first in this order. dispatcher → R4b.
 
     `shared`: paths that two of them certainly changed (contracts.shared_paths): a fact, no failure.
     `conflicts` is in logs of earlier versions, whose subtasks worked apart, and means nothing now.

@@ -1,4 +1,4 @@
-"""Values as programs print them: lists, of Python and of JSON."""
+"""Read values as programs print them: lists, of Python and of JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import cast
 
 
 def lengths_of_lists(text: str) -> tuple[int, ...]:
-    """How many elements the lists have that lines of a text end with; of empty ones nothing."""
+    """Return how many elements the lists have that lines of a text end with; nothing for empty ones."""
     lists: list[int] = []
     for line in map(str.rstrip, text.splitlines()):
         if not line.endswith("]") or "[" not in line or "\\" in line:  # Python warns of some escapes

@@ -1,4 +1,4 @@
-"""What makes a task's log whole: everything that its roles learnt from outside the stream, and where it went on.
+"""Make a task's log whole: everything that its roles learnt from outside the stream, and where it was resumed.
 
 With these records a log can be replayed without a model, a tool or a store, and continued after a crash.
 """
@@ -16,7 +16,7 @@ from artoo.contracts.settling import ApplyMode, ChangeClass
 
 
 class ModelKnown(Contract):
-    """What was known of a tier's model when the task began (`ports.model.Known`)."""
+    """The facts known of a tier's model when the task began (`ports.model.Known`)."""
 
     small: bool = False
     window: int = 32_768
@@ -35,7 +35,7 @@ class AskedBy(Contract):
 
     @property
     def label(self) -> str:
-        """In one piece, for records."""
+        """Return the label in one piece, for records."""
         return " ".join(part for part in (self.protocol, self.client, self.version) if part)
 
 
@@ -44,7 +44,7 @@ Numbers = dict[str, float | int | str]
 
 
 class TaskOpened(Contract):
-    """How a task is run: what its roles were built with. The first message of every task; user → no one.
+    """The way a task is run: what its roles were built with. The first message of every task; user → no one.
 
     `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` of an
     attempt, `steps` in it: logs of version 0.1. `max_calls`, `max_tokens`, `max_money` and the time budget hold
@@ -85,7 +85,7 @@ class TaskOpened(Contract):
     plan: bool = False
 
     def for_type(self, slug: str) -> TaskOpened:
-        """As it is for a task of this type: with its own numbers among the hyperparameters."""
+        """Return the numbers for a task of this type, with its own among the hyperparameters."""
         own = self.tuned.get(slug)
         return self if own is None else self.model_copy(update={"hyperparameters": {**self.hyperparameters, **own}})
 

@@ -1,4 +1,4 @@
-"""From a person's words to a TaskSpec: user → R1 → R2, R7."""
+"""Carry a user's words to a TaskSpec: user → R1 → R2, R7."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Turn(Contract):
 
 
 class UserRequest(Contract):
-    """What a person asked, word for word, with at most the last five turns.
+    """The request of a user, word for word, with at most the last five turns.
 
     `project` is the directory in which commands run, `workspace` the one for generated output; both absolute.
     `checks` are the person's own criteria: verifiable, never dropped or amended. `returns`: the JSON schema of the

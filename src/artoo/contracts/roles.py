@@ -1,4 +1,4 @@
-"""Who can speak on the stream (paper, section 3.1; ids as in the v0.8 specification)."""
+"""Name the roles that can speak on the stream (paper, section 3.1; ids as in the v0.8 specification)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which role may say what, to whom, in answer to what (SPEC section 1).
+"""Define which role may say what, to whom, in answer to what (SPEC section 1).
 
 The table is data: the bus refuses by it, inboxes are filled by it, and the Auditor judges causality by it.
 A kind that is not here cannot be published.
@@ -15,7 +15,7 @@ R = Role
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Senders that may publish a kind, roles whose inboxes receive it, kinds that it may answer.
+    """The senders that may publish a kind, the roles whose inboxes receive it, and the kinds that it may answer.
 
     `causes` empty: nothing needs to have caused it. `causes` None: it may answer anything (records).
     """

@@ -1,4 +1,4 @@
-"""The end of a task's workspace: R7 says that the task ends, the gate settles its changes and reports that.
+"""End a task's workspace: R7 says that the task ends, the gate applies its changes and reports that.
 
     R7 ─ Ending ─► gate ─ ConfirmationRequest (with a Review) ─► user ─ ConfirmationAnswer ─► gate ─ Settled ─► R7
 
@@ -33,7 +33,7 @@ class ChangeClass(StrEnum):
 
     @property
     def danger(self) -> int:
-        """0 is the most dangerous: the order in which changes are shown."""
+        """Return the rank of danger, 0 for the most dangerous: the order in which changes are shown."""
         return _DANGER[self]
 
 
@@ -66,7 +66,7 @@ class ApplyMode(StrEnum):
         return _UNASKED[self]
 
     def perhaps_unasked(self, lines: Iterable[str]) -> frozenset[ChangeClass]:
-        """The same with those that a line of permission may cover, whatever paths it names."""
+        """Return the same with those that a line of permission may cover, whatever paths it names."""
         if self is ApplyMode.ASK:  # it asks for what lines permit as well
             return self.unasked
         kinds = (line.split(maxsplit=1)[0] for line in lines if line.strip())
@@ -92,8 +92,10 @@ _PERMITTED = {
 
 
 class Rewritten(BaseModel):
-    """What a repository loses, as git says it: how many of its branches and tags are moved back, aside or removed,
-    and how many commits have no name any more (counted up to 1,000). `repository`: its directory, absolute.
+    """The loss of a repository, as git says it.
+
+    How many of its branches and tags are moved back, aside or removed, and how many commits have no name any more
+    (counted up to 1,000). `repository`: its directory, absolute.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -132,13 +134,15 @@ def _none(number: int) -> bool:
 
 
 def _number() -> int:
-    """A count that is written down only where there is something to count."""
+    """Return a field for a count that is written only if it is not zero."""
     return Field(default=0, ge=0, exclude_if=_none)
 
 
 class ClassCount(Contract):
-    """How many changes of a difference are of one class, by paths; of history also what `Rewritten` counts, of all
-    repositories together: a branch that is moved back changes many of git's files.
+    """The number of changes of one class, by paths.
+
+    For history also what `Rewritten` counts, of all repositories together, because a branch that is moved back
+    changes many of git's files.
 
     Among `count`: `moved` only stand elsewhere now. Of what is silent, `harmless` are no new files (git's own, what
     was there before), and `implied` are told by others: directories above new files, and where moved ones arrive.
@@ -155,7 +159,7 @@ class ClassCount(Contract):
 
     @property
     def parts(self) -> tuple[tuple[str, int], ...]:
-        """What a person would count, each by its name: that of the class, `moved`, `harmless`."""
+        """Return what a user would count, each by its name: that of the class, `moved`, `harmless`."""
         own = self.count - self.moved - self.harmless - self.implied
         named = ((self.change_class.value, own), ("moved", self.moved), ("harmless", self.harmless))
         return tuple((name, number) for name, number in named if number)
@@ -196,7 +200,7 @@ SettledState = Literal["none", "applied", "pending", "discarded", "partly"]
 
 
 class Settled(Contract):
-    """What became of a task's difference. Gate → R7, and in the FinalResult.
+    """The outcome of a task's changes. Gate → R7, and in the FinalResult.
 
     `changes` lists all that needed consent, and of the silent ones the first thousand (`unlisted` counts the rest);
     `counts` counts all. `applied` are the paths that took effect, also in an earlier life of the task (empty means
@@ -225,27 +229,27 @@ class Settled(Contract):
 
     @property
     def waits(self) -> bool:
-        """Whether something of the task still waits for consent (exit code 4)."""
+        """True if changes of the task are still pending (exit code 4)."""
         return self.state in ("pending", "partly")
 
     @property
     def only_conflicts(self) -> bool:
-        """Whether nothing of what waits could be applied: the person has changed all of it meanwhile."""
+        """True if no pending change could be applied, because the user has changed all these files meanwhile."""
         return self.waits and bool(self.conflicts) and not self.counts
 
     @property
     def took_effect(self) -> tuple[str, ...]:
-        """The paths that took effect, also where `applied` leaves them to be those of `changes`."""
+        """Return the paths that were applied, also where `applied` leaves them to be those of `changes`."""
         return self.applied or tuple(one.path for one in self.changes if self.state == "applied")
 
 
 def in_order_of_danger(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassifiedChange, ...]:
-    """Most dangerous classes first, paths in order within a class."""
+    """Sort by danger, the most dangerous classes first, and by path within a class."""
     return tuple(sorted(changes, key=lambda one: (one.change_class.danger, one.path)))
 
 
 def counts_of(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassCount, ...]:
-    """How many of each class, in order of danger."""
+    """Count the changes of each class, in order of danger."""
     found: dict[ChangeClass, list[ClassifiedChange]] = {}
     for one in changes:
         found.setdefault(one.change_class, []).append(one)
@@ -254,25 +258,25 @@ def counts_of(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassCount, ...]:
 
 
 def arrived(changes: Iterable[ClassifiedChange]) -> dict[str, str]:
-    """Where moved files stand now, and where they stood: these are not new. Only what is silent there."""
+    """Return where moved files are now, and where they were: these are not new. Only what is silent there."""
     listed = tuple(changes)
     silent = {one.path for one in listed if one.change_class is ChangeClass.SILENT}
     return {one.moved_to: one.path for one in listed if one.moved_to is not None and one.moved_to in silent}
 
 
 def with_arrivals(paths: Iterable[str], changes: Iterable[ClassifiedChange]) -> frozenset[str]:
-    """The paths, and of files among them that are moved where they stand now: half of a move is a loss."""
+    """Return the paths, and for moved files among them the place where they are now: half of a move is a loss."""
     chosen = frozenset(paths)
     return chosen | {one.moved_to for one in changes if one.moved_to is not None and one.path in chosen}
 
 
 def is_gits(path: str) -> bool:
-    """Whether a path is one of git's own, in a repository."""
+    """True if a path is one of git's own, in a repository."""
     return "/.git/" in f"{path}/"
 
 
 def implied(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
-    """Silent paths that others tell: where moved files arrive, and new directories above what is new or moved."""
+    """Return silent paths that others imply: targets of moves, and new directories above new or moved paths."""
     there = arrived(changes)
     made = [one.path for one in changes if _is_new(one)]
     above: set[str] = set()
@@ -283,8 +287,10 @@ def implied(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
 
 
 def crowds(changes: Iterable[ClassifiedChange]) -> dict[str, int]:
-    """Outermost new directories with more than `CROWD` new files in them (an environment, packages, a clone), and
-    how many these are. What needs consent is none of them."""
+    """Return outermost new directories with more than `CROWD` new files in them, and how many these are.
+
+    Examples are an environment, packages, a clone. No path that needs consent is among them.
+    """
     made = [one for one in changes if one.change_class is ChangeClass.SILENT and one.kind in _MADE]
     directories = {one.path for one in made if one.kind is ChangeKind.CREATED and one.size_after is None}
     places = (outermost(one.path, directories) for one in made if one.path not in directories)
@@ -292,14 +298,14 @@ def crowds(changes: Iterable[ClassifiedChange]) -> dict[str, int]:
 
 
 def _is_new(change: ClassifiedChange) -> bool:
-    """Whether a person would call it new, or it is a directory that holds such."""
+    """True if a user would call it new, or it is a directory that holds such."""
     return change.kind in _MADE and change.change_class is ChangeClass.SILENT and not is_gits(change.path)
 
 
 def count_of(
     change_class: ChangeClass, changes: Sequence[ClassifiedChange], told: Collection[str] = ()
 ) -> ClassCount:
-    """How many these are, at least one, all of one class. `told`: what others of the difference tell."""
+    """Count these, at least one, all of one class. `told`: what others of the difference imply."""
     silent = [one for one in changes if change_class is ChangeClass.SILENT]
     lost = {one.rewrites.repository: one.rewrites for one in changes if one.rewrites is not None}.values()
     return ClassCount(

@@ -1,4 +1,4 @@
-"""Paths that several subtasks changed which ran at the same time and shared one workspace."""
+"""Find paths that several subtasks changed at the same time in one shared workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long texts in short places: cut between words, and seen to be cut."""
+"""Shorten long texts for short places: cut between words, and visibly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LEAST_LEFT_OUT = 200
 
 
 def shortened(text: str, limit: int) -> str:
-    """The beginning of a text in at most `limit` characters; what is longer ends at a word, with `…`.
+    """Return the beginning of a text in at most `limit` characters; a longer text ends at a word, with `…`.
 
     A single word that is longer than that (a path, a line of Chinese) is cut where the room ends.
     """
@@ -23,7 +23,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def last_part(text: str, limit: int) -> str:
-    """The end of a text in at most `limit` characters, begun at a word: programs say last what went wrong."""
+    """Return the end of a text in at most `limit` characters, from a word on. Programs print errors last."""
     if len(text) <= limit:
         return text
     kept = text[len(CUT) - limit :]
@@ -34,7 +34,7 @@ def last_part(text: str, limit: int) -> str:
 
 
 def without_middle(text: str, limit: int) -> str:
-    """The beginning and the end of a text in about `limit` characters, cut between lines, else between words.
+    """Return beginning and end of a text in about `limit` characters, cut between lines, else between words.
 
     A line between them says how many characters are left out; a text that is only a little longer stays whole.
     """
@@ -48,8 +48,10 @@ def without_middle(text: str, limit: int) -> str:
 
 
 def listed(paths: Collection[str], most: int = 20) -> str:
-    """The paths in a line; if they are more than `most`, directories instead of what is in them, with how much that
-    is, as few and as deep as there is room for: `setup.cfg, .venv/bin/ (12 paths), .venv/lib/ (1031 paths)`.
+    """List the paths in a line; if they are more than `most`, list directories instead.
+
+    The directories have the number of their paths, and are as few and as deep as there is room for: `setup.cfg,
+    .venv/bin/ (12 paths), .venv/lib/ (1031 paths)`.
 
     Where there are too many next to each other for that, the first ones are named, and how many more there are.
     """
@@ -71,7 +73,10 @@ def listed(paths: Collection[str], most: int = 20) -> str:
 
 
 def _inside(directory: str, paths: Collection[str]) -> dict[str, list[str]]:
-    """What is in a directory, and which of these paths lie there. Directories end with a slash, also the given."""
+    """Return what is in a directory, and which of these paths are there.
+
+    Directories end with a slash, also the given.
+    """
     found = defaultdict[str, list[str]](list)
     for path in paths:
         name, slash, _ = path.removeprefix(directory).partition("/")
@@ -80,7 +85,7 @@ def _inside(directory: str, paths: Collection[str]) -> dict[str, list[str]]:
 
 
 def _last_break(text: str, least: int) -> int:
-    """Where a text may end, not before `least`: at its last line end, else at its last space, else where it is."""
+    """Return where a text may end, not before `least`: at its last line end, else its last space, else its end."""
     line_end = text.rfind("\n")
     space = line_end if line_end > least else _last_space(text)
     return space if space > least else len(text)
@@ -91,5 +96,8 @@ def _last_space(text: str) -> int:
 
 
 def set_off(text: str) -> str:
-    """Every line behind a blank. Headings of a record begin without one: nothing in a text passes for one."""
+    """Put a blank before every line.
+
+    Headings of a record begin without one, so nothing in a text passes for one.
+    """
     return "\n".join(f" {line}" for line in text.splitlines())

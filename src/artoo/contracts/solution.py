@@ -1,4 +1,4 @@
-"""The medium loop's exchange: R4b → R7 → R2, and the end of every task."""
+"""Define the medium loop's exchange: R4b → R7 → R2, and the end of every task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artoo.contracts.settling import Settled
 
 
 class Loss(Contract):
-    """D, P and Omega in [0, 1], and L = α·D + β_eff·P + λ·Ω (paper, section 5.1)."""
+    """The loss: D, P and Omega in [0, 1], and L = α·D + β_eff·P + λ·Ω (paper, section 5.1)."""
 
     D: float = 0.0
     P: float = 0.0
@@ -51,15 +51,19 @@ class StoppedBy(StrEnum):
 
     @property
     def teaches(self) -> bool:
-        """False when nothing can be learnt from the ending (SPEC section 5): that a request was not clear, too, or
-        that a file or a program was not there, which the person puts right.
+        """Return False when nothing can be learnt from the ending (SPEC section 5).
+
+        That is also an unclear request, or a missing file or program, which the user corrects.
         """
         own = (StoppedBy.QUESTION, StoppedBy.PROMPT_REFUSED, StoppedBy.MISSING_INPUT)
         return not self.is_infrastructure and self not in own
 
 
 class OutcomeSummary(Contract):
-    """Everything matched and no criterion failed; some may be open. R4b → R7. `shared` as in Joined."""
+    """The result of a round in which everything matched and no criterion failed; some may be open.
+
+    R4b → R7. `shared` as in Joined.
+    """
 
     task_id: str
     merged_output: str
@@ -70,7 +74,9 @@ class OutcomeSummary(Contract):
 
 
 class ReplanRequest(Contract):
-    """Something is unmet. Holds all outcomes and a merge of what matched. R4b → R7. `shared` as in Joined.
+    """The result of a round in which something is unmet.
+
+    Holds all outcomes and a merge of what matched. R4b → R7. `shared` as in Joined.
 
     `not_run` counts the criteria of subtasks that never started: failed in D, absent from P.
     """
@@ -126,7 +132,7 @@ class Decided(Contract):
 
 
 class PlanDirective(Contract):
-    """How the next round must differ. R7 → R2.
+    """The way in which the next round must differ. R7 → R2.
 
     Blocks are those of all rounds so far; `suggested_alternatives` names none of them.
     `unmet` are the task's criteria that failed. `urgency` is the sign of ∇L, steady below ε.
@@ -168,7 +174,7 @@ class UnmetCriterion(Contract):
 
 
 class Money(Contract):
-    """What priced calls have cost. `unpriced_calls` of a model without a price are not in `amount`.
+    """The cost of priced calls. `unpriced_calls` of a model without a price are not in `amount`.
 
     `currency` is the operator's label.
     """
@@ -185,8 +191,10 @@ class Money(Contract):
 
 
 class Cost(Contract):
-    """What a task has used so far. `llm_calls` are requests that a server may have charged for: retries of a lost
-    answer and repairs count, refusals do not. `money` None: no prices are configured.
+    """The use of a task so far.
+
+    `llm_calls` are requests that a server may have charged for: retries of a lost answer and repairs count,
+    refusals do not. `money` None: no prices are configured.
     """
 
     llm_calls: int = 0

@@ -1,4 +1,4 @@
-"""What reaches a running task: messages of the user, samples in flight, and R7's directives on them (SPEC 3.5)."""
+"""Define the input of a running task: messages of the user, samples in flight, R7's directives (SPEC 3.5)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from artoo.contracts.solution import Directive, Loss
 
 
 class UserMessage(Contract):
-    """Something that a user writes to a running task. user → R3, R2, dispatcher, R7.
+    """A message of the user to a running task. user → R3, R2, dispatcher, R7.
 
     It reaches each executor before its next turn, R2 before its next plan, and subtasks that start later in their
     first message. `hold`: interrupt the turn under way and wait for the next message (Ctrl-C once); its text is
@@ -49,7 +49,7 @@ class PlanProposed(Contract):
 
 
 class PlanAnswered(Contract):
-    """What the user says to a proposed plan. user → R2, R7.
+    """The user's answer to a proposed plan. user → R2, R7.
 
     `change`: `remarks` say what must be different, and R2 plans once more. `reject` ends the task.
     """
@@ -101,7 +101,7 @@ class SampleMeasured(Contract):
 
 
 class CourseDirective(Contract):
-    """R7's word to an executor in the middle of its attempt. R7 → R3.
+    """A directive of R7 to an executor in the middle of its attempt. R7 → R3.
 
     `text` is what the model reads. `ends_attempt`: two worsening samples after a directive (Law 2): the executor
     stops and hands over what it has.
@@ -115,7 +115,7 @@ class CourseDirective(Contract):
 
 
 class Heard(Contract):
-    """Something that reached an executor between two of its turns. Part of its Observed (source `messages`).
+    """A message that reached an executor between two of its turns. Part of its Observed (source `messages`).
 
     `message`: the text of a UserMessage, whose envelope is `id`. `directive`: the text of a CourseDirective; `end`:
     one that ends the attempt. `sample`: a sample of the criteria is due.

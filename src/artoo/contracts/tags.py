@@ -1,4 +1,4 @@
-"""Tags: the one vocabulary under which experience is written and found again (paper, section 6.2).
+"""Define tags, the one vocabulary under which experience is written and found again (paper, section 6.2).
 
     macro    intent:<kind>    / env:local        one per terminal state
     micro    tool:<identity>  / path:<target>    one per blocked or matched pair, where it was (see `placed`)
@@ -51,7 +51,7 @@ class Pair(NamedTuple):
 
 
 def slug(text: str) -> str:
-    """The first three words, lower case, joined by underscores.
+    """Return the first three words, lower case, joined by underscores.
 
     Scripts written without spaces are read in pairs of characters, which is what most Chinese words are.
     Never empty, never longer than 98 characters, only letters, marks, digits and underscores: safe in a tag,
@@ -80,17 +80,17 @@ def _joined(text: str, most: int) -> str:
 
 
 def macro_pair(kind: str) -> Pair:
-    """The pair of a kind of request, here."""
+    """Return the pair of a kind of request, here."""
     return Pair(f"intent:{label(kind)}", LOCAL)
 
 
 def request_pair(kind: str) -> Pair:
-    """The pair under which the words of requests of one kind are kept."""
+    """Return the pair under which the words of requests of one kind are kept."""
     return Pair(f"request:{label(kind)}", LOCAL)
 
 
 def label_of(pair: Pair) -> str | None:
-    """The kind of request that a pair is about, or None."""
+    """Return the kind of request that a pair is about, or None."""
     for tag in (pair.space, pair.entity):
         family, _, name = tag.partition(":")
         if family in ("intent", "request"):
@@ -99,20 +99,21 @@ def label_of(pair: Pair) -> str | None:
 
 
 def relabelled(pair: Pair, old: str, new: str) -> Pair:
-    """A pair with the kind `new` where it names the kind `old`."""
+    """Return a pair with the kind `new` where it names the kind `old`."""
     tags = {f"{family}:{old}": f"{family}:{new}" for family in ("intent", "request")}
     return Pair(tags.get(pair.space, pair.space), tags.get(pair.entity, pair.entity))
 
 
 def micro_pair(identity: str, target: str) -> Pair:
-    """The pair of one tool on one target. Targets beyond 8,192 characters keep their head and a digest."""
+    """Return the pair of one tool on one target. Targets beyond 8,192 characters keep their head and a digest."""
     return Pair(_bounded(f"tool:{identity}"), _bounded(f"path:{target}"))
 
 
 def placed(pair: Pair, project: str) -> Pair:
-    """A micro pair as memory keeps it. What a target means, a file's name or a command, its project decides: it has
-    the project's path before it, unless it is the same everywhere (an absolute path, an address). Others stay as
-    they are.
+    """Return a micro pair as memory keeps it.
+
+    A project decides what a target means, a file's name or a command, so it has the project's path before it,
+    unless it is the same everywhere (an absolute path, an address). Others stay as they are.
     """
     target = target_of(pair)
     if not target or not project or target.startswith(("/", "~")) or _is_address(target):
@@ -121,7 +122,7 @@ def placed(pair: Pair, project: str) -> Pair:
 
 
 def here(pair: Pair, project: str) -> Pair | None:
-    """A pair of memory's as tools take it in `project`; None when it is about something in another place."""
+    """Return a pair of memory's as tools take it in `project`; None when it is about something in another place."""
     target = target_of(pair)
     if target is None or not project or _is_address(target):
         return pair
@@ -130,22 +131,25 @@ def here(pair: Pair, project: str) -> Pair | None:
 
 
 def tool_pair(identity: str) -> Pair:
-    """The pair of a tool whatever its target."""
+    """Return the pair of a tool whatever its target."""
     return Pair(_bounded(f"tool:{identity}"), LOCAL)
 
 
 def kind_pair(identity: str, kind: str) -> Pair:
-    """The pair of a tool for one kind of request, whatever its target."""
+    """Return the pair of a tool for one kind of request, whatever its target."""
     return kind_of(tool_pair(identity), macro_pair(kind))
 
 
 def kind_of(wide: Pair, macro: Pair) -> Pair:
-    """The pair of the tool of `wide` for the kind of request of `macro`."""
+    """Return the pair of the tool of `wide` for the kind of request of `macro`."""
     return Pair(wide.space, macro.space)
 
 
 def pair_named(text: str) -> Pair:
-    """A pair as people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the label of a kind of request."""
+    """Parse a pair as people write it:
+
+    `SPACE ENTITY`, `tool:NAME` (any target), or the label of a kind of request.
+    """
     space, _, entity = text.partition(" ")
     if ":" in space and ":" in entity:
         return Pair(space, entity)
@@ -155,34 +159,35 @@ def pair_named(text: str) -> Pair:
 
 
 def thing_pair(name: str, project: str = "") -> Pair:
-    """The pair under which it is kept where a named thing was found: in a project, or (empty) outside of it. What
-    one project has of that name says nothing about another.
+    """Return the pair for the place of a named thing: in a project, or (empty) outside of it.
+
+    What one project has of that name says nothing about another.
     """
     return Pair(_bounded(f"thing:{slug(name)}{'@' if project else ''}{project}"), LOCAL)
 
 
 def doubt_pair(kind: str) -> Pair:
-    """The pair under which rounds of the paper's cell 6 are kept, by kind of request."""
+    """Return the pair under which rounds of the paper's cell 6 are kept, by kind of request."""
     return Pair(CELL_6, macro_pair(kind).space)
 
 
 def tool_of(pair: Pair) -> str | None:
-    """The tool identity that a pair is about, or None."""
+    """Return the tool identity that a pair is about, or None."""
     return pair.space.removeprefix("tool:") if pair.space.startswith("tool:") else None
 
 
 def is_wide(pair: Pair) -> bool:
-    """Whether a pair is about a tool as such: on any target, for any kind of request."""
+    """True if a pair is about a tool as such: on any target, for any kind of request."""
     return pair.space.startswith("tool:") and pair.entity == LOCAL
 
 
 def is_kind(pair: Pair) -> bool:
-    """Whether a pair is about a tool for one kind of request."""
+    """True if a pair is about a tool for one kind of request."""
     return pair.space.startswith("tool:") and pair.entity.startswith("intent:")
 
 
 def target_of(pair: Pair) -> str | None:
-    """The target that a micro pair is about, or None."""
+    """Return the target that a micro pair is about, or None."""
     return pair.entity.removeprefix("path:") if pair.entity.startswith("path:") else None
 
 

@@ -12,12 +12,14 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 
 def well_formed(text: str) -> str:
-    """`text` with a byte that is not UTF-8 as `\\xe9`, which leads back to the file, half a character as `?`."""
+    """Return `text` with a byte that is not UTF-8 as `\\xe9`, which leads to the file, half a character as `?`."""
     return text if text.isascii() else _LONE.sub(lambda found: _written(found[0]), text)
 
 
 def well_formed_json(raw: bytes | str) -> object:
-    """The value of a JSON text, with all its strings well-formed. Raises ValueError for what is no JSON.
+    """Return the value of a JSON text, with all its strings well-formed.
+
+    Raises ValueError for text that is not JSON.
 
     Most languages write text that was cut as `"\\ud83d"`, and strict readers refuse the whole message for it.
     """
@@ -28,7 +30,7 @@ def well_formed_json(raw: bytes | str) -> object:
 
 
 def well_formed_value(value: object) -> object:
-    """The same for a value that JSON can say."""
+    """Return the same for a value that JSON can say."""
     said = json.dumps(value, ensure_ascii=False)
     if said.isascii() or _LONE.search(said) is None:
         return value

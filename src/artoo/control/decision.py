@@ -1,4 +1,7 @@
-"""From loss to macro-state: the 24 cells as one cascade (SPEC section 4; paper, section 5.3, Appendix A)."""
+"""Decide the next macro-state from the loss:
+
+24 cells as one cascade (SPEC section 4; paper, section 5.3, Appendix A).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from artoo.control.loss import LossTerms
 
 
 class MacroState(Enum):
-    """What the solver does next. The first three end a task."""
+    """The next move of the solver. The first three members end a task."""
 
     ACCEPT = "accept"
     SUCCESS = "success"
@@ -36,7 +39,7 @@ class Urgency(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What may turn a small D into no success: SPEC's three conditions for `success`."""
+    """The evidence that can stop a small D from being a success: SPEC's three conditions for `success`."""
 
     matched_subtasks: int = 1
     unmet_task_criteria: int = 0
@@ -44,7 +47,7 @@ class Evidence:
 
     @property
     def allows_success(self) -> bool:
-        """At least one matched subtask, no unmet task criterion, nothing contradicted by evidence."""
+        """True if at least one subtask matched, no task criterion is unmet, and evidence contradicts nothing."""
         return self.matched_subtasks > 0 and self.unmet_task_criteria == 0 and not self.contradicted
 
 
@@ -63,7 +66,7 @@ class Decision:
 
 
 def urgency(gradient: float, epsilon: float) -> Urgency:
-    """|∇L| below ε is steady; ∇L = ±ε is signal already."""
+    """Classify the gradient: |∇L| below ε is steady; ∇L = ±ε is signal already."""
     if abs(gradient) < epsilon:
         return Urgency.STEADY
     return Urgency.WORSENING if gradient > 0 else Urgency.IMPROVING
@@ -72,7 +75,10 @@ def urgency(gradient: float, epsilon: float) -> Urgency:
 def macro_state(
     terms: LossTerms, gradient: float, h: Hyperparameters, evidence: Evidence | None = None
 ) -> MacroState:
-    """The cascade of the paper: Ω, then D, then |∇L| and P. `evidence` None: D alone decides success."""
+    """Return the macro-state by the cascade of the paper: Ω, then D, then |∇L| and P.
+
+    `evidence` None: D alone decides success.
+    """
     if terms.cost >= h.theta:
         return MacroState.ABANDON
     if terms.distance <= h.delta and (evidence is None or evidence.allows_success):
@@ -89,7 +95,7 @@ def way_on(terms: LossTerms, gradient: float, h: Hyperparameters) -> MacroState:
 
 
 def is_suspicious(terms: LossTerms, gradient: float, h: Hyperparameters) -> bool:
-    """The paper's cell 6: the loss falls although the approach is wrong. Marked for the Auditor."""
+    """True in the paper's cell 6: the loss falls although the approach is wrong. Marked for the Auditor."""
     going_on = terms.cost < h.theta and terms.distance > h.delta
     return going_on and gradient <= -h.epsilon and terms.implausibility > h.rho
 
@@ -103,7 +109,7 @@ def decide(
     worsening_rounds: int = 0,
     may_replan: bool = True,
 ) -> Decision:
-    """The whole law for a round that was not accepted.
+    """Apply the whole law to a round that was not accepted.
 
     `worsening_rounds`: consecutive rounds before this one with ∇L > ε. `may_replan` False: R4b recommends
     to abandon, because the replan budget is spent. The kill switch and the replan budget only stop what

@@ -1,4 +1,4 @@
-"""The budgets of a task by its effort: the task types of the paper's v0.9 (SPEC section 3.5)."""
+"""Define the budgets of a task by its effort: the task types of the paper's v0.9 (SPEC section 3.5)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class EffortBudget:
-    """What a task of one effort may use: seconds of wall time, model calls, prompt and completion tokens."""
+    """The budget of a task of one effort: seconds of wall time, model calls, prompt and completion tokens."""
 
     seconds: float
     calls: int

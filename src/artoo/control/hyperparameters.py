@@ -1,4 +1,4 @@
-"""All numbers of the control law in one frozen object (SPEC section 4; paper, Appendix B)."""
+"""Hold all numbers of the control law in one frozen object (SPEC section 4; paper, Appendix B)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_COST = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """Weights and thresholds. Defaults are v0.8's.
+    """The weights and thresholds. Defaults are v0.8's.
 
     alpha, beta, lambda_: weights of D, P and Ω in the loss.
     w1, w2: shares of replans and time in Ω; together at most 1, so that Ω stays in [0, 1].
@@ -41,7 +41,7 @@ class Hyperparameters:
     gradient: Literal["equal_cost", "paper"] = "equal_cost"
 
     def __post_init__(self) -> None:
-        """Raises ValueError naming the first value that is out of its range."""
+        """Raise ValueError naming the first value that is out of its range."""
         for name in ("alpha", "beta", "lambda_", "w1", "w2", "epsilon", "delta", "rho", "theta"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:

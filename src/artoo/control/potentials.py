@@ -1,4 +1,4 @@
-"""The mathematics of memory: what a macro-state is worth, how it fades, what the two channels say.
+"""Define the mathematics of memory: the value of a macro-state, how it fades, and the two channels.
 
 Source: the paper, sections 6.3 and 6.4; SPEC section 5 where it decides otherwise.
 
@@ -36,7 +36,7 @@ Advice = Literal["exploit", "avoid", "caution", "ignore"]
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What is known of a pair: both channels, and how much of the attention has a valence.
+    """The sums of a pair: both channels, and how much of the attention has a valence.
 
     `judged` in [0, attention]: the part of the attention from entries with σ ≠ 0. An entry without a valence (a
     network that was down, a note of the dream cycle) says that something happened and not whether it was good.
@@ -86,7 +86,7 @@ RULE = 1.0
 
 
 def failure_stimulus(state: str) -> Stimulus:
-    """The stimulus of a pair that failed in `state`.
+    """Return the stimulus of a pair that failed in `state`.
 
     In `break_symmetry` the failing pairs are anti-patterns like those of `change_approach`; the row's own
     +.75 belongs to the pairs of the next round once it matched (SPEC section 5). Raises KeyError when `state`
@@ -96,12 +96,12 @@ def failure_stimulus(state: str) -> Stimulus:
 
 
 def dissonance(rule_sigma: float) -> Stimulus:
-    """The stimulus that speaks against a rule of valence `rule_sigma` (σ ≤ 0 is a constraint)."""
+    """Return the stimulus that speaks against a rule of valence `rule_sigma` (σ ≤ 0 is a constraint)."""
     return Stimulus(DISSONANCE, -1.0 if rule_sigma > 0 else 1.0, DEMOTED_DECAY)
 
 
 def retention(k: float, days: float) -> float:
-    """The share in [0, 1] of a signal that is left after `days`. Not yet (days < 0) counts as now.
+    """Return the share in [0, 1] of a signal that is left after `days`. Not yet (days < 0) counts as now.
 
     A record from the future is what a clock that was set back leaves behind; amplifying it exponentially
     would let one such record outvote everything.
@@ -110,7 +110,7 @@ def retention(k: float, days: float) -> float:
 
 
 def classify(sums: Sums) -> Advice:
-    """What to do about a pair. Caution is |decision| ≤ max(.2, .2·judged attention), bounds included.
+    """Classify the advice about a pair. Caution is |decision| ≤ max(.2, .2·judged attention), bounds included.
 
     Below .5 of judged attention there is too little experience to say anything, however often it was met. Entries
     without a valence say nothing about how mixed the others are, so they do not widen the band.
@@ -146,7 +146,7 @@ def holds_as_such(kinds: int, exceptions: int) -> bool:
 
 
 def promotion_scale(promoted: int, bankrupt: int) -> float:
-    """By how much this store's promotions need more evidence than the paper asks for, in [1, 4].
+    """Return the factor in [1, 4] by which this store's promotions need more evidence than the paper asks for.
 
     `bankrupt` of the `promoted` rules were contradicted later: false promotions. The rate is estimated with a prior
     of one in twenty (an early mistake doubles the thresholds, a late one moves nothing), and they rise with it.

@@ -1,1 +1,1 @@
-"""Files on disk as everything else here needs them: there whole, or not at all."""
+"""Read and write files atomically."""

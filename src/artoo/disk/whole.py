@@ -28,7 +28,7 @@ _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_text(path: Path) -> str:
-    """The file's text, empty when it is not there. Raises OSError, UnicodeDecodeError."""
+    """Return the file's text, empty when the file does not exist. Raises OSError, UnicodeDecodeError."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -36,7 +36,7 @@ def read_text(path: Path) -> str:
 
 
 def write_whole(path: Path, content: Content, *, mode: int | None = None, sync: bool = True) -> None:
-    """Puts the file with this content in the place of the old one, if there is one. Blocks. Raises OSError.
+    """Replace the file by one with this content, or create it. Blocks. Raises OSError.
 
     `mode`: its permissions; None: those of the old one, and of a new one its owner's alone. `sync`: the content is
     on disk before it gets the name, so that a power cut leaves the old content or the new; without it, for what can
@@ -47,19 +47,22 @@ def write_whole(path: Path, content: Content, *, mode: int | None = None, sync: 
 
 
 def write_durably(path: Path, content: Content, *, mode: int | None = None) -> None:
-    """As `write_whole`; when it returns no power cut brings the old content back. Blocks. Raises OSError."""
+    """Write as `write_whole` does, and durably: after the return no power cut restores the old content.
+
+    Blocks. Raises OSError.
+    """
     write_whole(path, content, mode=mode)
     sync_directory(path.parent)
 
 
 def write_new(path: Path, content: Content, *, mode: int = _OWNERS, sync: bool = True) -> None:
-    """Makes the file; of several that do it at once one is the first. Blocks. Raises FileExistsError, OSError."""
+    """Create the file; of several concurrent calls the first succeeds. Blocks. Raises FileExistsError, OSError."""
     with _beside(path, content, mode, sync=sync) as fresh:
         os.link(fresh, path)
 
 
 def sync_directory(path: Path) -> None:
-    """Makes the names in a directory durable. Blocks. Raises OSError."""
+    """Make the names in a directory durable. Blocks. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -68,7 +71,7 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_files(directory: Path) -> None:
-    """Makes the files that lie in a directory durable, and then their names. Blocks. Raises OSError."""
+    """Make the files in a directory durable, and then their names. Blocks. Raises OSError."""
     for entry in os.scandir(directory):
         if not entry.is_file(follow_symlinks=False):
             continue
@@ -89,7 +92,7 @@ def _mode_of(path: Path) -> int:
 
 @contextmanager
 def _beside(path: Path, content: Content, mode: int, *, sync: bool) -> Generator[Path]:
-    """The content in a file of the same directory, which is gone at the end unless it has another name by then."""
+    """Write the content to a new file of the directory; at the end, remove the file unless it was renamed."""
     descriptor, fresh = _made_beside(path)
     try:
         with open(descriptor, "wb", closefd=False) as file:
@@ -122,7 +125,7 @@ def _made_beside(path: Path) -> tuple[int, Path]:
 
 
 def _made(fresh: Path) -> int | None:
-    """A new file, held; None when one is there. Raises OSError."""
+    """Create a file and lock it; None when one exists. Raises OSError."""
     try:
         descriptor = os.open(fresh, _FLAGS | os.O_CREAT | os.O_EXCL, _OWNERS)
     except FileExistsError:
@@ -159,13 +162,13 @@ def _without_owner(fresh: Path) -> bool:
 
 
 def _remove(fresh: Path, descriptor: int) -> None:
-    """Takes the name from an open file that is held, if it still has it."""
+    """Remove the name of an open file that is locked, if the file still has it."""
     if _is(fresh, descriptor):
         fresh.unlink(missing_ok=True)
 
 
 def _is(path: Path, descriptor: int) -> bool:
-    """Whether the path is this very file."""
+    """True if the path is this very file."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""No memory: what a task gets when the store is unusable or the operator turned memory off."""
+"""Stand for memory when the store is unusable or the operator turned memory off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from artoo.ports.recall import KNOWN_REQUESTS
 
 
 class NoMemory:
-    """Implements both ports: recalls nothing, forgets everything, never fails. `reason` is for people."""
+    """A memory that recalls nothing, forgets everything and never fails; it implements both ports.
+
+    `reason` is for people.
+    """
 
     def __init__(self, reason: str = "memory is off") -> None:
         self.reason = reason
@@ -25,62 +28,62 @@ class NoMemory:
         )
 
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
-        """No advice."""
+        """Return no advice."""
         return Calibration()
 
     async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
-        """None."""
+        """Return no alternatives."""
         return ()
 
     async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
-        """None."""
+        """Return no requests."""
         return ()
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
-        """None."""
+        """Return no pairs."""
         return ()
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
-        """Nothing."""
+        """Return nothing."""
         return ()
 
     def write(self, megram: Megram) -> None:
-        """Lets it go."""
+        """Discard it."""
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """Lets it go."""
+        """Discard it."""
         return ""
 
     async def flush(self) -> None:
-        """Nothing to wait for."""
+        """Return at once, because nothing is pending."""
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Return at once, because nothing is open."""
 
 
 class UnusableMemory(NoMemory):
     """A store that could not be opened: lets writes go, and tells every reader why, so that the stream says it."""
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
-        """Raises MemoryStoreError."""
+        """Raise MemoryStoreError."""
         raise MemoryStoreError(self.reason)
 
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
-        """Raises MemoryStoreError."""
+        """Raise MemoryStoreError."""
         raise MemoryStoreError(self.reason)
 
     async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
-        """Raises MemoryStoreError."""
+        """Raise MemoryStoreError."""
         raise MemoryStoreError(self.reason)
 
     async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
-        """Raises MemoryStoreError."""
+        """Raise MemoryStoreError."""
         raise MemoryStoreError(self.reason)
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
-        """Raises MemoryStoreError."""
+        """Raise MemoryStoreError."""
         raise MemoryStoreError(self.reason)
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
-        """Raises MemoryStoreError."""
+        """Raise MemoryStoreError."""
         raise MemoryStoreError(self.reason)

@@ -1,4 +1,4 @@
-"""Memory's books (`ports.memory_books`): the pyramid, a pair explained, corrections, what the Dreamer left."""
+"""Show and correct memory (`ports.memory_books`): the pyramid, explanations, corrections, the Dreamer's reports."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OF_KIND = "SELECT id FROM memory_megrams WHERE space IN (?, ?) OR entity IN (?,
 
 
 class Books:
-    """Implements `ports.memory_books.MemoryBooks`. `close` closes the engine."""
+    """The implementation of `ports.memory_books.MemoryBooks`. `close` closes the engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -221,7 +221,7 @@ def _proposals(query: Query) -> list[TLayerProposal]:
 
 
 def _readable(kind: type[_C], rows: Iterable[str]) -> Iterator[_C]:
-    """The rows that this version of artoo can read; what another one wrote is history, not data."""
+    """Return the rows that this version of artoo can read; rows of another version are history, not data."""
     for row in rows:
         with suppress(ValidationError):
             yield kind.model_validate_json(row)

@@ -1,4 +1,4 @@
-"""Advice for a plan from potentials and rules (paper, section 6.5). Pure: no store, no model, no clock."""
+"""Derive advice for a plan from potentials and rules (paper, section 6.5). Pure: no store, no model, no clock."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def calibration(
     hypotheses: Sequence[CalibrationEntry] = (),
     limit: int = ENTRIES,
 ) -> Calibration:
-    """Maps potentials and rules to SHOULD PREFER, MUST NOT and CAUTION.
+    """Map potentials and rules to SHOULD PREFER, MUST NOT and CAUTION.
 
     A rule that its pair's live evidence contradicts is left out and reported: the evidence speaks instead (soft
     overwrite). `noted`: the rules against which that very evidence was written down before. One whose evidence has

@@ -1,4 +1,4 @@
-"""Records as text: one JSON object each; and what may be wrong with the store."""
+"""Write and read records as text, one JSON object each; and name what may be wrong with the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be queued for the writer, and how a batch of it changes the store."""
+"""Define what can be queued for the writer, and how a batch of it changes the store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artoo.store.query import Query
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Stores a megram; one whose id is there already counts as stored."""
+    """Store a megram; one whose id is there already counts as stored."""
 
     megram: Megram
     what: Literal["append"] = "append"
@@ -24,7 +24,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """Restarts the clocks of rules that were recalled, as far as they are there and were not recalled later."""
+    """Restart the clocks of rules that were recalled, as far as they are there and were not recalled later."""
 
     megram_ids: tuple[str, ...]
     at: datetime
@@ -33,7 +33,7 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Oppose:
-    """Appends a megram of opposite σ against a stored one, which must be there; the past is never changed."""
+    """Append a megram of opposite σ against a stored one, which must be there; the past is never changed."""
 
     against: str
     content: str

@@ -1,4 +1,4 @@
-"""The Dreamer's side of the store (`ports.dream`): small slices, atomic changes, one Dreamer at a time.
+"""Give the Dreamer its side of the store (`ports.dream`): small slices, atomic changes, one Dreamer at a time.
 
 Who dreams holds a lease by the store's clock, with an epoch that every write of the Dreamer names. A machine that
 was asleep while its lease ran out finds that its epoch is past, and changes nothing.
@@ -65,7 +65,7 @@ DELETE FROM memory_reports WHERE id NOT IN (SELECT id FROM memory_reports ORDER 
 
 
 class Dreams:
-    """Implements `ports.dream.DreamStore`. Changes things only while it holds its turn."""
+    """The implementation of `ports.dream.DreamStore`. Changes things only while it holds its turn."""
 
     def __init__(self, engine: Engine, clock: Clock, *, lease_seconds: float = LEASE_SECONDS) -> None:
         self._engine = engine
@@ -281,7 +281,7 @@ def _tools(worked: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
 
 
 def _is_dead(holder: str) -> bool:
-    """Whether a holder is a process of this machine that has ended."""
+    """True if a holder is a process of this machine that has ended."""
     host, _, number = holder.rstrip(")").rpartition(" (")
     if host != socket.gethostname() or not number.isdigit():
         return False

@@ -1,4 +1,4 @@
-"""The two engines that memory can be on: a file of this home, or a store that machines share."""
+"""Choose the engine that memory is on: a file of this home, or a store that machines share."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def engine_at(place: Path | StoreAddress) -> Engine:
 
 
 def has_memory(directory: Path) -> bool:
-    """Whether a home has memory, of this version or an earlier one."""
+    """True if a home has memory, of this version or an earlier one."""
     return (directory / FILE).exists() or (directory / _EARLIER).exists()

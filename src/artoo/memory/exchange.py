@@ -1,4 +1,4 @@
-"""Memory as JSON lines: one megram a line, oldest id first."""
+"""Write and read memory as JSON lines: one megram a line, oldest id first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that calibration needs to know, in one snapshot and two trips."""
+"""Gather everything that calibration needs to know, in one snapshot and two trips."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HYPOTHESES = 3
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Potentials and rules of the pairs asked for, what their newest entries say, places, guesses.
+    """The potentials and rules of the pairs asked for, with what their newest entries say, places and guesses.
 
     `noted`: the rules against which the evidence of now was written down before.
     """

@@ -1,4 +1,4 @@
-"""Tags as keys: what a database can sort, hold and find, whatever a tag holds.
+"""Turn tags into keys that a database can sort, hold and find, whatever a tag holds.
 
 A key is at most 120 bytes (a PostgreSQL index ends at 2,700): a tag whose escaped form is longer is replaced by its
 SHA-256, and the record holds it whole.

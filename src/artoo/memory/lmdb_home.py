@@ -1,4 +1,4 @@
-"""The memory of a home that an earlier version kept in an LMDB file: taken over once, when it is first opened.
+"""Import the memory of a home that an earlier version kept in an LMDB file, once, when it is first opened.
 
 The file stays as `data.mdb.old`, for the person to delete. The reader of LMDB files is an extra: who has no such
 file does not need it.

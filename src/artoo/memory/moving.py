@@ -1,4 +1,4 @@
-"""Memory on its way from a home into a store, and back: every row, in one transaction, compared by hash.
+"""Move memory from a home into a store, and back: every row, in one transaction, compared by hash.
 
 Sums are not moved: they follow from the records.
 """
@@ -26,7 +26,7 @@ _TABLES = {
 
 
 class Memory:
-    """Implements `store.parts.Part` for the memory in `directory`."""
+    """The implementation of `store.parts.Part` for the memory in `directory`."""
 
     name = "memory"
 

@@ -1,4 +1,4 @@
-"""Opening memory: an engine only where it is used, and for a task that must not depend on it."""
+"""Open memory: an engine only where it is used, and for a task that must not depend on it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def open_memory(place: Path | StoreAddress, spool: Path, clock: Clock, ids
 
 
 async def open_store(place: Path | StoreAddress, spool: Path, clock: Clock, ids: Ids) -> SharedMemory:
-    """The same. Raises MemoryStoreError, and ConfigurationError when the database's driver is not there."""
+    """Open the store. Raises MemoryStoreError, and ConfigurationError when the database's driver is missing."""
 
     def opened() -> SharedMemory:
         from artoo.memory.service import SharedMemory

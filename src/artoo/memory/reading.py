@@ -1,4 +1,4 @@
-"""Everything that reads the store, inside one transaction (a consistent snapshot).
+"""Read the store inside one transaction (a consistent snapshot).
 
 What a task waits for is asked in few trips: `Query.each` takes many questions at once.
 """

@@ -1,4 +1,4 @@
-"""Shared memory (R5): the read and write ports over one store, whatever engine it is on."""
+"""Provide shared memory (R5): the read and write ports over one store, whatever engine it is on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class SharedMemory:
-    """Implements `ports.recall` and `ports.remember`. Safe to use from any thread or task.
+    """The implementation of `ports.recall` and `ports.remember`. Safe to use from any thread or task.
 
     `spool`: where what cannot be written to a shared store is kept until it can be (None: it is never away).
     """
@@ -60,16 +60,19 @@ class SharedMemory:
 
     @property
     def books(self) -> Books:
-        """What people may do with the store. Lives as long as the store: not to be closed."""
+        """Return what people may do with the store. It lives as long as the store and is not to be closed."""
         return Books(self.engine)
 
     @property
     def statistics(self) -> WriterStatistics:
-        """What the writer has done so far. What waits on this machine's disk for a store counts as written."""
+        """Return what the writer has done so far.
+
+        Entries that are spooled on this machine's disk count as written.
+        """
         return self._writer.statistics
 
     def dreams(self) -> Dreams:
-        """The Dreamer's side."""
+        """Return the Dreamer's side."""
         return Dreams(self.engine, self._clock)
 
     def write(self, megram: Megram) -> None:
@@ -96,12 +99,12 @@ class SharedMemory:
             await asyncio.to_thread(self.engine.close)
 
     async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
-        """The C-level rules of a pair, newest first, at most 10. Restarts the clock of those returned."""
+        """Return the C-level rules of a pair, newest first, at most 10. Restarts the clock of those returned."""
         pair = Pair(space, entity)
         return self._recalled(await self._read(lambda query: reading.rules(query, pair, MOST_RULES)))
 
     async def query_mk(self, space: str, entity: str) -> Potentials:
-        """The live potentials of a pair over its M and K entries; zero and Ignore when it has none."""
+        """Return the live potentials of a pair over its M and K entries; zero and Ignore when it has none."""
         (found,) = await self.potentials_of([Pair(space, entity)])
         return found
 
@@ -142,7 +145,7 @@ class SharedMemory:
         return tuple(await self._read(lambda query: reading.taught(query, task_id, TAUGHT)))
 
     def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:
-        """Rules as a planner gets them; their clock is reset."""
+        """Convert rules for a planner and reset their clock."""
         if rules:
             self._writer.submit(Touch(tuple(rule.id for rule in rules), self._clock.now()))
         return tuple(map(_sop_record, rules))

@@ -1,4 +1,4 @@
-"""What the sums need of a megram."""
+"""Define what the sums need of a megram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the writer's batches go: into the store, or onto the local disk while a shared store is away."""
+"""Store the writer's batches: in the store, or on the local disk while a shared store is away."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _log = logging.getLogger(__name__)
 
 
 class Sink:
-    """Called by the writer's thread alone. What cannot be stored now is stored later, in its order."""
+    """The destination of batches, called by the writer's thread alone.
+
+    What cannot be stored now is stored later, in its order.
+    """
 
     def __init__(self, engine: Engine, spool: Spool | None) -> None:
         self._engine = engine

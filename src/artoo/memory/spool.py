@@ -1,4 +1,4 @@
-"""What could not be written yet, on this machine: one bounded file for all processes of a home.
+"""Keep what could not be written yet, on this machine: one bounded file for all processes of a home.
 
 The first process that reaches the shared store again writes the entries of all processes. Commands have ids of
 their own, so that what two processes write at once counts once.
@@ -33,14 +33,14 @@ _log = logging.getLogger(__name__)
 
 
 class Spool:
-    """Commands in the order in which they came. Every method raises MemoryStoreError."""
+    """The commands in the order in which they came. Every method raises MemoryStoreError."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / "waiting.db"
         self._opened: SqliteEngine | None = None
 
     def is_empty(self) -> bool:
-        """Whether nothing waits, of any process."""
+        """True if no entry is pending, of any process."""
         if not self.path.exists() and not any(self.path.parent.glob("*.jsonl")):
             return True
         return not self._engine().read(lambda query: query.all("SELECT 1 FROM waiting LIMIT 1"))

@@ -1,4 +1,4 @@
-"""Memory's tables, and what changes megrams: the running sums of every pair move in the same transaction.
+"""Define memory's tables, and change megrams: the running sums of every pair move in the same transaction.
 
 On PostgreSQL the same tables are made by `store/migrations` (0010 and 0030).
 
@@ -137,7 +137,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Cells:
-    """Cells, as entries are counted in and out."""
+    """The changes of cells, as entries are counted in and out."""
 
     found: dict[CellKey, Cell] = field(default_factory=dict[CellKey, Cell])
 

@@ -1,4 +1,4 @@
-"""Does the store agree with itself? The records are the truth; columns and sums can be rebuilt from them."""
+"""Check that the store agrees with itself. The records are the truth; columns and sums can be rebuilt from them."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _mend_sums(query: Query, after: _PairKey) -> _PairKey | None:
 
 
 def _agree(query: Query, pair: _PairKey) -> bool:
-    """Whether the sums of a pair are what its entries add up to."""
+    """True if the sums of a pair are what its entries add up to."""
     due = {
         key[2:]: (cell.entries, str(cell.attention), str(cell.decision), cell.latest_us)
         for key, cell in _due(query, pair).found.items()

@@ -1,4 +1,4 @@
-"""One queue, one writer thread: callers never wait, the store gets batches.
+"""Write memory through one queue and one thread: callers never wait, and the store gets batches.
 
 A batch is one transaction. A crash loses what was still queued, never more, and never leaves half a batch.
 """
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class WriterStatistics:
-    """Counts since the start. dropped: refused because the queue was full or closed. lost: failed to be stored."""
+    """The counts since the start. dropped: refused because the queue was full or closed. lost: not stored."""
 
     queued: int = 0
     written: int = 0
@@ -38,14 +38,14 @@ class WriterStatistics:
 
 @dataclass(slots=True)
 class _Mark:
-    """Comes out of the queue when everything before it is dealt with."""
+    """A mark that comes out of the queue when everything before it is dealt with."""
 
     reached: threading.Event = field(default_factory=threading.Event)
     stop: bool = False
 
 
 class Writer:
-    """Takes commands from any thread and applies them in order, in the background."""
+    """Take commands from any thread and apply them in order, in the background."""
 
     def __init__(self, sink: Sink, *, limit: int = QUEUE_LIMIT, batch: int = BATCH) -> None:
         self.statistics = WriterStatistics()
@@ -59,7 +59,7 @@ class Writer:
         self._starting = threading.Lock()
 
     def submit(self, command: Command) -> bool:
-        """Queues a command and returns at once; False when it was dropped."""
+        """Queue a command and return at once; False when it was dropped."""
         if self._closed or self._queue.qsize() >= self._limit:
             self._drop()
             return False
@@ -71,7 +71,7 @@ class Writer:
         return True
 
     def flush(self) -> None:
-        """Blocks until everything queued before is dealt with.
+        """Block until everything queued before is dealt with.
 
         Raises MemoryStoreError when some of it was lost since the last flush.
         """
@@ -81,7 +81,7 @@ class Writer:
         self._raise_losses()
 
     def close(self, timeout: float = math.inf) -> bool:
-        """Drains the queue and ends the thread; False when that took longer than `timeout` seconds. Idempotent."""
+        """Drain the queue and end the thread; False when that took longer than `timeout` seconds. Idempotent."""
         self._closed = True
         thread, self._thread = self._thread, None
         if thread is None:
@@ -92,7 +92,7 @@ class Writer:
         return drained
 
     def _wait_for(self, mark: _Mark, thread: threading.Thread, timeout: float) -> bool:
-        """Waits until the writer reaches `mark`. A writer that died will never reach it: that is a loss."""
+        """Wait until the writer reaches `mark`. A writer that died will never reach it: that is a loss."""
         self._queue.put(mark)
         waited = 0.0
         while not mark.reached.wait(min(_PATIENCE, timeout)):

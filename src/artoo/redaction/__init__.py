@@ -1,4 +1,4 @@
-"""Secrets out of every text that leaves the process: logs, events, results, messages to the terminal."""
+"""Remove secrets from every text that leaves the process: logs, events, results, messages to the terminal."""
 
 from artoo.redaction.redactor import MARK, Redactor, holds_secret
 from artoo.redaction.values import secret_values

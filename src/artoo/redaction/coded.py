@@ -1,4 +1,4 @@
-"""A value in hex, base64 and base32: what programs of these names make of it, wherever it is in a file."""
+"""Find a value in hex, base64 and base32, in the forms that programs of these names write."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ _ADDRESS_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 def in_hex(raw: bytes) -> bytes:
-    """In digits that stand together."""
+    """Return the value in digits without gaps."""
     return raw.hex().encode()
 
 
 def in_groups(raw: bytes) -> Iterable[bytes]:
-    """In base64, its form for addresses included, and base32. What stands before it decides the grouping."""
+    """Return the value in base64, its form for addresses included, and base32.
+
+    The preceding bytes decide the grouping.
+    """
     for before in range(3):
         inner = _inner(raw, before, 3, base64.b64encode)
         yield from dict.fromkeys((inner, inner.translate(_ADDRESS_SAFE)))
@@ -26,7 +29,7 @@ def in_groups(raw: bytes) -> Iterable[bytes]:
 
 
 def _inner(raw: bytes, before: int, group: int, coded: Callable[[bytes], bytes]) -> bytes:
-    """The letters that are the value's own: those at the ends belong to its neighbours as well."""
+    """Return the letters that are the value's own: those at the ends also belong to its neighbours."""
     letters = coded(bytes(before) + raw)
     bits = 6 if group == 3 else 5
     return letters[-(-8 * before // bits) : 8 * (before + len(raw)) // bits]

@@ -1,4 +1,4 @@
-"""Known values in columns: what `xxd`, `od` or `base64 | cat -n` show, few letters a line and other things between.
+"""Find known values in columns, as `xxd`, `od` or `base64 | cat -n` show them: few letters with other text between.
 
 No format is known here. A text is read as letters, among which a value stands as it is, backwards, in base64 or in
 base32, and as numbers in base 2, 8, 10 and 16, those of several bytes in both orders; pieces of a value that go on
@@ -45,14 +45,17 @@ Order = Literal["big", "little"]
 
 
 def most_left(length: int) -> int:
-    """How many letters of a value make a key to guess of what is left of it."""
+    """Return how many letters of a value make it possible to guess the rest."""
     return max(SHORTEST, length * 3 // 5 + 1)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """What a text says when it is read in one way. `begins`: where in `said` each run of it does, one that stands
-    together in the text, and `runs` where that is and how many bytes it says."""
+    """A text as it reads in one way.
+
+    `begins`: where in `said` each run starts, where a run is contiguous in the text, and `runs` where it is in the
+    text and how many bytes it says.
+    """
 
     gap: int
     order: Order = "big"
@@ -79,14 +82,14 @@ class _Reading:
 
 
 class _Sought:
-    """Forms, and how their pieces are found; made for the first text that is read."""
+    """The forms, and how their pieces are found; made for the first text that is read."""
 
     def __init__(self, forms: tuple[bytes, ...]) -> None:
         self.forms = forms
 
     @cached_property
     def seeds(self) -> tuple[Search, list[list[tuple[int, int]]]]:
-        """A search for every piece, and of which forms each is one, from which letter on."""
+        """Return a search for every piece, with the forms that each piece belongs to and its letter there."""
         whose: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
         for number, form in enumerate(self.forms):
             for first in range(len(form) - _PIECE + 1):
@@ -96,9 +99,11 @@ class _Sought:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is looked for in letters and in numbers. `windows` and `bare` are hints that some of it may be in
-    columns: pieces of a text's small letters without blanks, and of these without what is no letter: numbers of
-    lines, and marks of a quote."""
+    """The values to find as letters and as numbers.
+
+    `windows` and `bare` are hints that some of it may be in columns: pieces of a text's small letters without
+    blanks, and of these without what is no letter: numbers of lines, and marks of arrows and bars.
+    """
 
     letters: _Sought
     numbers: _Sought
@@ -107,7 +112,7 @@ class Columns:
 
     @classmethod
     def of(cls, secrets: Iterable[bytes], blanks: bytes) -> Columns:
-        """`blanks` are bytes that may stand between any two letters."""
+        """Return the columns of these values. `blanks` are bytes that may be between any two letters."""
         whole = tuple(sorted(one for one in secrets if len(one) >= SHORTEST))
         plain = dict.fromkeys(_small(one, blanks) for one in whole)
         other = dict.fromkeys(
@@ -129,22 +134,22 @@ def _windows(folded: bytes, stride: int) -> Iterable[bytes]:
 
 
 def _windows_of_bare(folded: bytes) -> Iterable[bytes]:
-    """So far apart that three fifths of it hold one."""
+    """Return windows so far apart that three fifths of the value hold one."""
     return _windows(folded, max(1, most_left(len(folded)) - _WINDOW)) if len(folded) >= _LEAST_BARE else ()
 
 
 def bare_letters(folded: bytes) -> bytes:
-    """Without whatever is no letter: what numbers of lines, arrows and bars leave of it."""
+    """Return the letters alone: the rest without numbers of lines, arrows and bars."""
     return folded.translate(None, _NO_LETTERS)
 
 
 def may_show_numbers(folded: bytes) -> bool:
-    """Whether as many digits stand together as a dump has in a line. `folded`: small letters without blanks."""
+    """True if as many digits are together as a dump has in a line. `folded`: small letters without blanks."""
     return _RUN in folded.translate(_DIGITS, b",;:")
 
 
 def in_columns(text: bytes, sought: Columns, blanks: bytes, ignored: re.Pattern[bytes]) -> list[Span]:
-    """Where pieces of what is `sought` are in `text` that together are most of it. In order, apart.
+    """Yield where pieces of what is `sought` are in `text` that together are most of it. In order, apart.
 
     `blanks` are bytes that may be between any two letters, `ignored` characters without width.
     """
@@ -184,7 +189,7 @@ def _numbers(text: bytes) -> Iterable[_Reading]:
 
 
 def _as_numbers(digits: bytes) -> Iterator[tuple[int, int]]:
-    """In which bases these may be a number, and of how many bytes."""
+    """Return the bases in which these may be a number, and of how many bytes."""
     length = len(digits)
     if length % 2 == 0:
         yield 16, length // 2
@@ -197,7 +202,7 @@ def _as_numbers(digits: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _chains(reading: _Reading, sought: _Sought) -> set[int]:
-    """The numbers of all bytes that belong to pieces of one of the forms: at least three fifths of it."""
+    """Return the numbers of all bytes that belong to pieces of one of the forms: at least three fifths of it."""
     said, gap, found = bytes(reading.said), reading.gap, set[int]()
     backwards = b""
     tried: dict[int, dict[int, int]] = defaultdict(dict)
@@ -218,7 +223,7 @@ def _chains(reading: _Reading, sought: _Sought) -> set[int]:
 
 
 def _onward(said: bytes, secret: bytes, place: int, at: int, gap: int) -> list[int]:
-    """The numbers of the bytes that go on with `secret` from its letter `at`, from `place` on."""
+    """Return the numbers of the bytes that continue `secret` from its letter `at`, from `place` on."""
     found: list[int] = []
     while at < len(secret):
         for back in range(min(_PIECE, len(found) + 1)):  # a letter of the next column may look like the next letter
@@ -237,7 +242,7 @@ def _onward(said: bytes, secret: bytes, place: int, at: int, gap: int) -> list[i
 
 
 def _together(text: bytes, spans: list[Span]) -> list[Span]:
-    """Those with nothing but blanks between them as one: lines stay lines."""
+    """Join those with nothing but blanks between them: lines stay lines."""
     joined: list[Span] = []
     for start, end in spans:
         if joined and not text[joined[-1][1] : start].strip(b" \t"):

@@ -1,4 +1,4 @@
-"""What secrets look like: the formats that issuers publish, and the ways in which files and programs name them.
+"""Define the forms of secrets: the formats that issuers publish, and the names in files and programs.
 
 Each rule is anchored at a literal that occurs in hardly any other text, so that a line without one costs one pass.
 The prefixes are those that issuers document so that scanners find them (GitHub, GitLab, Slack, Stripe and so on),
@@ -69,7 +69,7 @@ _WITH_DIGIT = rb"(?=[^\s\"'\\|<]{0,64}\d)"
 
 
 class Rule(NamedTuple):
-    """Where one of `signs` (lower case) occurs, `pattern` is matched there; its group is the secret.
+    """A rule: where one of `signs` (lower case) occurs, `pattern` is matched; its group is the secret.
 
     A `|` in a sign is where the match begins; what stands before it is looked back at.
     """
@@ -83,7 +83,7 @@ def _rule(signs: str, pattern: bytes) -> Rule:
 
 
 def _prefixed(signs: str, rest: bytes) -> Rule:
-    """Tokens that begin with one of the signs, as they are written; `rest` is what follows."""
+    """Match tokens that begin with one of the signs, as they are written; `rest` is what follows."""
     listed = signs.split()
     words = b"|".join(sign.encode().replace(b".", rb"\.").replace(b"/", rb"\/") for sign in listed)
     lower = tuple(dict.fromkeys(sign.lower().encode() for sign in listed))

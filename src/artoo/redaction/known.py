@@ -1,4 +1,4 @@
-"""Values that are known to be secret: taken out however they are written.
+"""Remove values that are known to be secret, however they are written.
 
 As they are, in a JSON string, in an address, in hex, base64 or base32, in other letters' case, backwards, pulled
 apart by blanks, line ends and characters without width, or in the columns of a dump: an attacker who wants a key to
@@ -44,8 +44,10 @@ _BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt]|%b|%b)*" % (_UNSEEN, _UNSEEN_ESCAPED)
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """`exact` forms, longest first, and `loose` ones as they are written, longest first: these are sought folded.
-    Behind the folded ones, `hints` seek the windows of `columns`."""
+    """The `exact` forms and the `loose` ones as they are written, which are sought folded; longest first.
+
+    Behind the folded ones, `hints` seek the windows of `columns`.
+    """
 
     exact: tuple[bytes, ...]
     loose: tuple[str, ...]
@@ -58,7 +60,10 @@ class Known:
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Known:
-        """Those shorter than six characters are ignored: they would redact ordinary words."""
+        """Prepare these values.
+
+        Those shorter than six characters are ignored, because they would redact ordinary words.
+        """
         long = {one for one in secrets if len(one) >= _SHORTEST}
         exact = tuple(sorted({form for one in long for form in _forms(one)}, key=len, reverse=True))
         loose = {part for one in long for form in (one, one[::-1]) for part in _parts(form)}
@@ -80,7 +85,7 @@ class Known:
         return bool(self.wholes.found(text)) or bool(self._hinted(text))
 
     def taken_out(self, text: bytes) -> bytes:
-        """`text` without them; the same object when there is none."""
+        """Return `text` without the values; the same object when it holds none."""
         for number in self.wholes.found(text):
             text = _without(text, re.compile(re.escape(self.exact[number])))
         hinted = self._hinted(text)
@@ -113,21 +118,21 @@ def _without(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
 
 
 def _parts(secret: str) -> Iterable[str]:
-    """The whole and its longer parts: what is left of a key that was cut is a key to guess."""
+    """Return the whole and its longer parts, because the rest of a cut key can be guessed."""
     most = most_left(len(secret))
     if len(secret) >= SHORTEST:
         yield from (secret, secret[:most], secret[-most:])
 
 
 def _forms(secret: str) -> Iterable[bytes]:
-    """Ways of writing it that change its letters, or that JSON makes of it."""
+    """Return the ways of writing the value that change its letters, or that JSON makes of it."""
     raw = secret.encode("utf-8", "surrogatepass")
     yield from (raw, json.dumps(secret)[1:-1].encode(), quote(raw, safe="").encode(), in_hex(raw))
     yield from _coded(secret)
 
 
 def _coded(secret: str) -> Iterable[bytes]:
-    """`xxd -p`, `od -An -tx1` and `base64` break their lines or set bytes apart."""
+    """Return the value coded: `xxd -p`, `od -An -tx1` and `base64` break their lines or set bytes apart."""
     raw = secret.encode("utf-8", "surrogatepass")
     if len(raw) >= SHORTEST:
         yield from (in_hex(raw), *in_groups(raw))

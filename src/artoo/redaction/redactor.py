@@ -1,4 +1,4 @@
-"""Secrets do not belong in a log: keys, tokens, Authorization headers, private keys, passwords.
+"""Remove secrets from a log: keys, tokens, Authorization headers, private keys, passwords.
 
 Redaction is by shape, so it is a net and not a proof: a secret that looks like a word gets through, unless its
 exact value is given. It is idempotent. It works on the bytes of an encoded line, and looks closely only where a
@@ -29,7 +29,7 @@ _MOST_PASSES = 8
 
 
 class _Sign(NamedTuple):
-    """What is matched `offset` bytes after the beginning of `text`."""
+    """A pattern that is matched `offset` bytes after the beginning of `text`."""
 
     text: bytes
     offset: int
@@ -38,7 +38,7 @@ class _Sign(NamedTuple):
 
 @cache
 def _by_sign() -> tuple[_Sign, ...]:
-    """Every sign with what is matched where it stands. Compiled by the first line: an opening is 3 ms cheaper."""
+    """Return every sign with its patterns. Compiled at the first line, which makes an opening 3 ms cheaper."""
     compiled = ((rule.signs, re.compile(rule.pattern, re.IGNORECASE)) for rule in RULES)
     return tuple(
         _Sign(sign.replace(b"|", b""), max(0, sign.find(b"|")), pattern)
@@ -48,12 +48,12 @@ def _by_sign() -> tuple[_Sign, ...]:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a text has the form of a secret, or names one."""
+    """True if a text has the form of a secret, or names one."""
     return next(_secrets_in(text.encode("utf-8", "surrogatepass")), None) is not None
 
 
 class Redactor:
-    """Replaces secrets by `[redacted]`, keeping the names before them.
+    """Replace secrets by `[redacted]`, keeping the names before them.
 
     `secrets` are exact values that this process knows (its own API keys). Those shorter than six characters
     are ignored: they would redact ordinary words.
@@ -63,31 +63,31 @@ class Redactor:
         self._known = Known.of(secrets)
 
     def lines(self, lines: Sequence[bytes]) -> Sequence[bytes]:
-        """Each line without its secrets; they are searched together first, because nearly all have none."""
+        """Return each line without its secrets; they are searched together first, because nearly all have none."""
         together = b"\n".join(lines)
         suspicious = self._known.may_be_in(together) or _may_hold_secrets(together)
         return [self.line(line) for line in lines] if suspicious else lines
 
     def line(self, line: bytes) -> bytes:
-        """`line` (UTF-8 text or one line of JSON) without its secrets; the same object when it has none."""
+        """Return `line` (UTF-8 text or one line of JSON) without its secrets; the same object when it has none."""
         return _settled(self.known(line), _without_formats)
 
     def known(self, text: bytes) -> bytes:
-        """`text` without the exact values alone: for what may well look like a secret and is none."""
+        """Return `text` without the exact values alone: for a text that may look like a secret and is none."""
         return _settled(text, self._known.taken_out)
 
     def text(self, text: str) -> str:
-        """`text` without its secrets."""
+        """Return `text` without its secrets."""
         return self.line(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def _may_hold_secrets(text: bytes) -> bool:
-    """Whether any sign occurs. A line end is in none, so this holds for lines together as for each of them."""
+    """True if any sign occurs. A line end is in none, so this holds for lines together as for each of them."""
     return next(signless(text), None) is not None or bool(_signs().find_matches_as_indexes(text.lower()))
 
 
 def _settled(text: bytes, step: Callable[[bytes], bytes]) -> bytes:
-    """`text` after as many steps as change it; the same object when none does."""
+    """Return `text` after as many steps as change it; the same object when none does."""
     for _ in range(_MOST_PASSES):
         before, text = text, step(text)
         if text == before:
@@ -116,7 +116,7 @@ def _secrets_in(line: bytes) -> Iterator[Span]:
 
 @cache
 def _signs() -> BytesAhoCorasick:
-    """All signs in one pass. Imported at the first line and not when a log is opened: it takes 2 ms."""
+    """Search all signs in one pass. Imported at the first line and not when a log is opened: it takes 2 ms."""
     from ahocorasick_rs import BytesAhoCorasick, Implementation
 
     return BytesAhoCorasick([sign.text for sign in _by_sign()], implementation=Implementation.DFA)

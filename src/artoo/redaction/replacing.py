@@ -1,4 +1,4 @@
-"""What stands for a secret is put in so that JSON stays JSON of the same shape, also JSON in a string of JSON.
+"""Replace secrets so that JSON stays JSON of the same shape, also JSON in a string of JSON.
 
 What finds secrets reads bytes and knows no grammar: a span may begin inside an escape, reach over the end of a
 string or be a number. Here it is cut to what it touches: of a string whole letters and whole escapes, of a number
@@ -35,7 +35,7 @@ _LEAST_DIGITS = 4
 
 
 class _Piece(NamedTuple):
-    """What of a span lies in one string (without its quotes) or number, which reaches from `begins` to `ends`."""
+    """The part of a span in one string (without its quotes) or number, which reaches from `begins` to `ends`."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class _Piece(NamedTuple):
 
 
 def replaced(text: bytes, spans: Iterable[Span], *, known: bool = False, digits: bytes | None = None) -> bytes:
-    """`text` with `[redacted]` in place of the spans, in any order; the same object when they touch no content.
+    """Return `text` with `[redacted]` for the spans, in any order; the same object if they touch no content.
 
     `known`: they are known values. Then a nought stands for a number of the text's own JSON, which may be of any
     field; else the mark as a string, for its name says that it is a secret. `digits` stands for digits alone in a
@@ -73,7 +73,7 @@ def replaced(text: bytes, spans: Iterable[Span], *, known: bool = False, digits:
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
-    """In order, those that overlap as one."""
+    """Return the spans in order, with overlapping ones joined."""
     joined: list[Span] = []
     for start, end in sorted(spans):
         if joined and start < joined[-1][1]:
@@ -84,7 +84,7 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def _touched(text: bytes, spans: Sequence[Span]) -> Iterator[_Piece]:
-    """The pieces in order. A text that is no JSON counts as the content of one string."""
+    """Return the pieces in order. A text that is not JSON counts as the content of one string."""
     quotes = _quotes(text) if _is_json(text) else [-1, len(text)]
     for start, end in spans:
         while start < end:
@@ -113,13 +113,13 @@ def _is_json(text: bytes) -> bool:
 
 
 def _quotes(text: bytes) -> list[int]:
-    """Where the strings of JSON begin and end."""
+    """Return where the strings of JSON begin and end."""
     without_escaped = text.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     return [match.start() for match in re.finditer(b'"', without_escaped)]
 
 
 def _numbers(text: bytes, start: int, end: int) -> Iterator[_Piece]:
-    """The numbers between two strings of JSON that a span touches, in whole."""
+    """Return the whole numbers between two strings of JSON that a span touches."""
     first = start
     while first > 0 and text[first - 1] in _OF_NUMBERS:
         first -= 1
@@ -130,13 +130,13 @@ def _numbers(text: bytes, start: int, end: int) -> Iterator[_Piece]:
 
 
 def _quote_of_bare(text: bytes, start: int, begins: int) -> bytes:
-    """The quote that what begins there needs to be a string in JSON that is in a string; empty if it has one."""
+    """Return the quote that a value needs to be a string in JSON that is in a string; empty if it has one."""
     before = _BARE.search(text, max(begins, start - _LONGEST_BARE), start)
     return b"" if before is None else before[1]
 
 
 def _whole(text: bytes, piece: _Piece) -> Span:
-    """The piece with whole letters, and without the escapes that it cuts."""
+    """Return the piece with whole letters, and without the escapes that it cuts."""
     start, end, begins, ends, _ = piece
     while start < end and text[start] & _HIGH_BITS == _WITHIN_LETTER:
         start += 1
@@ -149,7 +149,7 @@ def _whole(text: bytes, piece: _Piece) -> Span:
 
 
 def _escape_around(text: bytes, place: int, begins: int, ends: int) -> Span | None:
-    """Where the escape stands, with all of its backslashes, that begins before `place` and ends behind it.
+    """Return where the escape is, with all its backslashes, that begins before `place` and ends behind it.
 
     JSON in a string doubles them, so their number does not tell whether a letter behind them is escaped: it counts.
     """

@@ -1,4 +1,4 @@
-"""A search for many forms in one pass, made by the first text that it is asked about."""
+"""Search for many forms in one pass, made at the first text that is searched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FEW = 1000
 
 
 class Search:
-    """Where any of `forms` (none of them empty) stands."""
+    """A search for the places of any of `forms` (none of them empty)."""
 
     __slots__ = ("_forms", "_made")
 
@@ -22,11 +22,11 @@ class Search:
         self._made: BytesAhoCorasick | None = None
 
     def found(self, text: bytes) -> list[int]:
-        """The numbers of those that occur, in order."""
+        """Return the numbers of those that occur, in order."""
         return sorted({number for number, _ in self.places(text)})
 
     def places(self, text: bytes) -> Iterator[tuple[int, int]]:
-        """Number and place of each that occurs, overlapping ones too."""
+        """Return number and place of each that occurs, overlapping ones too."""
         if not self._forms:
             return
         if self._made is None:
@@ -36,7 +36,7 @@ class Search:
 
 
 def _made(forms: Sequence[bytes]) -> BytesAhoCorasick:
-    """Imported here and not when a log is opened: it takes 2 ms."""
+    """Make the search. Imported here and not when a log is opened: it takes 2 ms."""
     from ahocorasick_rs import BytesAhoCorasick, Implementation
 
     kind = Implementation.DFA if len(forms) <= _FEW else Implementation.ContiguousNFA

@@ -1,4 +1,4 @@
-"""Secrets without a word that gives them away: known by shape, found by the shape of the whole text first.
+"""Find secrets that no word marks, by their shape; the shape of the whole text is checked first.
 
 Each has a gate in C over all of the text, so that text without one costs a pass or two.
 """
@@ -26,7 +26,7 @@ _LEAST_ENTROPY = 4.25
 
 
 def signless(text: bytes) -> Iterator[tuple[int, int]]:
-    """Where such a secret stands."""
+    """Return where such a secret is."""
     if b"0000 0000 0000" in text.translate(_TO_SHAPE):
         for match in _CARD.finditer(text):
             if _is_card(match["value"]):
@@ -46,7 +46,7 @@ def signless(text: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _start_of_lines(text: bytes, end: int) -> int:
-    """Where the lines of base64 begin that stand right before `end`; `end` when there are none.
+    """Return where the lines of base64 begin that are right before `end`; `end` when there are none.
 
     Line by line from the end: a search from the front tries every letter of other base64 before it, which is
     quadratic.
@@ -61,14 +61,14 @@ def _start_of_lines(text: bytes, end: int) -> int:
 
 
 def _is_card(text: bytes) -> bool:
-    """Whether the last digit proves the others (ISO/IEC 7812)."""
+    """True if the last digit proves the others (ISO/IEC 7812)."""
     digits = [digit - 48 for digit in text if 48 <= digit < 58]
     doubled = (sum(divmod(2 * digit, 10)) if place % 2 == 0 else digit for place, digit in enumerate(digits))
     return sum(doubled) % 10 == 0
 
 
 def _is_random(text: bytes) -> bool:
-    """Whether it is no path and no word: letters of every kind, as often as chance would have them."""
+    """True if it is no path and no word: letters of every kind, as often as chance would have them."""
     kinds = (rb"[a-z]", rb"[A-Z]", rb"\d", rb"[+/]")
     if not all(re.search(kind, text) for kind in kinds):
         return False

@@ -1,4 +1,4 @@
-"""Which values are secret because of where they stand: in the environment, under a name that says so."""
+"""Decide which values are secret because of their place: in the environment, under a name that says so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DIRECTORIES = frozenset({"PWD", "OLDPWD"})
 
 
 def secret_values(environ: Mapping[str, str], named: Collection[str] = ()) -> list[str]:
-    """Values of variables that are named as secrets, look like one, or are `named` by the configuration."""
+    """Return the values of variables with names of secrets, that look like one, or are `named`."""
     return [
         value
         for name, value in environ.items()

@@ -1,4 +1,4 @@
-"""Doubles for tests of artoo and of what is built with it: a scripted model, a clock and ids to predict.
+"""Provide doubles for tests: a scripted model, and a predictable clock and ids.
 
     async with ScriptedServer({"Plan": [plan], "ExecutorStep": [step, too_many_requests(1), answer]}) as server:
         ...  # point OPENAI_BASE_URL at server.base_url
@@ -72,7 +72,10 @@ __all__ = [
 
 @contextmanager
 def forbid_real_models(*, allow: bool = False) -> Generator[None]:
-    """Within the block, real transports raise ConfigurationError; scripted ones work. `allow` lifts it again."""
+    """Forbid real transports in the block: they raise ConfigurationError; scripted ones work.
+
+    `allow` lifts it again.
+    """
     before = guard.forbid(not allow)
     try:
         yield

@@ -1,4 +1,4 @@
-"""A person who is asked without a stream."""
+"""Ask a person without a stream."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from artoo.ports.confirm import Confirm, answer_of
 
 @dataclass(frozen=True, slots=True)
 class AskPerson:
-    """Implements `ports.confirm.Questions` with what `confirm` says."""
+    """The implementation of `ports.confirm.Questions` by `confirm`."""
 
     confirm: Confirm
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """What `confirm` says."""
+        """Return what `confirm` says."""
         return answer_of(request, await self.confirm(request), PERSON)

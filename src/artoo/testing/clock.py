@@ -1,4 +1,4 @@
-"""A clock that stands still until a test moves it."""
+"""Provide a clock that stands still until a test moves it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class FakeClock:
-    """Implements `artoo.ports.clock.Clock`.
+    """The fake implementation of `artoo.ports.clock.Clock`.
 
     `advance` moves time and wakes the sleepers that are due, in order. With `auto_advance`, a sleep moves time
     itself and returns at the next turn of the event loop: for code that only waits for itself, such as retries.
@@ -28,15 +28,15 @@ class FakeClock:
         self.slept: list[float] = []
 
     def now(self) -> datetime:
-        """The start plus the time that has passed, and what `jump` moved it by."""
+        """Return the start plus the time that has passed, and what `jump` moved it by."""
         return self._start + timedelta(seconds=self._elapsed + self._moved)
 
     def monotonic(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return self._elapsed
 
     async def sleep(self, seconds: float) -> None:
-        """Returns when `advance` has gone this far."""
+        """Return when `advance` has gone this far."""
         self.slept.append(seconds)
         if self._auto_advance:
             self._elapsed += max(0.0, seconds)
@@ -50,7 +50,7 @@ class FakeClock:
         await waiting
 
     def advance(self, seconds: float) -> None:
-        """Moves time forward. Those who are woken run when the test awaits next."""
+        """Move time forward. Sleepers that wake up run when the test awaits next."""
         if seconds < 0:
             raise ValueError(f"time cannot go back by {-seconds:g} s; advance by 0 or more")
         end = self._elapsed + seconds
@@ -71,11 +71,11 @@ class FakeClock:
 
     @property
     def sleepers(self) -> int:
-        """How many sleep now."""
+        """Return how many sleep now."""
         return sum(not waiting.done() for _, _, waiting in self._sleepers)
 
     async def wait_for_sleepers(self, count: int = 1) -> None:
-        """Returns when at least `count` sleep: the state to wait for before `advance`."""
+        """Return when at least `count` sleep: the state to wait for before `advance`."""
         while self.sleepers < count:
             self._arrived.clear()
             await self._arrived.wait()

@@ -1,15 +1,15 @@
-"""Ids that a test can predict."""
+"""Provide ids that a test can predict."""
 
 from __future__ import annotations
 
 
 class SequentialIds:
-    """Implements `artoo.ports.ids.Ids`: canonical UUIDv7 form, counting from 1, sorted by creation."""
+    """The fake implementation of `artoo.ports.ids.Ids`: UUIDv7 form, counting from 1, sorted by creation."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def new(self) -> str:
-        """The next id."""
+        """Return the next id."""
         self._count += 1
         return f"00000000-0000-7000-8000-{self._count:012x}"

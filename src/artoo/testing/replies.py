@@ -1,4 +1,4 @@
-"""What a scripted model can say, and every way in which a real one goes wrong."""
+"""Provide the replies of a scripted model, and every way in which a real one goes wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = BaseModel | Mapping[str, object]
 
 
 class Ending(StrEnum):
-    """How the reply leaves the server: whole, cut in the middle of its bytes, or never (after `delay`)."""
+    """The way in which the reply leaves the server: whole, cut in the middle, or never (after `delay`)."""
 
     WHOLE = "whole"
     CUT = "cut"
@@ -46,12 +46,12 @@ Scripted = Reply | Value | str
 
 
 def as_reply(entry: Scripted) -> Reply:
-    """The reply that an entry stands for."""
+    """Return the reply that an entry stands for."""
     return entry if isinstance(entry, Reply) else Reply(text=as_text(entry))
 
 
 def as_text(value: Value | str) -> str:
-    """A value as the JSON text that a well-behaved model would write."""
+    """Return a value as the JSON text that a well-behaved model would write."""
     if isinstance(value, str):
         return value
     if isinstance(value, BaseModel):
@@ -66,84 +66,84 @@ def _plain(value: object) -> object:
 
 
 def fenced(value: Value | str, info: str = "json") -> Reply:
-    """The JSON inside a code fence."""
+    """Return the JSON inside a code fence."""
     return Reply(text=f"```{info}\n{as_text(value)}\n```")
 
 
 def thinking(value: Value | str, thought: str = 'maybe {"no": 1}?', *, closed: bool = True) -> Reply:
-    """Thoughts first; unclosed, the end tag is missing."""
+    """Return thoughts first; unclosed, the end tag is missing."""
     return Reply(text=f"<think>\n{thought}\n{'</think>' if closed else ''}\n{as_text(value)}")
 
 
 def prose(value: Value | str) -> Reply:
-    """Talk before and after the JSON."""
+    """Return talk before and after the JSON."""
     return Reply(text=f"Sure! Here is your answer:\n{as_text(value)}\nLet me know {{if}} anything is missing.")
 
 
 def cut(value: Value | str) -> Reply:
-    """The JSON ends in its middle, because the server's token limit was reached."""
+    """Return JSON that ends in its middle, because the server's token limit was reached."""
     text = as_text(value)
     return Reply(text=text[: max(1, len(text) // 2)], finish="length")
 
 
 def wrong_types(value: Value) -> Reply:
-    """Every field has a type that it cannot have (a nested object)."""
+    """Return fields of a type that they cannot have (a nested object)."""
     fields = cast(dict[str, object], json.loads(as_text(value)))
     return Reply(text=json.dumps({name: {"wrong": {"type": True}} for name in fields}))
 
 
 def empty() -> Reply:
-    """An empty answer."""
+    """Return an empty answer."""
     return Reply(text="")
 
 
 def null_content() -> Reply:
-    """A message whose content is null."""
+    """Return a message whose content is null."""
     return Reply(message={"role": "assistant", "content": None})
 
 
 def native_call(value: Value, name: str = "answer") -> Reply:
-    """The answer as the arguments of a native tool call."""
+    """Return the answer as the arguments of a native tool call."""
     call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": as_text(value)}}
     return Reply(message={"role": "assistant", "content": None, "tool_calls": [call]}, finish="tool_calls")
 
 
 def reasoned(value: Value | str, reasoning: str = "Let me see.") -> Reply:
-    """The answer with separate reasoning, as reasoning models send it."""
+    """Return the answer with separate reasoning, as reasoning models send it."""
     return Reply(message={"role": "assistant", "content": as_text(value), "reasoning_content": reasoning})
 
 
 def refusal(text: str = "I cannot help with that.") -> Reply:
-    """The model declines, in the field that is made for it."""
+    """Return the model's refusal, in the field that is made for it."""
     return Reply(message={"role": "assistant", "content": None, "refusal": text})
 
 
 def with_body(header: Value, body: str, info: str = "bash") -> Reply:
-    """A JSON header, then the body in a fenced block: its lines, whether or not the last one ends."""
+    """Return a JSON header, then the body in a fenced block: its lines, whether or not the last one ends."""
     lines = body.removesuffix("\n")
     return Reply(text=f"{as_text(header)}\n```{info}\n{lines}\n```")
 
 
 def too_many_requests(retry_after: str | int = 1) -> Reply:
-    """HTTP 429; `retry_after` in seconds or as an HTTP date."""
+    """Return HTTP 429; `retry_after` in seconds or as an HTTP date."""
     return Reply(status=429, error="rate limit reached", headers={"Retry-After": str(retry_after)})
 
 
 def server_error(status: int = 500, error: str = "internal error") -> Reply:
-    """An HTTP error, by default the server's own."""
+    """Return an HTTP error, by default the server's own."""
     return Reply(status=status, error=error)
 
 
 def stall(seconds: float = 30.0) -> Reply:
-    """Nothing comes, until the connection is closed after `seconds`."""
+    """Return nothing, until the connection is closed after `seconds`."""
     return Reply(ending=Ending.STALL, delay=seconds)
 
 
 def cut_connection(value: Value | str = "{}") -> Reply:
-    """The connection breaks in the middle of the body."""
+    """Break the connection in the middle of the body."""
     return Reply(text=as_text(value), ending=Ending.CUT)
 
 
 def slow(entry: Scripted, seconds: float) -> Reply:
-    """The same, later."""
+    """Return the same, later."""
     return replace(as_reply(entry), delay=seconds)

@@ -1,4 +1,4 @@
-"""A script for a language model: who may ask what, how often, and what it hears."""
+"""Script a language model: who may ask what, how often, and what it hears."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REMEMBERED_PROMPTS = 32
 
 
 class ScriptError(AssertionError):
-    """Something was asked that no script answers, or a script was not used up."""
+    """An error at the end of a test: a request that no script answers, or a script that was not used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Asked:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """All messages, for looking at a repair."""
+        """Return all messages, for looking at a repair."""
         return cast(list[dict[str, str]], self.body.get("messages", []))
 
 
@@ -51,7 +51,7 @@ Script = Mapping[str, Entry] | Answering
 
 
 class ScriptPlayer:
-    """Plays a script and keeps the record.
+    """The player of a script, which keeps the record.
 
     `script`: for each contract a queue of entries, or one callable for each request (or for all). A single entry
     that is no list is a queue of one. `refuse` names response formats that this server pretends not to know
@@ -75,7 +75,10 @@ class ScriptPlayer:
         self.unscripted: list[Asked] = []
 
     def reply_to(self, body: Mapping[str, Json]) -> tuple[Reply, Mapping[str, object]]:
-        """The next reply, and the usage to report for it. What has no script gets HTTP 400 and is kept."""
+        """Return the next reply, and the usage to report for it.
+
+        A request without script gets HTTP 400 and is kept.
+        """
         asked = asked_in(body, len(self.requests) + 1)
         if asked.wire in self._refuse:
             self.refused.append(asked)
@@ -94,11 +97,11 @@ class ScriptPlayer:
         return reply, reply.usage if reply.usage is not None else self._usage(asked, reply)
 
     def of(self, contract: str) -> list[Asked]:
-        """The requests for one contract, in order."""
+        """Return the requests for one contract, in order."""
         return [asked for asked in self.requests if asked.contract == contract]
 
     def check_used_up(self) -> None:
-        """Raises ScriptError when something was asked without script, or script is left."""
+        """Raise ScriptError when something was asked without script, or script is left."""
         complaints = [f"asked without script: {_shown(asked)}" for asked in self.unscripted]
         complaints += [
             f"unused script: {len(queue)} for {name or 'requests without a contract'}, next {_short(queue[0])}"
@@ -124,7 +127,7 @@ class ScriptPlayer:
         return queue.popleft() if queue else None
 
     def _usage(self, asked: Asked, reply: Reply) -> Mapping[str, object]:
-        """Token counts by rule of thumb; cached is the longest prefix that it shares with an earlier prompt."""
+        """Count tokens by rule of thumb; cached is the longest prefix that it shares with an earlier prompt."""
         prompt = asked.system + "\0" + asked.user
         shared = max((_shared(prompt, earlier) for earlier in self._prompts), default=0)
         self._prompts.append(prompt)
@@ -138,7 +141,7 @@ class ScriptPlayer:
 
 
 def asked_in(body: Mapping[str, Json], number: int) -> Asked:
-    """Reads a chat-completions body.
+    """Read a chat-completions body.
 
     The contract is the JSON schema's name, else that of the last `contract: NAME` line of the system message. Where
     a server takes no system message, it is in the first message of the user's side.
@@ -179,7 +182,7 @@ def _pictures(messages: Sequence[Mapping[str, Json]]) -> Iterator[str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """Length of the common prefix, by halving."""
+    """Return the length of the common prefix, by halving."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""A language model that plays a script, inside the process."""
+"""Play a script as a language model inside the process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ScriptedTransport:
 
     @property
     def name(self) -> str:
-        """As given."""
+        """Return the name as given."""
         return self._name
 
     async def post(
@@ -46,7 +46,7 @@ class ScriptedTransport:
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """The script's next reply, as a stream where one is asked for."""
+        """Return the script's next reply, as a stream where one is asked for."""
         sent = cast(dict[str, Json], orjson.loads(orjson.dumps(dict(body))))
         reply, usage = self._player.reply_to(sent)
         if reply.ending is not Ending.WHOLE or reply.delay >= timeout:
@@ -64,11 +64,11 @@ class ScriptedTransport:
         return TransportReply(reply.status, headers, None, events=events)
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """One model, owned by `owned_by`."""
+        """Return one model, owned by `owned_by`."""
         return TransportReply(200, {}, cast(Json, models_body(self._owned_by)))
 
     async def close(self) -> None:
-        """Nothing to free."""
+        """Return at once, because nothing is open."""
 
 
 class ScriptedModel:
@@ -111,7 +111,7 @@ class ScriptedModel:
         return await self._model.known()
 
     async def close(self) -> None:
-        """Nothing to free."""
+        """Return at once, because nothing is open."""
 
     def _require_block(self) -> None:
         if not self._watched:
@@ -140,7 +140,7 @@ def complain(player: ScriptPlayer, error: BaseException | None) -> None:
 
 
 def reply_body(reply: Reply, usage: Mapping[str, object]) -> dict[str, object]:
-    """The JSON body of a reply, as a chat-completions server writes it."""
+    """Return the JSON body of a reply, as a chat-completions server writes it."""
     if reply.status != 200:
         return {"error": {"message": reply.error, "type": "scripted", "code": reply.code or reply.status}}
     message = reply.message if reply.message is not None else {"role": "assistant", "content": reply.text}
@@ -155,5 +155,5 @@ def reply_body(reply: Reply, usage: Mapping[str, object]) -> dict[str, object]:
 
 
 def models_body(owned_by: str) -> dict[str, object]:
-    """The JSON body of GET /models."""
+    """Return the JSON body of GET /models."""
     return {"object": "list", "data": [{"id": "scripted", "object": "model", "owned_by": owned_by}]}

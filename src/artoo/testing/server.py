@@ -1,4 +1,4 @@
-"""The scripted model behind a real HTTP server, for tests of everything that HTTP can do."""
+"""Serve the scripted model by real HTTP, for tests of everything that HTTP can do."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class ScriptedServer:
 
     @property
     def base_url(self) -> str:
-        """What to configure: `http://127.0.0.1:PORT/v1`."""
+        """Return the address to configure: `http://127.0.0.1:PORT/v1`."""
         return self._base_url
 
     @property
     def connections(self) -> int:
-        """How many connections clients have made for completions."""
+        """Return how many connections clients have made for completions."""
         return len(self._peers)
 
     async def __aenter__(self) -> ScriptedServer:
@@ -126,7 +126,7 @@ class ScriptedServer:
         return response
 
     async def _pause(self, seconds: float) -> None:
-        """Waits in real time, but never longer than the server lives."""
+        """Wait in real time, but never longer than the server lives."""
         try:
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
@@ -134,7 +134,7 @@ class ScriptedServer:
             return
 
     async def _break_off(self, request: web.Request, body: bytes) -> web.StreamResponse:
-        """Promises the whole body, sends half of it and drops the connection."""
+        """Promise the whole body, send half of it and drop the connection."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         response.content_length = len(body) + 1
         if body:

@@ -1,4 +1,4 @@
-"""Scripted replies as a server sends them to a client that offers tools or asks for a stream.
+"""Send scripted replies as a server does to a client that offers tools or asks for a stream.
 
 A script names one step of the executor at a time, as the text dialect writes it; a request with `tools` hears it as
 native calls, so that one script plays both dialects.
@@ -25,7 +25,7 @@ _PIECES = 3
 
 
 def natively(reply: Reply, body: Mapping[str, Json], number: int) -> Reply:
-    """The reply with a scripted step as native tool calls; any other text, and faults, stay as they are.
+    """Return the reply with a scripted step as native tool calls; any other text, and faults, stay as they are.
 
     `number` makes the ids of the calls unique.
     """
@@ -42,7 +42,10 @@ def natively(reply: Reply, body: Mapping[str, Json], number: int) -> Reply:
 
 
 def _specs(body: Mapping[str, Json]) -> Iterator[ToolSpec]:
-    """The offered tools. A fenced block of a script is the last required text that the step does not give."""
+    """Return the offered tools.
+
+    A fenced block of a script is the last required text that the step does not give.
+    """
     tools = body.get("tools")
     for tool in tools if isinstance(tools, list) else ():
         function = cast("dict[str, Json]", cast("dict[str, Json]", tool)["function"])
@@ -80,7 +83,7 @@ def _message(turn: ModelTurn) -> Mapping[str, object]:
 
 
 def chunks(body: Mapping[str, object]) -> list[dict[str, object]]:
-    """The events of a stream that says what a whole chat completion says; usage comes last, without a choice."""
+    """Return the stream events of a whole chat completion; usage comes last, without a choice."""
     choice = cast("list[dict[str, object]]", body["choices"])[0]
     message = cast("dict[str, object]", choice["message"])
     frame = {"id": body["id"], "object": "chat.completion.chunk", "created": 0, "model": body["model"]}

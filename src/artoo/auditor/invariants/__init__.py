@@ -1,4 +1,4 @@
-"""The invariants that hold on every healthy stream. `artoo.auditor.watch` applies them while tasks run."""
+"""Define the invariants that hold on every healthy stream. `artoo.auditor.watch` applies them while tasks run."""
 
 from __future__ import annotations
 

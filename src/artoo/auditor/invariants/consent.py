@@ -1,4 +1,4 @@
-"""Approval before effect: what a person is asked, what they answered, and what took effect."""
+"""Check approval before effect: what a user is asked, what they answered, and what took effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The course of a task: criteria that vanish or soften, and work that goes on without getting nearer."""
+"""Check the course of a task: criteria that vanish or soften, and work that continues without getting nearer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who speaks, in answer to what, and when: what the header of a message shows."""
+"""Check the header of a message: its sender, its cause and its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An invariant: a name, the kind of message that it looks at, and what it reports about one."""
+"""Define an invariant: a name, the kind of message that it checks, and what it reports about one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ Looks = Callable[[TaskNotes, P, Envelope], Iterable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """`kind` None: every message. `whole`: it needs to have seen everything that was said of the task before."""
+    """An invariant.
+
+    `kind` None: every message. `whole`: it needs to have seen everything that was said of the task before.
+    """
 
     name: str
     kind: str | None

@@ -1,4 +1,4 @@
-"""Budgets, what the result says they cost, and the prompts that every model must have been asked with."""
+"""Check budgets, what the result says they cost, and the prompts that every model must have been asked with."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> 
 
 
 def _holds(system: str, user: str, own: tuple[str, str]) -> bool:
-    """Whether a prompt begins with what all roles are told, names the contract, and has the role's own text."""
+    """True if a prompt begins with what all roles are told, names the contract, and has the role's own text."""
     common, _, line = own[0].rpartition("\n\n")
     names_contract = f"\n\n{line}\n" in f"{system}\n"
     return system.startswith(common) and names_contract and f"\n\n{own[1]}\n" in f"\n\n{user}\n"
@@ -76,6 +76,6 @@ def _holds(system: str, user: str, own: tuple[str, str]) -> bool:
 
 @cache
 def _procedural(role: str, contract: str, form: Form) -> tuple[str, tuple[str, str]]:
-    """How the system message begins where the role's text is in it; else both messages (`prompts.segments`)."""
+    """Return how the system message begins if it has the role's text; else both messages (`prompts.segments`)."""
     parts = procedural(role, contract, form)
     return assemble(parts)[0], assemble_shared(parts)
