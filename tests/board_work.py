@@ -1,12 +1,12 @@
 """Work on the board as the team's processes do it, for tests that say which task: claimed by the statement that
-`Allocation` claims with, handed in as `Merges` and the trust policy have it."""
+`Allocation` claims with, handed in as `Reviews` and the trust policy have it."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
 from artoo.agents.board.board import Board
-from artoo.agents.board.merges import Merges
+from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim, find
 from artoo.agents.board.rules import SEED_POLICIES, Policies
 from artoo.agents.board.worker import LEASE_SECONDS, claim_where
@@ -35,14 +35,14 @@ async def hand_in(
     database: Database, claim: TaskClaim, summary: str, policies: Policies = SEED_POLICIES
 ) -> BoardTask:
     """In review, and completed where trust demands no review of it."""
-    merges = Merges(database, policies)
+    merges = Reviews(database, UuidIds(), policies)
     task, review = await merges.submit(claim, summary)
     return task if review else await merges.pass_by_policy(task.id, task.submission)
 
 
 async def pass_what_waits(database: Database, policies: Policies = SEED_POLICIES) -> None:
     """The team's upkeep: what is in review and needs none, also of a process that was killed in between."""
-    merges = Merges(database, policies)
+    merges = Reviews(database, UuidIds(), policies)
     for task in await Board(database, UuidIds()).list({BoardState.REVIEW}):
         if await merges.passes(task.id):
             with suppress(GovernanceRefused, ClaimLost):  # another process was first

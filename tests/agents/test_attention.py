@@ -10,7 +10,7 @@ from core_doubles import office
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.agents.board.attention import Level, Waiting, choose, level_at
+from artoo.agents.board.next_task import Level, Waiting, choose, level_at
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.mail.rows import MailClaim
 from artoo.contracts.agents import OPERATOR, Priority

@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from artoo.agents.board.merges import Merges
+from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.mail.outbox import Outbox
@@ -30,6 +30,7 @@ from artoo.contracts.agents import (
     TrustLevel,
 )
 from artoo.contracts.errors import ConfigurationError, GovernanceRefused
+from artoo.runtime.app.system import UuidIds
 from artoo.testing import FakeClock
 from board_work import hand_in, take
 
@@ -93,7 +94,7 @@ class BoardMachine(RuleBasedStateMachine):
             self.stack.enter_async_context(office(Path(self.directory.name), self.clock))
         )
         self.board = self.office.board
-        self.merges = Merges(self.office.database, SEED_POLICIES)
+        self.merges = Reviews(self.office.database, UuidIds(), SEED_POLICIES)
         self.stream = Stream()
         self.outbox = Outbox(self.office.database, self.stream)
         self.trust = dict(TEAM)

@@ -14,7 +14,8 @@ from engines import open_books
 
 from artoo.agents.cognition.consolidate import DreamCycle, DreamSettings, Word
 from artoo.agents.cognition.consolidation_plan import Promotion
-from artoo.agents.cognition.memory_tiers import CognitiveMemory
+from artoo.agents.cognition.knowledge_file import relevant
+from artoo.agents.cognition.observations import observation_of
 from artoo.agents.cognition.store import CognitionStore, Session
 from artoo.agents.heartbeat.beats import Beat
 from artoo.agents.heartbeat.ledger import Pulses
@@ -52,9 +53,8 @@ class Mind:
     def store(self) -> CognitionStore:
         return CognitionStore(self.database, "ada", 90)
 
-    @property
-    def memory(self) -> CognitiveMemory:
-        return CognitiveMemory(self.store, self.path)
+    async def remember(self, session: Session, request: str) -> bool:
+        return await self.store.keep(session, observation_of(request, DONE))
 
     def cycle(self, *, word: Word | None = None, characters: int = 15_000) -> DreamCycle:
         """A cycle as a fresh process would make it."""
@@ -80,7 +80,7 @@ class Mind:
         """Sessions that ended well."""
         for request in requests:
             self.remembered += 1
-            await self.memory.remember(Session(f"s{self.remembered}", "task", request), request, DONE)
+            await self.remember(Session(f"s{self.remembered}", "task", request), request)
 
     async def reports(self) -> list[DreamCycleReport]:
         """What the stream heard since the last call."""
@@ -155,11 +155,11 @@ async def test_one_observation_waits_a_day(mind: Mind) -> None:
 
 async def test_sessions_go_after_ninety_days_and_their_detail_with_the_cycle(mind: Mind) -> None:
     """Old sessions make a cycle due by themselves; a young one keeps its summary, without detail."""
-    await mind.memory.remember(Session("old", "task", "old", detail='{"a": 1}'), "old", DONE)
+    await mind.remember(Session("old", "task", "old", detail='{"a": 1}'), "old")
     mind.clock.advance(91 * DAY)
-    await mind.memory.remember(Session("new", "mail", "new", detail='{"a": 1}', mail="m"), "new", DONE)
+    await mind.remember(Session("new", "mail", "new", detail='{"a": 1}', mail="m"), "new")
     await mind.cycle().run()
-    assert await mind.memory.sessions() == (Session("new", "mail", "new", mail="m"),)
+    assert [session for _, session in await mind.store.sessions()] == [Session("new", "mail", "new", mail="m")]
     mind.clock.advance(91 * DAY)
     assert await mind.cycle().due() is not None
 
@@ -167,8 +167,8 @@ async def test_sessions_go_after_ninety_days_and_their_detail_with_the_cycle(min
 async def test_a_session_is_remembered_once(mind: Mind) -> None:
     """A task that was resumed after a crash is one experience."""
     session = Session("s", "task", "greet")
-    assert await mind.memory.remember(session, "greet", DONE)
-    assert not await mind.memory.remember(session, "greet", DONE)
+    assert await mind.remember(session, "greet")
+    assert not await mind.remember(session, "greet")
     assert (await mind.store.buffer()).observations == 1
 
 
@@ -262,14 +262,13 @@ async def test_old_beats_are_forgotten_but_not_the_last(mind: Mind) -> None:
     assert await ledger.resumed("ada") == Beat(2, now)
 
 
-async def test_a_prompt_gets_knowledge_and_never_the_buffer(mind: Mind) -> None:
-    """Curated text only; a small model gets what its task needs."""
-    await mind.did("sum up a.csv")
-    assert await mind.memory.knowledge_for("sum up", small_model=True) == ""
-    mind.path.write_text("\n".join(f"- topic{n} {'x' * 90}" for n in range(100)))
-    small = await mind.memory.knowledge_for("about topic7", small_model=True)
+def test_a_prompt_gets_the_knowledge_that_its_task_needs() -> None:
+    """What is closest to the task, where there is no room for all."""
+    learnt = "\n".join(f"- topic{n} {'x' * 90}" for n in range(100))
+    small = relevant(learnt, "about topic7", 1_500)
     assert small.startswith("- topic7 ")
-    assert len(small) < 200 < len(await mind.memory.knowledge_for("about topic7", small_model=False))
+    assert len(small) < 200
+    assert relevant(learnt, "about topic7", 15_000) == learnt
 
 
 def _killed(place: Path, points: Sequence[int]) -> list[dict[str, object]]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from core_doubles import office
 
-from artoo.agents.board.merges import Merges
 from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.foreign.foreign_tasks import Asked, Bounds, Foreign
@@ -56,7 +56,7 @@ async def test_what_waits_for_the_operator_fills_no_quota(tmp_path: Path) -> Non
         task = (await foreign.accept("bob", Asked("m1", "", "one", "dot"), Bounds(open=1)))[0].task
         with pytest.raises(QuotaSpent, match="allows 1 at a time"):
             await foreign.accept("bob", Asked("m2", "", "two"), Bounds(open=1))
-        merges = Merges(opened.database, SEED_POLICIES)
+        merges = Reviews(opened.database, SequentialIds(), SEED_POLICIES)
         await merges.submit(await take(opened.database, task.id, "dot"), "done")
         await opened.board.set_reviewer(task.id, OPERATOR, OPERATOR)
         await foreign.accept("bob", Asked("m2", "", "two"), Bounds(open=1))
@@ -103,7 +103,7 @@ async def test_work_without_the_last_message_is_done_again(tmp_path: Path) -> No
     """What a run did not know of is asked of the next one: after handing in, after failing, after a resumed run."""
     async with office(tmp_path) as opened:
         foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
-        merges, work = Merges(opened.database, SEED_POLICIES), opened.board.work
+        merges, work = Reviews(opened.database, SequentialIds(), SEED_POLICIES), opened.board.work
         task = (await foreign.accept("bob", Asked("m1", "", "one", "dot"), Bounds()))[0].task
 
         async def says(number: int) -> None:

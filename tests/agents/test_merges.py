@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from core_doubles import Office, office
 
-from artoo.agents.board.merges import Merges
+from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import MOST_SUBMISSIONS
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.contracts.agents import (
@@ -21,14 +21,15 @@ from artoo.contracts.agents import (
     TaskMoved,
 )
 from artoo.contracts.errors import ActorRefused, ClaimLost, MoveRefused
+from artoo.runtime.app.system import UuidIds
 from board_work import take
 
 S = BoardState
 
 
-def merges_of(opened: Office) -> Merges:
+def merges_of(opened: Office) -> Reviews:
     """The part that is looked at."""
-    return Merges(opened.database, SEED_POLICIES)
+    return Reviews(opened.database, UuidIds(), SEED_POLICIES)
 
 
 async def handed_in(opened: Office, name: str, complexity: Complexity | None = None) -> tuple[BoardTask, bool]:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from core_doubles import office
 
-from artoo.agents.identity.fallback_agents import SILENT_SECONDS, StandIns
-from artoo.team.letters import Letters
+from artoo.team.letters import SILENT_SECONDS, Letters, StandIns
 from artoo.testing import FakeClock
 
 

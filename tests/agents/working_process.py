@@ -14,8 +14,8 @@ from pathlib import Path
 
 from artoo.agents.board.board import Board
 from artoo.agents.board.claim_holders import this_process
-from artoo.agents.board.merges import Merges
 from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.mail.mailbox import Mailbox
@@ -53,7 +53,7 @@ async def work(directory: Path, name: str, numbers: Iterator[int]) -> None:
     async with await _books(directory, clock) as database:
         board, mailbox = Board(database, ids), Mailbox(database, clock, ids)
         outbox, allocation = Outbox(database, publish), Allocation(database, ids)
-        merges = Merges(database, SEED_POLICIES)
+        merges = Reviews(database, UuidIds(), SEED_POLICIES)
         await outbox.drain()
         busy = True
         while busy:

@@ -66,7 +66,7 @@ async def submit(place: Path, *, hands_in: bool = True) -> str:
             board_task=task.id, submission=1, agent="ada", run="run", request=task.text, summary="edited"
         )
         await hand_in(attempt, office.submissions, work, office.clock.now().timestamp(), 30.0)
-        await office.merges.submit(claim, "edited")
+        await office.board.reviews.submit(claim, "edited")
     return task.id
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from artoo import Artoo, Config
 from artoo.agents.board.board import Board
-from artoo.agents.board.merges import Merges
 from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.heartbeat.leader_lease import Seats
@@ -66,7 +66,7 @@ class Worker:
         ids = UuidIds()
         self._agent = agent
         self._database = database
-        self._merges = Merges(database, SEED_POLICIES)
+        self._merges = Reviews(database, UuidIds(), SEED_POLICIES)
         self._board = Board(database, ids)
         self._mailbox = Mailbox(database, clock, ids)
         self._allocation = Allocation(database, ids)

@@ -12,8 +12,8 @@ import pytest
 
 from artoo.agents.board.board import Board
 from artoo.agents.board.claim_holders import this_process
-from artoo.agents.board.merges import Merges
 from artoo.agents.board.next_task import Allocation
+from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.board.submission_bundles import Differences
@@ -44,7 +44,9 @@ async def handed_in(database: SharedDatabase) -> BoardTask:
     """A submission of this machine's."""
     board = Board(database, IDS)
     task = await board.add("the site", OPERATOR, assignee="ada", complexity=Complexity.COMPLEX, project=SITE)
-    submitted, review = await Merges(database, SEED_POLICIES).submit(await take(database, task.id, "ada"), "done")
+    submitted, review = await Reviews(database, UuidIds(), SEED_POLICIES).submit(
+        await take(database, task.id, "ada"), "done"
+    )
     assert review
     return submitted
 
@@ -73,7 +75,7 @@ async def test_a_stale_machine_sends_and_applies_nothing(store: StoreAddress) ->
         await Board(quick, IDS).reviews.reject(old.id, OPERATOR, "again")
         assert not await announced(slow, old)  # it waits no more
         claim = await take(quick, old.id, "ada")
-        new, _ = await Merges(quick, SEED_POLICIES).submit(claim, "done again")
+        new, _ = await Reviews(quick, UuidIds(), SEED_POLICIES).submit(claim, "done again")
         assert counted(store) == (0, 0)  # the later one replaces it
         assert not await announced(slow, old)
         assert not await announced(slow, new)  # another machine's

@@ -165,7 +165,7 @@ async def test_work_that_was_handed_in_is_not_done_again(
     async with crew(place, script, trust=ALONE) as team:
         with monkeypatch.context() as patch:
             if dies == "before the board knows":
-                patch.setattr(team.office.merges, "submit", killed)
+                patch.setattr(team.office.board.reviews, "submit", killed)
             else:
                 patch.setattr(attempt, "_handed_in", killed_at_the_last)
             task = await team.add("write log.txt", "ada")

@@ -14,7 +14,7 @@ from artoo.contracts.execution import CriterionVerdict, ToolCall
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.model import Known
 from artoo.prompts.segments import Segment
-from artoo.team.exhibits import exhibits, level, room_of
+from artoo.team.reviewing import exhibits, level, room_of
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 

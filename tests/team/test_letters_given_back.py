@@ -36,7 +36,7 @@ async def test_a_stop_before_the_work_gives_the_letter_back(
         await office.mailbox.send(OPERATOR, "ada", "hello")
         claim = await office.mailbox.take("ada")
         assert claim is not None
-        bench = cast("Bench", SimpleNamespace(mailbox=office.mailbox, clock=office.clock))
+        bench = cast("Bench", SimpleNamespace(office=office))
         answering = asyncio.create_task(answer(bench, cast("Member", SimpleNamespace(name="ada")), claim))
         async with asyncio.timeout(10):
             await looks.wait()

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from artoo import Config
-from artoo.agents.identity.fallback_agents import StandIns
 from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import MailRefused, ToolError
-from artoo.team.letters import Letters
+from artoo.team.letters import Letters, StandIns
 from artoo.team.office import Office, open_office
 from artoo.tools.builtin.mail import mail_tools
 

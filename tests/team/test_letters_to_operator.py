@@ -9,11 +9,10 @@ from team_world import crew, exists, plan, write
 
 from artoo import Config
 from artoo.agents.board.operator_todo import left_to_operator
-from artoo.agents.identity.fallback_agents import StandIns
 from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
 from artoo.team.by_hand import move
-from artoo.team.letters import Letters
+from artoo.team.letters import Letters, StandIns
 from artoo.team.office import open_office
 from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted

@@ -10,13 +10,13 @@ as text and read with `int`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
 T = TypeVar("T")
 
 Value = str | int | float | bool | bytes | None
-Values = Sequence[Value]
+Values = Sequence[Value] | Mapping[str, Value]
 Asked = tuple[str, Sequence[Values]]
 """One statement, and the parameters of each time that it is executed."""
 
@@ -30,6 +30,10 @@ class Row(Protocol):
     """One row, by the names of its columns."""
 
     def __getitem__(self, name: str, /) -> Any: ...
+
+    def keys(self) -> Any:
+        """Return the names."""
+        ...
 
 
 class Query(Protocol):

@@ -121,6 +121,7 @@ class SqliteEngine:
                 self._use_wal(connection)
                 self._upgrade(connection)
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
         except BaseException:
             connection.close()
             raise

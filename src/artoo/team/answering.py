@@ -53,7 +53,7 @@ async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
             _answer(bench, member, claim) if claim.mail.in_reply_to is None else _read(bench, member, claim)
         )
     except asyncio.CancelledError:
-        await asyncio.shield(bench.mailbox.release(claim))
+        await asyncio.shield(bench.office.mailbox.release(claim))
         raise
 
 
@@ -62,26 +62,26 @@ async def _answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
     context = {Segment.MAIL: await _about(bench, mail)}
     try:
         doing = _do(bench, member, mail.text, context, f"mail:{mail.id}", run)
-        result = await held(doing, lambda: bench.mailbox.renew(claim), bench.clock)
+        result = await held(doing, lambda: bench.office.mailbox.renew(claim), bench.office.clock)
     except ClaimLost:
         return Done(items=1)
     done = _done(result)
     if done.throttled is not None or result.stopped_by is StoppedBy.INTERRUPTED:
-        await bench.mailbox.release(claim)
+        await bench.office.mailbox.release(claim)
         return done
     session = Session(run.id, "mail", result.summary, mail=mail.id)
-    await bench.remember(member.name, session, mail.text, result)
+    await bench.minds.remember(member.name, session, mail.text, result)
     try:
-        await bench.mailbox.answer(claim, _told(result, mail.sender, run.id))
+        await bench.office.mailbox.answer(claim, _told(result, mail.sender, run.id))
     except MailRefused as error:
-        await bench.mailbox.archive(claim, f"done, but not answered: {error}")
+        await bench.office.mailbox.archive(claim, f"done, but not answered: {error}")
     return done
 
 
 async def _about(bench: Bench, mail: Mail) -> str:
     """Who writes, and what the two wrote before: a letter may be the answer to a question, or go on from one."""
     lines = [f"The request is a letter from {mail.sender}. Your result is the answer."]
-    earlier = await bench.mailbox.earlier(mail, limit=EARLIER)
+    earlier = await bench.office.mailbox.earlier(mail, limit=EARLIER)
     if earlier:
         lines.append("What you two wrote before, oldest first; the request may go on from it:")
         lines += (f"{one.sender}: {shortened(one.text, LONGEST_EARLIER)}" for one in earlier)
@@ -91,8 +91,10 @@ async def _about(bench: Bench, mail: Mail) -> str:
 async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
     """An answer that came too late to be waited for: kept, so that the agent knows it, and filed."""
     mail = claim.mail
-    await bench.note(member.name, Session(mail.id, "mail", f"{mail.sender} answered: {mail.text}", mail=mail.id))
-    await bench.mailbox.archive(claim, "read")
+    await bench.minds.note(
+        member.name, Session(mail.id, "mail", f"{mail.sender} answered: {mail.text}", mail=mail.id)
+    )
+    await bench.office.mailbox.archive(claim, "read")
     return Done(items=1)
 
 
@@ -104,9 +106,9 @@ async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
     done = _done(result)
     if done.throttled is not None or result.stopped_by is StoppedBy.INTERRUPTED:
         return Done(items=1, llm_calls=done.llm_calls, throttled=done.throttled or "stopped")
-    await bench.remember(member.name, Session(run.id, "patrol", result.summary), request.text, result)
+    await bench.minds.remember(member.name, Session(run.id, "patrol", result.summary), request.text, result)
     try:
-        await bench.mailbox.send(
+        await bench.office.mailbox.send(
             member.name,
             OPERATOR,
             f"Patrol: {request.text}\n\n{_told(result, OPERATOR, run.id)}",
@@ -137,7 +139,7 @@ async def _do(
         run.id = task_id
 
     desk = await asyncio.to_thread(bench.desk, member.name)
-    known = {Segment.CURATED_KNOWLEDGE: await bench.knowledge(member.name, request)}
+    known = {Segment.CURATED_KNOWLEDGE: await bench.minds.knowledge(member.name, request)}
     behalf = Behalf(
         standing=member.standing({**known, **context}),
         must_not=member.must_not,

@@ -17,9 +17,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.agents.board.add_task import MOST_TASKS
-from artoo.agents.board.board import Board
-from artoo.agents.board.merges import Merges
+from artoo.agents.board.board import MOST_TASKS, Board
 from artoo.agents.board.reviews import check_waiting
 from artoo.contracts.agents import FOREIGN, OPERATOR, POLICY, BoardState, BoardTask, SubmittedWork
 from artoo.contracts.changes import Conflict
@@ -66,7 +64,6 @@ class Approvals:
     def __init__(
         self,
         board: Board,
-        merges: Merges,
         submissions: Submissions,
         allow: Sequence[str],
         mode: ApplyMode,
@@ -77,7 +74,6 @@ class Approvals:
         self._machine = machine
         self._exchange = exchange
         self._board = board
-        self._merges = merges
         self._submissions = submissions
         self._allow = tuple(allow)
         self._mode = mode
@@ -191,7 +187,11 @@ class Approvals:
                 await self._carry_out(task, papers, intent)
                 return True
             await self._let_go_if_untouched(task)
-            if self._is_elsewhere(task) or task.reviewer == OPERATOR or not await self._merges.passes(task_id):
+            if (
+                self._is_elsewhere(task)
+                or task.reviewer == OPERATOR
+                or not await self._board.reviews.passes(task_id)
+            ):
                 return False
             intent = Intent(actor=POLICY, reason="", submission=task.submission, digest="")
             return (await self._rule(task, intent)).completed
@@ -226,7 +226,7 @@ class Approvals:
 
     async def _rule(self, task: BoardTask, intent: Intent) -> Ruling:
         if intent.actor == POLICY and (why := await self._why_a_claim(task)):
-            left = await self._merges.leave_to_operator(task.id, task.submission, why)
+            left = await self._board.reviews.leave_to_operator(task.id, task.submission, why)
             return Ruling(left, waiting=True, why=(why,))
         papers, proposal = self._papers(task), await self._proposal(task)
         if proposal is None:
@@ -235,7 +235,7 @@ class Approvals:
             except SandboxError as error:
                 if intent.actor != POLICY:
                     raise
-                left = await self._merges.leave_to_operator(task.id, task.submission, str(error))
+                left = await self._board.reviews.leave_to_operator(task.id, task.submission, str(error))
                 return Ruling(left, waiting=True, why=(str(error),))
             return Ruling(await self._complete(task, intent), completed=True)
         if proposal.conflicts:
@@ -314,19 +314,19 @@ class Approvals:
 
     async def _complete(self, task: BoardTask, intent: Intent) -> BoardTask:
         if intent.actor == POLICY:
-            return await self._merges.pass_by_policy(task.id, intent.submission)
+            return await self._board.reviews.pass_by_policy(task.id, intent.submission)
         return await self._board.reviews.approve(task.id, intent.actor, intent.reason, submission=intent.submission)
 
     async def _send_back(self, task: BoardTask, conflicts: Sequence[Conflict]) -> Ruling:
         reasons = f"it cannot be applied, and nothing of it was: {_listed(conflicts)}"
-        return Ruling(await self._merges.send_back(task.id, task.submission, reasons), why=(reasons,))
+        return Ruling(await self._board.reviews.send_back(task.id, task.submission, reasons), why=(reasons,))
 
     async def _left(self, task: BoardTask, intent: Intent, proposal: Proposal) -> Ruling:
         asked = "; ".join(proposal.asks[:_SHOWN])
         more = f" and {len(proposal.asks) - _SHOWN} more" if len(proposal.asks) > _SHOWN else ""
         who = "the trust policy" if intent.actor == POLICY else intent.actor
         reasons = f"{who} would approve, but only the operator may agree to: {asked}{more}"
-        left = await self._merges.leave_to_operator(task.id, task.submission, reasons)
+        left = await self._board.reviews.leave_to_operator(task.id, task.submission, reasons)
         return Ruling(left, waiting=True, why=proposal.asks, proposal=proposal)
 
     @asynccontextmanager

@@ -2,80 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.agents.board.board import Board
-from artoo.agents.board.merges import Merges
-from artoo.agents.cognition.store import Session
-from artoo.agents.foreign.foreign_tasks import Foreign
-from artoo.agents.identity.fallback_agents import StandIns
-from artoo.agents.identity.registry import Registry
-from artoo.agents.mail.mailbox import Mailbox
-from artoo.agents.mail.request_reply import Asking
-from artoo.contracts.agents import OPERATOR, BoardTask
+from artoo.contracts.agents import FOREIGN, OPERATOR, BoardTask
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.solution import FinalResult
-from artoo.ports.clock import Clock
 from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.app.run_options import RunOptions
-from artoo.runtime.changes.submissions import Submissions
-from artoo.team.approval import Approvals
-from artoo.team.exchange import Exchange
-from artoo.team.letters import Letters
+from artoo.team.letters import Letters, StandIns
+from artoo.team.minds import Minds
+from artoo.team.office import Office
 from artoo.tools.builtin.mail import mail_tools
 from artoo.tools.core.tool import Tool
-
-Remember = Callable[[str, Session, str, FinalResult], Awaitable[None]]
-"""Keeps what an agent did, once: its name, the session, the request, the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One per process. `names` gives the agents, `colleagues` are foreign ones that can be written to;
-    `reply_seconds` how long a question to a colleague is waited for, `pending_days` how long a submission waits for
-    its review.
+    """One per process. `names` gives the agents that work here."""
 
-    `knowledge` gives what an agent has learnt, for its prompts about a request; `remember` keeps what it did,
-    `note` what it was told. `project_place`: where the project of a task is here. `exchange`: where several
-    machines share the books.
-    """
-
+    office: Office
     artoo: Artoo
-    board: Board
-    merges: Merges
-    mailbox: Mailbox
-    asking: Asking
-    registry: Registry
-    approvals: Approvals
-    submissions: Submissions
-    clock: Clock
-    workspace: Path
+    minds: Minds
     names: Callable[[], tuple[str, ...]]
-    colleagues: tuple[str, ...]
-    foreign: Foreign
-    reply_seconds: float
     standins: StandIns
-    pending_days: float
-    knowledge: Callable[[str, str], Awaitable[str]]
-    remember: Remember
-    note: Callable[[str, Session], Awaitable[None]]
-    project_place: Callable[[str], Path]
-    exchange: Exchange | None
+
+    @property
+    def workspace(self) -> Path:
+        """Where agents work when no project is named."""
+        return self.office.config.workspace_path
 
     def places(self, task: BoardTask) -> RunOptions:
         """Where a task works: its project, or without one the workspace. Raises ConfigurationError."""
-        project = self.project_place(task.project) if task.project else self.workspace
+        project = self.office.projects.place(task.project) if task.project else self.workspace
         return RunOptions(project=project, workspace=self.workspace)
 
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
         """Letters that `name` may write for one piece of work."""
-        others = tuple(other for other in (*self.names(), OPERATOR, *self.colleagues) if other != name)
-        asked = self.board.work.ask
-        return mail_tools(
-            Letters(name, work, self.mailbox, self.asking, others, self.reply_seconds, self.standins, asked)
-        )
+        office, settings = self.office, self.office.config.runtime.communication.a2a_protocol
+        foreign = (FOREIGN + colleague for colleague in office.config.a2a.colleagues)
+        others = tuple(other for other in (*self.names(), OPERATOR, *foreign) if other != name)
+        seconds, asked = float(settings.sync_timeout_seconds), office.board.work.ask
+        return mail_tools(Letters(name, work, office.mailbox, office.asking, others, seconds, self.standins, asked))
 
     def desk(self, name: str) -> Path:
         """Where an agent works when no task governs it: a directory of its own in the workspace. Blocks.

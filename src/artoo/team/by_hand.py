@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from artoo.agents.board.add_task import MOST_TASKS
+from artoo.agents.board.board import MOST_TASKS
 from artoo.agents.board.rules import TRANSITIONS
 from artoo.agents.mail.rows import Kept
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask

@@ -93,32 +93,32 @@ class WorkDuty:
     async def _review(self, member: Member, claim: TaskClaim) -> Done:
         """A verdict, or none: then the submission waits for the next reviewer."""
         task, bench = claim.task, self._bench
-        work = await bench.approvals.work(task)
+        work = await bench.office.approvals.work(task)
         if work is None:
             reason = "its evidence is not there, so that no agent can judge it"
-            await bench.merges.leave_to_operator(task.id, task.submission, reason)
+            await bench.office.board.reviews.leave_to_operator(task.id, task.submission, reason)
             return Done(items=1)
         try:
             reviewing = self._reviewer(member).review(claim, work)
-            _, calls = await held(reviewing, lambda: bench.board.work.renew(claim), bench.clock)
+            _, calls = await held(reviewing, lambda: bench.office.board.work.renew(claim), bench.office.clock)
         except (ModelError, BudgetExhausted) as error:
             return await self._not_judged(claim, error)
         except TooMuchToJudge as error:
-            await bench.merges.leave_to_operator(
+            await bench.office.board.reviews.leave_to_operator(
                 task.id, task.submission, f"{self._agent} cannot judge it: {error}"
             )
             return Done(items=1)
         except WorkspaceInUse as error:
-            await bench.board.reviews.let_go(claim)
+            await bench.office.board.reviews.let_go(claim)
             return Done(items=1, trouble=str(error))
         except SandboxError as error:
-            await bench.merges.leave_to_operator(task.id, task.submission, str(error))
+            await bench.office.board.reviews.leave_to_operator(task.id, task.submission, str(error))
             return Done(items=1)
         except GovernanceRefused:  # the operator, or another process, has decided meanwhile, or the files moved on
-            await bench.board.reviews.let_go(claim)
+            await bench.office.board.reviews.let_go(claim)
             return Done(items=1)
         except BaseException:
-            await asyncio.shield(bench.board.reviews.let_go(claim))
+            await asyncio.shield(bench.office.board.reviews.let_go(claim))
             raise
         return Done(items=1, llm_calls=calls)
 
@@ -129,16 +129,16 @@ class WorkDuty:
             isinstance(error, ModelRefused) and not error.of_this_prompt
         )
         if endpoint:
-            await bench.board.reviews.let_go(claim)
+            await bench.office.board.reviews.let_go(claim)
             return Done(items=1, llm_calls=1, throttled=throttling(error), trouble=str(error))
         seen = (task.id, task.submission)
         first = self._unjudged != seen
         self._unjudged = seen
         if first and isinstance(error, ModelAnswerInvalid):
-            await bench.board.reviews.let_go(claim)
+            await bench.office.board.reviews.let_go(claim)
         else:
             reason = f"{self._agent} cannot judge it: {error}"
-            await bench.merges.leave_to_operator(task.id, task.submission, reason)
+            await bench.office.board.reviews.leave_to_operator(task.id, task.submission, reason)
         return Done(items=1, llm_calls=1)
 
     async def _let_go(self, claim: TaskClaim | MailClaim, reason: str, *, counted: bool = False) -> None:
@@ -146,11 +146,11 @@ class WorkDuty:
         bench = self._bench
         try:
             if isinstance(claim, MailClaim):
-                await bench.mailbox.release(claim)
+                await bench.office.mailbox.release(claim)
             elif claim.task.state is BoardState.REVIEW:
-                await bench.board.reviews.let_go(claim)
+                await bench.office.board.reviews.let_go(claim)
             else:
-                await bench.board.work.give_back(claim, reason, counted=counted)
+                await bench.office.board.work.give_back(claim, reason, counted=counted)
         except GovernanceRefused:
             return
 

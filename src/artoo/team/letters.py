@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
-from artoo.agents.identity.fallback_agents import StandIns
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.request_reply import Asking
 from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import MailRefused
+from artoo.ports.clock import Clock
 
 _HOW_TO_ANSWER = (
     "\n\nIt is asked at task {task}, which goes on meanwhile; what it hands in waits for you. Your answer:"
@@ -25,6 +25,38 @@ _GO_ON = (
     "who is a person and answers later: go on with what is most careful, and say in the result what was asked and"
     " what you assumed"
 )
+
+
+SILENT_SECONDS = 600.0
+"""How long one that did not answer is passed over, where somebody stands in."""
+
+
+@dataclass(slots=True)
+class StandIns:
+    """Who is asked in the place of an agent that does not answer, as the operator says. Shared by all of a team.
+
+    `names`: who is asked, the first that may be, in another's place.
+    """
+
+    names: Sequence[str]
+    clock: Clock
+    _silent: dict[str, float] = field(default_factory=dict[str, float])
+
+    def ways(self, sender: str, recipient: str) -> tuple[str, ...]:
+        """Whom to ask in turn, two at most; one that was silent lately comes last."""
+        others = [name for name in self.names if name not in (sender, recipient)]
+        ways = (recipient, *others[:1])
+        return tuple(sorted(ways, key=self._is_silent))
+
+    def heard(self, name: str, *, answered: bool) -> None:
+        """What came of asking."""
+        if answered:
+            self._silent.pop(name, None)
+        else:
+            self._silent[name] = self.clock.monotonic() + SILENT_SECONDS
+
+    def _is_silent(self, name: str) -> bool:
+        return self._silent.get(name, 0.0) > self.clock.monotonic()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,29 @@
-"""The three tiers of memory of each agent, put together: where they lie, and what keeps them (SPEC section 11)."""
+"""An agent's memory in three tiers, as those who work for it see it (`004`; SPEC section 11).
+
+| tier | where | becomes |
+|---|---|---|
+| procedural | identity files, immutable | T |
+| semantic | knowledge.md and the buffer of observations | K, and C by the Dreamer |
+| episodic | sessions in the activity database, kept 90 days | M, which the loops write |
+"""
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 
 from artoo.agents.cognition.consolidate import DreamCycle, DreamSettings, Word
 from artoo.agents.cognition.consolidation_plan import Promotion, megram_of
-from artoo.agents.cognition.memory_tiers import CognitiveMemory
+from artoo.agents.cognition.knowledge_file import SMALL_MODEL_CHARACTERS, relevant
+from artoo.agents.cognition.observations import observation_of
 from artoo.agents.cognition.store import CognitionStore, Session
 from artoo.agents.identity.folders import AgentFolder
 from artoo.agents.storage.database import Database
 from artoo.contracts.memory import MemoryWritten
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
+from artoo.disk.whole import read_text
 from artoo.loops.asking import Asker
 from artoo.loops.slow.draft import model_wording
 from artoo.ports.bus import Port
@@ -56,13 +66,15 @@ class Minds:
     async def knowledge(self, agent: str, request: str) -> str:
         """What an agent has learnt, for the prompts of one request; empty when its file cannot be read."""
         try:
-            return await self._memory(agent).knowledge_for(request, small_model=self._small_model)
+            text = await asyncio.to_thread(read_text, self._knowledge(agent))
         except (OSError, UnicodeDecodeError):
             return ""
+        most = self._settings.semantic.max_curated_chars
+        return relevant(text, request, min(most, SMALL_MODEL_CHARACTERS) if self._small_model else most)
 
     async def remember(self, agent: str, session: Session, request: str, result: FinalResult) -> None:
         """Keeps a finished session and what it teaches, once. Raises ActivityStoreError."""
-        await self._memory(agent).remember(session, request, result)
+        await self._store(agent).keep(session, observation_of(request, result))
 
     async def note(self, agent: str, session: Session) -> None:
         """Keeps what an agent was told. Raises ActivityStoreError."""
@@ -106,10 +118,6 @@ class Minds:
             self._speaking = self._artoo.bus.port(Role.DREAMER, NO_TASK)
             self._artoo.bus.close_task(NO_TASK)
         return self._speaking
-
-    def _memory(self, agent: str) -> CognitiveMemory:
-        characters = self._settings.semantic.max_curated_chars
-        return CognitiveMemory(self._store(agent), self._knowledge(agent), characters=characters)
 
     def _store(self, agent: str) -> CognitionStore:
         return CognitionStore(self._database, agent, self._settings.episodic.session_retention_days)

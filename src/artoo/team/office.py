@@ -13,7 +13,6 @@ from pathlib import Path
 
 from artoo.agents.board.board import Board
 from artoo.agents.board.claim_holders import machine_of, this_process
-from artoo.agents.board.merges import Merges
 from artoo.agents.board.rules import ComplexityRule, Policies, TrustPolicy
 from artoo.agents.board.submission_bundles import Differences
 from artoo.agents.foreign.foreign_tasks import Foreign
@@ -56,7 +55,6 @@ class Office:
     config: Config
     database: Database
     board: Board
-    merges: Merges
     mailbox: Mailbox
     asking: Asking
     registry: Registry
@@ -206,7 +204,6 @@ async def open_office(
         board = Board(database, ids, policies=policies, rules=rules)
         foreign = Foreign(database, ids, policies=policies, rules=rules)
         await foreign.enter(config.a2a.colleagues)
-        merges = Merges(database, policies)
         registry = Registry(database)
         missing = partial(_missing, config, home, registry) if config.store is None else None
         mailbox, wake = Mailbox(database, clock, ids, missing=missing), Wake(database, clock)
@@ -219,14 +216,13 @@ async def open_office(
             config=config,
             database=database,
             board=board,
-            merges=merges,
             mailbox=mailbox,
             asking=Asking(database, mailbox, wake, clock),
             registry=registry,
             pulses=Pulses(database),
             wake=wake,
             submissions=submissions,
-            approvals=Approvals(board, merges, submissions, config.allow, config.apply, machine, exchange),
+            approvals=Approvals(board, submissions, config.allow, config.apply, machine, exchange),
             foreign=foreign,
             foreign_post=ForeignPost(database),
             policies=policies,

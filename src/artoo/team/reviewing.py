@@ -1,23 +1,50 @@
 """A senior agent's review: code first, then one question to its model, and the verdict through the same door as
-the operator's."""
+the operator's.
+
+What the model judges (request, result, changes) is shown whole or not at all: an approval applies all of it.
+Evidence takes the room that is left, each call's input and output apart: a long script does not push out what it
+printed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from artoo.agents.board.rows import TaskClaim
 from artoo.contracts.agents import ReviewReport, SubmittedWork
+from artoo.contracts.changes import ChangeKind
 from artoo.contracts.errors import ArtooError
+from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.settling import ClassifiedChange
+from artoo.contracts.shortened import set_off, without_middle
 from artoo.loops.asking import Asker, Standing
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.model import Known, Model, Tier
+from artoo.prompts.segments import Segment
 from artoo.team.approval import Approvals, Ruling
 from artoo.team.demands import with_demands
-from artoo.team.exhibits import exhibits, room_of
+from artoo.tools.settlement.review import DIFF_BYTES, line_of
 
 _MAX_TOKENS = 400
+
+_RESERVED_TOKENS = 3_000
+"""Of the window: instructions, the agent's identity, and the answer."""
+_CHARACTERS_A_TOKEN = 3
+_SMALL_ROOM = 8_000
+"""A small model loses the thread in much text."""
+_LEAST_ROOM = 2_000
+_EVIDENCE_SHARE = 4
+"""Of the room, one part in so many is kept for evidence."""
+
+_LEAST_CALL = 600
+"""Characters for a call, else the oldest are left out."""
+_FRAME, _LITTLE = 60, 200
+"""Of a text: what stands around it; by how much more than its limit it is not cut."""
+
+_NEW_CONTENT = (ChangeKind.CREATED, ChangeKind.OVERWRITTEN)
+
+_FROM_FILES = "Shown of files before the first call:"
 
 
 def problems_of(work: SubmittedWork) -> tuple[str, ...]:
@@ -100,3 +127,99 @@ class Reviewer:
                 f"request, result and changes are more than its model can be shown ({room} characters)"
             )
         return await self._asker.ask("ReviewReport", ReviewReport, segments, cause=None, max_tokens=_MAX_TOKENS)
+
+
+def room_of(known: Known) -> int:
+    """Characters that such a model is shown of a submission."""
+    room = max(_LEAST_ROOM, (known.window - _RESERVED_TOKENS) * _CHARACTERS_A_TOKEN)
+    return min(room, _SMALL_ROOM) if known.small else room
+
+
+def exhibits(
+    work: SubmittedWork, request: str, changes: Sequence[ClassifiedChange], room: int
+) -> dict[Segment, str] | None:
+    """The segments of the question; None: what is to be judged is too large to be shown."""
+    if any(_is_unseen(change) for change in changes):
+        return None
+    result, changed = f"Result:\n{work.summary}", _changes(changes)
+    left = room - sum(map(_size, (work.guide, request, result, changed)))
+    if left < room // _EVIDENCE_SHARE:
+        return None
+    return {
+        Segment.PROJECT_GUIDE: work.guide,
+        Segment.TASK: request,
+        Segment.CONTEXT: result,
+        Segment.EVIDENCE: f"{_evidence(work, left)}\n\n{changed}",
+    }
+
+
+def _is_unseen(change: ClassifiedChange) -> bool:
+    """Whether it is new content of which no line is shown, for its size. A moved file's stood there before."""
+    return change.kind in _NEW_CONTENT and not change.diff and (change.size_after or 0) > DIFF_BYTES
+
+
+def _size(text: str) -> int:
+    """Characters, of a writing with long ones (Chinese) as many as have its bytes: none is left out silently."""
+    return len(text.encode("utf-8", "replace"))
+
+
+def _changes(changes: Sequence[ClassifiedChange]) -> str:
+    if not changes:
+        return "Files changed: none"
+    lines = ["Files changed:"]
+    for change in changes:
+        lines.append(f"- {line_of(change)}")
+        lines += [f"   {set_off(line)}" for line in change.diff]
+    return "\n".join(lines)
+
+
+def _evidence(work: SubmittedWork, room: int) -> str:
+    verdicts = [f"- {one.verdict}: {one.criterion} ({one.evidence})" for one in work.verdicts]
+    told = without_middle("\n".join(set_off(line)[1:] for line in verdicts), room // 3)
+    if work.records:
+        shown = _calls(work, room - len(told))
+    else:  # handed in by an earlier version
+        shown = without_middle("\n".join(f"- {call}" for call in work.calls), room - len(told))
+    return "\n\n".join(filter(None, (told, shown))) or "(none)"
+
+
+def _calls(work: SubmittedWork, room: int) -> str:
+    """The newest calls that have room, their texts as long as all can be: short ones leave theirs to the others."""
+    first = max(0, len(work.records) - max(1, room // _LEAST_CALL))
+    calls = list(enumerate(work.records, 1))[first:]
+    read = any(call.tool == "read_file" for call in work.records)
+    seen = "" if read else work.seen
+    texts = [seen, *(text for _, call in calls for text in (call.input, *_put_out(call)))]
+    limit = max(0, level([len(set_off(text)) + _FRAME for text in texts], room) - _FRAME)
+    parts = [f"{_FROM_FILES}\n{_cut(seen, limit)}"] if seen else []
+    parts += [f"({first} earlier calls have no room here)"] if first else []
+    parts += ["\n".join(_call(number, call, limit)) for number, call in calls]
+    return "\n".join(parts)
+
+
+def _call(number: int, call: ToolCall, limit: int) -> Iterator[str]:
+    code = "" if call.exit_code is None else f", exit {call.exit_code}"
+    yield f"call {number}: {call.tool} {_cut(call.input, limit)[1:]} [{call.status}{code}]"
+    yield from (_cut(text, limit) for text in _put_out(call))
+
+
+def _cut(text: str, limit: int) -> str:
+    """Set off, in about `limit` characters: what is a little longer stays whole."""
+    return set_off(without_middle(text, max(0, limit - _LITTLE)))
+
+
+def _put_out(call: ToolCall) -> list[str]:
+    """What it printed; of one that failed also why."""
+    why = call.reason if call.status is not CallStatus.OK and call.reason not in (None, call.error_output) else ""
+    return [text for text in (call.output, call.error_output, why or "") if text.strip()]
+
+
+def level(sizes: Sequence[int], room: int) -> int:
+    """How much each may have so that all together have `room`, those that need less leaving it to the others."""
+    left, most = room, 0
+    for taken, size in enumerate(ordered := sorted(sizes)):
+        share = left // (len(ordered) - taken)
+        if size > share:
+            return share
+        left, most = left - size, size
+    return most

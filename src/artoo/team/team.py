@@ -15,13 +15,12 @@ from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 
-from artoo.agents.board.add_task import MOST_TASKS
+from artoo.agents.board.board import MOST_TASKS
 from artoo.agents.board.next_task import Allocation
 from artoo.agents.board.rows import ANYBODY
 from artoo.agents.heartbeat.backoff import Backoff
 from artoo.agents.heartbeat.duties import Done, Duty
 from artoo.agents.heartbeat.heartbeat import Heartbeat, HeartbeatSettings
-from artoo.agents.identity.fallback_agents import StandIns
 from artoo.agents.identity.folders import AgentFolder, Found, folder_of
 from artoo.agents.identity.registry import AgentRecord
 from artoo.agents.mail.outbox import Outbox
@@ -29,7 +28,7 @@ from artoo.agents.patrol.parser import patrol_problems
 from artoo.agents.patrol.patrol import Patrol, PatrolRequest
 from artoo.agents.patrol.store import PatrolStore
 from artoo.agents.patrol.watchers import Looking
-from artoo.contracts.agents import FOREIGN, RUNTIME, BoardState
+from artoo.contracts.agents import RUNTIME, BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
 from artoo.contracts.errors import (
@@ -49,6 +48,7 @@ from artoo.team.bench import Bench
 from artoo.team.borrowed import borrow, lend
 from artoo.team.duties import WorkDuty
 from artoo.team.holding import RENEW_SECONDS
+from artoo.team.letters import StandIns
 from artoo.team.member import Member
 from artoo.team.minds import Minds
 from artoo.team.office import Office
@@ -87,7 +87,8 @@ class Team:
         self._outbox = Outbox(office.database, self._publish)
         self._stopping = asyncio.Event()
         self._waking: list[asyncio.Task[None]] = []
-        self._bench = self._made_bench()
+        standins = StandIns(office.config.runtime.communication.a2a_protocol.standins, office.clock)
+        self._bench = Bench(office, artoo, minds, lambda: tuple(self.heartbeats), standins)
         self._seating = Seating(office, self._allocation(), worker) if office.machine else None
         self.heartbeats: dict[str, Heartbeat] = {}
         self.problems: tuple[str, ...] = ()
@@ -214,32 +215,6 @@ class Team:
         heartbeat = self.heartbeats.pop(name, None)
         if heartbeat is not None:
             heartbeat.stop()
-
-    def _made_bench(self) -> Bench:
-        office = self.office
-        return Bench(
-            artoo=self._artoo,
-            board=office.board,
-            merges=office.merges,
-            mailbox=office.mailbox,
-            asking=office.asking,
-            registry=office.registry,
-            approvals=office.approvals,
-            submissions=office.submissions,
-            clock=office.clock,
-            workspace=office.config.workspace_path,
-            names=lambda: tuple(self.heartbeats),
-            colleagues=tuple(FOREIGN + name for name in office.config.a2a.colleagues),
-            foreign=office.foreign,
-            reply_seconds=float(office.config.runtime.communication.a2a_protocol.sync_timeout_seconds),
-            standins=StandIns(office.config.runtime.communication.a2a_protocol.standins, office.clock),
-            pending_days=office.config.pending.days,
-            knowledge=self._minds.knowledge,
-            remember=self._minds.remember,
-            note=self._minds.note,
-            project_place=office.projects.place,
-            exchange=office.exchange,
-        )
 
     def _heartbeat(self, folder: AgentFolder) -> Heartbeat:
         office, settings = self.office, self.office.config.runtime.autonomy.heartbeat

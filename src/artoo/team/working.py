@@ -65,13 +65,15 @@ async def work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
 
 
 async def _work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
-    work = await asyncio.to_thread(bench.submissions.of(claim.task.id, claim.task.submission + 1).work)
+    work = await asyncio.to_thread(bench.office.submissions.of(claim.task.id, claim.task.submission + 1).work)
     if work is not None and work.agent == member.name:
         return await _handed_in_before(bench, claim, work)
     try:
-        done = await held(_done(bench, member, claim), lambda: bench.board.work.renew(claim), bench.clock)
+        done = await held(
+            _done(bench, member, claim), lambda: bench.office.board.work.renew(claim), bench.office.clock
+        )
     except _NoPlace as error:
-        await bench.board.work.hold_up(claim, str(error))
+        await bench.office.board.work.hold_up(claim, str(error))
         return Done(items=1)
     return await _settle(bench, member, claim, *done)
 
@@ -79,9 +81,9 @@ async def _work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
 async def _handed_in_before(bench: Bench, claim: TaskClaim, work: SubmittedWork) -> Done:
     """The process died after the work was done, before the board knew: it is not done again."""
     try:
-        attempt = await reopened(bench.artoo, bench.submissions, claim.task, bench.places(claim.task))
+        attempt = await reopened(bench.artoo, bench.office.submissions, claim.task, bench.places(claim.task))
     except (SandboxError, ConfigurationError) as error:
-        await bench.board.work.hold_up(claim, str(error))
+        await bench.office.board.work.hold_up(claim, str(error))
     else:
         await _submit(bench, claim, attempt, work)
     return Done(items=1)
@@ -96,7 +98,7 @@ async def _done(bench: Bench, member: Member, claim: TaskClaim) -> tuple[Attempt
     task, places = claim.task, bench.places(claim.task)
     if claim.resumed and task.run is not None:
         try:
-            attempt = await reopened(bench.artoo, bench.submissions, task, places)
+            attempt = await reopened(bench.artoo, bench.office.submissions, task, places)
             gathering = Gathering(task.run)
             behalf = await _behalf(bench, member, claim, attempt, gathering)
             going_on = bench.artoo.stream_resumed(task.run, behalf=behalf, caller=_caller(task))
@@ -104,7 +106,10 @@ async def _done(bench: Bench, member: Member, claim: TaskClaim) -> tuple[Attempt
         except (SandboxError, ConfigurationError) as error:
             logger.info("task %s is begun anew: %s", task.id, error)
     try:
-        attempt, gathering = await begin(bench.artoo, bench.submissions, task, places, bench.exchange), Gathering()
+        attempt, gathering = (
+            await begin(bench.artoo, bench.office.submissions, task, places, bench.office.exchange),
+            Gathering(),
+        )
     except (SandboxError, ConfigurationError) as error:
         raise _NoPlace(str(error)) from error
     behalf = await _behalf(bench, member, claim, attempt, gathering)
@@ -133,7 +138,7 @@ async def _behalf(bench: Bench, member: Member, claim: TaskClaim, attempt: Attem
 
     async def began(run: str) -> None:
         gathering.run = run
-        await bench.board.work.began(claim, run)
+        await bench.office.board.work.began(claim, run)
 
     return Behalf(
         standing=member.standing(await _context(bench, member, task)),
@@ -156,7 +161,7 @@ def _caller(task: BoardTask) -> Caller | None:
 
 async def _allowed(bench: Bench, task: BoardTask) -> Budgets:
     """What the operator's policy gives a foreign agent's task."""
-    found = await bench.foreign.spendable(task.id)
+    found = await bench.office.foreign.spendable(task.id)
     return Budgets() if found is None else Budgets(found.seconds, found.calls, found.tokens, found.money)
 
 
@@ -179,7 +184,7 @@ def asked_for(task: BoardTask, standing: Sequence[str] = ()) -> str:
 async def _context(bench: Bench, member: Member, task: BoardTask) -> dict[Segment, str]:
     """What the agent knows, and what reviewers said about its earlier work on this task."""
     return {
-        Segment.CURATED_KNOWLEDGE: await bench.knowledge(member.name, task.text),
+        Segment.CURATED_KNOWLEDGE: await bench.minds.knowledge(member.name, task.text),
         Segment.SESSION: earlier_reviews(task.notes),
         Segment.MAIL: _FROM_OUTSIDE.format(task.creator) if task.creator.startswith(FOREIGN) else "",
     }
@@ -197,9 +202,9 @@ async def _settle(
         await _give_back(bench, claim, _STOPPED)
         return Done(items=1, llm_calls=calls)
     session = Session(gathering.run, "task", result.summary, board_task=claim.task.id)
-    await bench.remember(member.name, session, claim.task.text, result)
+    await bench.minds.remember(member.name, session, claim.task.text, result)
     if result.stopped_by is StoppedBy.QUESTION:
-        await bench.board.work.ask(claim.task.id, member.name, _question(result))
+        await bench.office.board.work.ask(claim.task.id, member.name, _question(result))
     if result.directive is Directive.ABANDON:
         await _end_without_result(bench, member, claim, _why(result), result.summary)
         return Done(items=1, llm_calls=calls)
@@ -215,7 +220,7 @@ async def _end_without_result(bench: Bench, member: Member, claim: TaskClaim, wh
     except IdentityRefused as error:
         await _give_back(bench, claim, str(error))
     else:
-        await bench.board.work.fail(claim, why, summary)
+        await bench.office.board.work.fail(claim, why, summary)
 
 
 def _why(result: FinalResult) -> str:
@@ -233,14 +238,20 @@ def _question(result: FinalResult) -> str:
 async def _submit(bench: Bench, claim: TaskClaim, attempt: Attempt, work: SubmittedWork) -> None:
     """Hands the work in; what needs no review passes if Law 1 lets it."""
     try:
-        await hand_in(attempt, bench.submissions, work, bench.clock.now().timestamp(), bench.pending_days)
+        await hand_in(
+            attempt,
+            bench.office.submissions,
+            work,
+            bench.office.clock.now().timestamp(),
+            bench.office.config.pending.days,
+        )
     except SandboxError as error:
-        await bench.board.work.fail(claim, f"its files cannot be submitted: {error}", work.summary)
+        await bench.office.board.work.fail(claim, f"its files cannot be submitted: {error}", work.summary)
         return
-    submitted, review = await bench.merges.submit(claim, work.summary)
+    submitted, review = await bench.office.board.reviews.submit(claim, work.summary)
     if not review:
         try:
-            submitted = (await bench.approvals.pass_by_policy(submitted)).task
+            submitted = (await bench.office.approvals.pass_by_policy(submitted)).task
         except SandboxError as error:  # the upkeep passes it
             logger.warning("the approval of task %s is not finished yet: %s", submitted.id, error)
     await _sent(bench, submitted)
@@ -248,10 +259,10 @@ async def _submit(bench: Bench, claim: TaskClaim, attempt: Attempt, work: Submit
 
 async def _sent(bench: Bench, task: BoardTask) -> None:
     """What waits can be reviewed from other machines; what cannot be sent now is sent by the upkeep."""
-    if bench.exchange is None:
+    if bench.office.exchange is None:
         return
     try:
-        await bench.exchange.send(task)
+        await bench.office.exchange.send(task)
     except (ActivityStoreError, SandboxError) as error:
         logger.warning("the files of task %s are not in the store yet: %s", task.id, error)
 
@@ -259,6 +270,6 @@ async def _sent(bench: Bench, task: BoardTask) -> None:
 async def _give_back(bench: Bench, claim: TaskClaim, reason: str, *, counted: bool = False) -> None:
     """Somebody takes it up again; a claim that is over already is no error."""
     try:
-        await bench.board.work.give_back(claim, reason, counted=counted)
+        await bench.office.board.work.give_back(claim, reason, counted=counted)
     except ClaimLost:
         return

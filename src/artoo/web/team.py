@@ -7,7 +7,7 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from artoo.agents.board.add_task import MOST_TASKS
+from artoo.agents.board.board import MOST_TASKS
 from artoo.agents.board.operator_todo import left_to_operator
 from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ConfigurationError, SandboxError

@@ -1,24 +1,27 @@
 """The board of governed tasks: durable, one for all processes of a home (SPEC section 11).
 
-What workers do is in `work.py`, what reviewers do in `reviews.py`; both are reached from here. Every method raises
-MoveRefused or ActorRefused, each with what would be allowed, and then nothing has changed; or ActivityStoreError.
+What workers do is in `worker.py`, what reviewers do in `reviews.py`; both are reached from here. Every method
+raises MoveRefused or ActorRefused, each with what would be allowed, and then nothing has changed; or
+ActivityStoreError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
-from artoo.agents.board.add_task import NewTask, add_in, check_assignee, check_text, record
 from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import (
     ANYBODY,
     add_note,
     check_not_retired,
     find,
+    give_to,
     move,
-    moved_of,
     mover_of,
     queue,
+    record,
+    record_move,
     task_of,
 )
 from artoo.agents.board.rules import (
@@ -28,14 +31,16 @@ from artoo.agents.board.rules import (
     check_complexity,
     check_own,
     check_steward,
+    ruled,
     way_to_cancel,
 )
 from artoo.agents.board.worker import Work
-from artoo.agents.storage.database import Database
-from artoo.agents.storage.monotonic_clock import moment
-from artoo.agents.storage.transaction import Reading, Row, Writing
+from artoo.agents.storage.database import Database, Stored, reads, writes
+from artoo.agents.storage.transaction import Reading, Writing, made, storable
 from artoo.contracts.agents import (
+    FOREIGN,
     OPERATOR,
+    POLICY,
     BoardState,
     BoardTask,
     Complexity,
@@ -46,12 +51,63 @@ from artoo.contracts.agents import (
 from artoo.contracts.errors import ActorRefused, MoveRefused
 from artoo.ports.ids import Ids
 
-_Change = Callable[[Writing, BoardTask], None]
+MOST_TASKS = 10_000
+"""Tasks on the board that are not archived."""
+
+LONGEST_TEXT = 20_000
+"""Characters of a task's text, as the contract has it."""
 
 _ASSIGNABLE = frozenset({BoardState.PENDING, BoardState.BLOCKED, BoardState.FAILED, BoardState.REJECTED})
 
 
-class Board:
+class NewTask(NamedTuple):
+    """A task that is not on the board yet. `assignee` None: whoever may take it."""
+
+    id: str
+    text: str
+    creator: str
+    priority: Priority = Priority.STANDARD
+    complexity: Complexity | None = None
+    assignee: str | None = None
+    project: str = ""
+
+
+def add_in(writing: Writing, new: NewTask, rules: Sequence[ComplexityRule]) -> BoardTask:
+    """Put a task on the board, pending, within a transaction. `rules`: of tasks whose complexity nobody sets.
+
+    Raises ActorRefused, MoveRefused. A foreign agent was judged by the operator's policy before (`foreign`).
+    """
+    _check_addition(writing, new)
+    complexity = new.complexity
+    if complexity is None:
+        complexity = ruled(rules, new.project, new.assignee, new.creator, new.priority)
+    else:
+        check_complexity(new.id, new.creator)
+    writing.insert(
+        "tasks",
+        id=new.id,
+        text=storable(new.text),
+        state=BoardState.PENDING,
+        priority=new.priority,
+        complexity=complexity,
+        assignee=new.assignee,
+        creator=new.creator,
+        open_to_all=new.assignee is None,
+        project=new.project,
+        queue=0,
+        queued_us=0,
+        created_at_us=writing.now_us,
+        updated_at_us=writing.now_us,
+    )
+    queue(writing, new.id)
+    record_move(writing, new.id, None, BoardState.PENDING, new.creator, "added")
+    task = find(writing, new.id)
+    if complexity is not None and new.complexity is None:
+        record(writing, task, "complexity", POLICY, f"unset -> {complexity.value}")
+    return task
+
+
+class Board(Stored):
     """Tasks and who may do what with them. `actor` is an agent's name, `operator`, `runtime` or `policy`."""
 
     def __init__(
@@ -63,15 +119,17 @@ class Board:
         rules: Sequence[ComplexityRule] = (),
     ) -> None:
         """`rules`: the operator's, for tasks whose complexity nobody sets."""
+        super().__init__(database)
         self._rules = tuple(rules)
-        self._database = database
         self._ids = ids
         self._policies = policies
         self.work = Work(database)
         self.reviews = Reviews(database, ids, policies)
 
-    async def add(
+    @writes
+    def add(
         self,
+        writing: Writing,
         text: str,
         actor: str,
         *,
@@ -80,206 +138,186 @@ class Board:
         assignee: str | None = None,
         project: str = "",
     ) -> BoardTask:
-        """Puts a new task on the board, pending. `assignee` None: whoever may take it."""
+        """Put a new task on the board, pending. `assignee` None: whoever may take it."""
         new = NewTask(self._ids.new(), text, actor, priority, complexity, assignee, project)
-        check_text(new)
-        return await self._database.write(lambda writing: add_in(writing, new, self._rules))
+        return add_in(writing, new, self._rules)
 
-    async def get(self, task_id: str) -> BoardTask:
-        """The task as it stands."""
-        return await self._database.read(lambda reading: find(reading, task_id))
+    @reads
+    def get(self, reading: Reading, task_id: str) -> BoardTask:
+        """Return the task as it stands."""
+        return find(reading, task_id)
 
-    async def list(
+    @reads
+    def list(
         self,
+        reading: Reading,
         states: Collection[BoardState] | None = None,
         *,
         assignee: str | None = None,
         limit: int = 1_000,
     ) -> tuple[BoardTask, ...]:
-        """Tasks in these states (None: all but archived), the newest last, at most `limit` of the newest."""
+        """Return tasks in these states (None: all but archived), the newest last, at most `limit` of the newest."""
         wanted = [state.value for state in (set(BoardState) - {BoardState.ARCHIVED} if states is None else states)]
+        rows = reading.all(
+            f"SELECT * FROM tasks WHERE state IN ({', '.join('?' * len(wanted))})"
+            f"{'' if assignee is None else ' AND assignee = ?'} ORDER BY created_at_us DESC, id DESC LIMIT ?",
+            (*wanted, *(() if assignee is None else (assignee,)), limit),
+        )
+        return tuple(task_of(row) for row in reversed(rows))
 
-        def work(reading: Reading) -> tuple[BoardTask, ...]:
-            marks = ", ".join("?" * len(wanted))
-            theirs = "" if assignee is None else " AND assignee = ?"
-            rows = reading.all(
-                f"SELECT * FROM tasks WHERE state IN ({marks}){theirs}"
-                " ORDER BY created_at_us DESC, id DESC LIMIT ?",
-                (*wanted, *(() if assignee is None else (assignee,)), limit),
-            )
-            return tuple(task_of(row) for row in reversed(rows))
+    @reads
+    def states(self, reading: Reading, task_ids: Collection[str]) -> dict[str, BoardState]:
+        """Return how these tasks stand; those that the board does not know are left out."""
+        found = (reading.one("SELECT id, state FROM tasks WHERE id = ?", (task_id,)) for task_id in task_ids)
+        return {row["id"]: BoardState(row["state"]) for row in found if row is not None}
 
-        return await self._database.read(work)
+    @reads
+    def log(self, reading: Reading, task_id: str) -> tuple[TaskMoved | TaskChanged, ...]:
+        """Return everything that was done with a task, in order, from its addition on."""
+        find(reading, task_id)
+        kept = [
+            (row["position"], made(kind, row))
+            for kind, table in ((TaskMoved, "transitions"), (TaskChanged, "task_changes"))
+            for row in reading.all(f"SELECT * FROM {table} WHERE board_task = ?", (task_id,))
+        ]
+        return tuple(done for _, done in sorted(kept, key=lambda entry: entry[0]))
 
-    async def states(self, task_ids: Collection[str]) -> dict[str, BoardState]:
-        """How these tasks stand; those that the board does not know are left out."""
-
-        def work(reading: Reading) -> dict[str, BoardState]:
-            found = (reading.one("SELECT id, state FROM tasks WHERE id = ?", (task_id,)) for task_id in task_ids)
-            return {row["id"]: BoardState(row["state"]) for row in found if row is not None}
-
-        return await self._database.read(work)
-
-    async def log(self, task_id: str) -> tuple[TaskMoved | TaskChanged, ...]:
-        """Everything that was done with a task, in order, from its addition on."""
-
-        def work(reading: Reading) -> tuple[TaskMoved | TaskChanged, ...]:
-            find(reading, task_id)
-            moves = reading.all("SELECT * FROM transitions WHERE board_task = ?", (task_id,))
-            changes = reading.all("SELECT * FROM task_changes WHERE board_task = ?", (task_id,))
-            kept = [(row["position"], moved_of(row)) for row in moves]
-            kept += [(row["position"], _changed(row)) for row in changes]
-            return tuple(record for _, record in sorted(kept, key=lambda entry: entry[0]))
-
-        return await self._database.read(work)
-
-    async def set_priority(self, task_id: str, priority: Priority, actor: str) -> BoardTask:
+    @writes
+    def set_priority(self, writing: Writing, task_id: str, priority: Priority, actor: str) -> BoardTask:
         """The operator's."""
+        task = find(writing, task_id)
+        check_own(task_id, mover_of(writing, actor), "the priority of a task")
+        writing.change("tasks", task_id, priority=priority)
+        writing.arrived(ANYBODY)
+        record(writing, task, "priority", actor, f"{task.priority.value} -> {priority.value}")
+        return find(writing, task_id)
 
-        def work(writing: Writing, task: BoardTask) -> None:
-            check_own(task_id, mover_of(writing, actor), "the priority of a task")
-            writing.run("UPDATE tasks SET priority = ? WHERE id = ?", (priority.value, task_id))
-            writing.arrived(ANYBODY)
-            record(writing, task, "priority", actor, f"{task.priority.value} -> {priority.value}")
-
-        return await self._change(task_id, work)
-
-    async def set_complexity(self, task_id: str, complexity: Complexity | None, actor: str) -> BoardTask:
+    @writes
+    def set_complexity(
+        self, writing: Writing, task_id: str, complexity: Complexity | None, actor: str
+    ) -> BoardTask:
         """The operator's or a rule's (`policy`), never an agent's. A submission in review stays in review."""
+        task = find(writing, task_id)
+        check_complexity(task_id, actor)
+        writing.change("tasks", task_id, complexity=complexity)
+        before, after = (value.value if value else "unset" for value in (task.complexity, complexity))
+        record(writing, task, "complexity", actor, f"{before} -> {after}")
+        return find(writing, task_id)
 
-        def work(writing: Writing, task: BoardTask) -> None:
-            check_complexity(task_id, actor)
-            writing.run(
-                "UPDATE tasks SET complexity = ? WHERE id = ?", (complexity.value if complexity else None, task_id)
-            )
-            before, after = (value.value if value else "unset" for value in (task.complexity, complexity))
-            record(writing, task, "complexity", actor, f"{before} -> {after}")
-
-        return await self._change(task_id, work)
-
-    async def assign(self, task_id: str, assignee: str | None, actor: str) -> BoardTask:
+    @writes
+    def assign(self, writing: Writing, task_id: str, assignee: str | None, actor: str) -> BoardTask:
         """The operator's. Not while somebody works on the task or its submission waits for review."""
-
-        def work(writing: Writing, task: BoardTask) -> None:
-            check_own(task_id, mover_of(writing, actor), "who works on a task")
-            if task.state not in _ASSIGNABLE:
-                raise MoveRefused(
-                    f"Task {task_id} is {task.state.value} and cannot be given to another now;"
-                    " block or reject it first."
-                )
-            check_assignee(writing, assignee)
-            # What one agent began, another does not resume under its own name.
-            writing.run(
-                "UPDATE tasks SET assignee = ?, open_to_all = ?, run = ? WHERE id = ?",
-                (assignee, assignee is None, task.run if task.assignee == assignee else None, task_id),
+        task = find(writing, task_id)
+        check_own(task_id, mover_of(writing, actor), "who works on a task")
+        if task.state not in _ASSIGNABLE:
+            raise MoveRefused(
+                f"Task {task_id} is {task.state.value} and cannot be given to another now;"
+                " block or reject it first."
             )
-            writing.arrived(ANYBODY)
-            record(writing, task, "assignee", actor, f"{task.assignee or 'anybody'} -> {assignee or 'anybody'}")
+        _check_assignee(writing, assignee)
+        # What one agent began, another does not resume under its own name.
+        run = task.run if task.assignee == assignee else None
+        writing.change("tasks", task_id, open_to_all=assignee is None, run=run)
+        give_to(writing, task, "assignee", assignee, actor)
+        return find(writing, task_id)
 
-        return await self._change(task_id, work)
-
-    async def set_reviewer(self, task_id: str, reviewer: str | None, actor: str) -> BoardTask:
+    @writes
+    def set_reviewer(self, writing: Writing, task_id: str, reviewer: str | None, actor: str) -> BoardTask:
         """The operator's: only this agent, and the operator, may review it. None: whoever may."""
+        task = find(writing, task_id)
+        check_own(task_id, mover_of(writing, actor), "who reviews a task")
+        if reviewer is not None and reviewer != OPERATOR:
+            check_not_retired(writing, reviewer)
+            named = mover_of(writing, reviewer)
+            if named.trust is None or not self._policies[named.trust].can_approve:
+                raise ActorRefused(f"{reviewer} may not review: its trust level approves nothing.")
+        give_to(writing, task, "reviewer", reviewer, actor)
+        return find(writing, task_id)
 
-        def work(writing: Writing, task: BoardTask) -> None:
-            check_own(task_id, mover_of(writing, actor), "who reviews a task")
-            if reviewer is not None and reviewer != OPERATOR:
-                check_not_retired(writing, reviewer)
-                named = mover_of(writing, reviewer)
-                if named.trust is None or not self._policies[named.trust].can_approve:
-                    raise ActorRefused(f"{reviewer} may not review: its trust level approves nothing.")
-            writing.run("UPDATE tasks SET reviewer = ? WHERE id = ?", (reviewer, task_id))
-            writing.arrived(ANYBODY)
-            record(writing, task, "reviewer", actor, f"{task.reviewer or 'anybody'} -> {reviewer or 'anybody'}")
-
-        return await self._change(task_id, work)
-
-    async def release(self, task_id: str, actor: str, note: str = "") -> BoardTask:
+    @writes
+    def release(self, writing: Writing, task_id: str, actor: str, note: str = "") -> BoardTask:
         """What blocked a task is gone: it may be taken again. `note` reaches who takes it."""
+        check_steward(task_id, mover_of(writing, actor), "released")
+        task = find(writing, task_id)
+        if task.state is not BoardState.BLOCKED:
+            raise MoveRefused(f"Task {task_id} is {task.state.value}; only a blocked task can be released.")
+        if note.strip():
+            add_note(writing, task, f"{actor}: {note}")
+        queue(writing, task_id)
+        writing.change("tasks", task_id, resumable=True)
+        record(writing, task, "released", actor, note)
+        return find(writing, task_id)
 
-        def work(writing: Writing, task: BoardTask) -> None:
-            check_steward(task_id, mover_of(writing, actor), "released")
-            if task.state is not BoardState.BLOCKED:
-                raise MoveRefused(f"Task {task_id} is {task.state.value}; only a blocked task can be released.")
-            if note.strip():
-                add_note(writing, task, f"{actor}: {note}")
-            queue(writing, task_id)
-            writing.run("UPDATE tasks SET resumable = TRUE WHERE id = ?", (task_id,))
-            record(writing, task, "released", actor, note)
-
-        return await self._change(task_id, work)
-
-    async def retry(self, task_id: str, actor: str, note: str = "") -> BoardTask:
+    @writes
+    def retry(self, writing: Writing, task_id: str, actor: str, note: str = "") -> BoardTask:
         """From failed or rejected back to pending. `note` reaches who works on it next."""
+        check_steward(task_id, mover_of(writing, actor), "tried again")
+        task = move(writing, find(writing, task_id), BoardState.PENDING, actor, note)
+        if note.strip():
+            add_note(writing, task, f"{actor}: {note}")
+        return find(writing, task_id)
 
-        def work(writing: Writing) -> BoardTask:
-            check_steward(task_id, mover_of(writing, actor), "tried again")
-            task = move(writing, find(writing, task_id), BoardState.PENDING, actor, note)
-            if note.strip():
-                add_note(writing, task, f"{actor}: {note}")
-            return find(writing, task_id)
-
-        return await self._database.write(work)
-
-    async def reconsider(self, task_id: str, actor: str, why: str) -> BoardTask:
+    @writes
+    def reconsider(self, writing: Writing, task_id: str, actor: str, why: str) -> BoardTask:
         """The operator's: what was rejected, or ended without a result, is to be looked at by them as it is.
 
         From failed or rejected to review, each step the operator's; nobody else reviews it.
         """
+        check_own(task_id, mover_of(writing, actor), "looking again at what was turned down")
+        task = find(writing, task_id)
+        if task.state not in (BoardState.FAILED, BoardState.REJECTED):
+            raise MoveRefused(f"Task {task_id} is {task.state.value}; only what was turned down is reconsidered.")
+        worker = task.assignee
+        for state in (BoardState.PENDING, BoardState.IN_PROGRESS, BoardState.REVIEW):
+            task = move(writing, task, state, actor, why)
+        writing.change("tasks", task_id, assignee=worker, reviewer=OPERATOR)
+        return find(writing, task_id)
 
-        def work(writing: Writing) -> BoardTask:
-            check_own(task_id, mover_of(writing, actor), "looking again at what was turned down")
-            task = find(writing, task_id)
-            if task.state not in (BoardState.FAILED, BoardState.REJECTED):
-                raise MoveRefused(
-                    f"Task {task_id} is {task.state.value}; only what was turned down is reconsidered."
-                )
-            worker = task.assignee
-            for state in (BoardState.PENDING, BoardState.IN_PROGRESS, BoardState.REVIEW):
-                task = move(writing, task, state, actor, why)
-            writing.run("UPDATE tasks SET assignee = ?, reviewer = ? WHERE id = ?", (worker, OPERATOR, task_id))
-            return find(writing, task_id)
-
-        return await self._database.write(work)
-
-    async def cancel(self, task_id: str, actor: str, reason: str = "") -> BoardTask:
+    @writes
+    def cancel(self, writing: Writing, task_id: str, actor: str, reason: str = "") -> BoardTask:
         """The operator's. From in_progress it goes through blocked, from review through rejected, attributed.
 
         Whoever works on it learns so when they renew their claim or hand in.
         """
+        check_own(task_id, mover_of(writing, actor), "cancelling a task")
+        return cancel_in(writing, find(writing, task_id), actor, reason or "cancelled")
 
-        def work(writing: Writing) -> BoardTask:
-            check_own(task_id, mover_of(writing, actor), "cancelling a task")
-            task = find(writing, task_id)
-            for state in way_to_cancel(task.state):
-                task = move(writing, task, state, actor, reason or "cancelled")
-            return task
-
-        return await self._database.write(work)
-
-    async def archive(self, task_id: str, actor: str) -> BoardTask:
+    @writes
+    def archive(self, writing: Writing, task_id: str, actor: str) -> BoardTask:
         """From completed or cancelled; the end of every task."""
-
-        def work(writing: Writing) -> BoardTask:
-            check_steward(task_id, mover_of(writing, actor), "archived")
-            return move(writing, find(writing, task_id), BoardState.ARCHIVED, actor)
-
-        return await self._database.write(work)
-
-    async def _change(self, task_id: str, change: _Change) -> BoardTask:
-        def work(writing: Writing) -> BoardTask:
-            change(writing, find(writing, task_id))
-            return find(writing, task_id)
-
-        return await self._database.write(work)
+        check_steward(task_id, mover_of(writing, actor), "archived")
+        return move(writing, find(writing, task_id), BoardState.ARCHIVED, actor)
 
 
-def _changed(row: Row) -> TaskChanged:
-    return TaskChanged(
-        event=row["event"],
-        board_task=row["board_task"],
-        change=row["change"],
-        actor=row["actor"],
-        detail=row["detail"],
-        at=moment(row["at_us"]),
-    )
+def cancel_in(writing: Writing, task: BoardTask, actor: str, reason: str) -> BoardTask:
+    """Cancel a task within a transaction, by the way that the state machine has."""
+    for state in way_to_cancel(task.state):
+        task = move(writing, task, state, actor, reason)
+    return task
+
+
+def _check_addition(writing: Writing, new: NewTask) -> None:
+    if storable(new.project) != new.project:
+        raise MoveRefused(f"The project {new.project!r} has a name that is no UTF-8; rename the directory.")
+    text = storable(new.text)
+    if not text.strip() or len(text) > LONGEST_TEXT:
+        raise MoveRefused(
+            f"A task needs a text of 1 to {LONGEST_TEXT} characters, this one has {len(text.strip())};"
+            " put what is long into a file and name it."
+        )
+    if not new.creator.startswith(FOREIGN):
+        adder = mover_of(writing, new.creator)
+        if adder.idle:
+            raise ActorRefused(f"Agent {new.creator} may not add tasks: {adder.idle}.")
+    _check_assignee(writing, new.assignee)
+    if writing.count("SELECT count(*) FROM tasks WHERE state <> 'archived'") >= MOST_TASKS:
+        raise MoveRefused(f"The board is full: {MOST_TASKS} tasks that are not archived. Archive or cancel some.")
+
+
+def _check_assignee(reading: Reading, assignee: str | None) -> None:
+    """Raise ActorRefused unless a task can be `assignee`'s (None: anybody's)."""
+    if assignee is None or assignee == OPERATOR:
+        return
+    if mover_of(reading, assignee).trust is None:
+        raise ActorRefused(f"A task cannot be {assignee}'s; name an agent, or the operator.")
+    check_not_retired(reading, assignee)

@@ -1,13 +1,18 @@
-"""Give an agent its next piece of work: the attention controller over board and mailbox, in one transaction.
+"""Give an agent its next piece of work: the attention controller of seed 004 over board and mailbox.
 
-The piece that is chosen is claimed in the same transaction, so that two processes never get the same.
+    critical tasks ─ unread mail (critical, standard, background) ─ standard tasks ─ background tasks ─ idle
+
+Within one level, first come first served. What has waited as long as the bound stands with the critical tasks, by
+its arrival: from then on nothing that came later is chosen before it, so it waits no longer than what was there
+before it takes. The piece that is chosen is claimed in the same transaction: two processes never get the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
 
-from artoo.agents.board.attention import BOUND_SECONDS, Kind, Waiting, choose
 from artoo.agents.board.claim_holders import machine_of
 from artoo.agents.board.reviews import take_review_in
 from artoo.agents.board.rows import TaskClaim, mover_of
@@ -15,13 +20,49 @@ from artoo.agents.board.rules import SEED_POLICIES, Mover, Policies
 from artoo.agents.board.worker import LEASE_SECONDS, claim_where
 from artoo.agents.mail.mailbox import take_mail_in
 from artoo.agents.mail.rows import MailClaim
-from artoo.agents.storage.database import Database
+from artoo.agents.storage.database import Database, Stored, reads, writes
 from artoo.agents.storage.monotonic_clock import seconds_us
 from artoo.agents.storage.transaction import Reading, Value, Writing
 from artoo.contracts.agents import FOREIGN, Priority
 from artoo.ports.ids import Ids
 
+BOUND_SECONDS = 3_600.0
+"""How long the order of urgency holds; then the order of arrival does."""
+
+Kind = Literal["task", "review", "mail"]
+"""What can wait for an agent."""
+
 _Queue = tuple[Kind, Priority]
+
+_FIRST = 0
+_MAIL = {Priority.CRITICAL: 1, Priority.STANDARD: 2, Priority.BACKGROUND: 3}
+_TASK = {Priority.CRITICAL: _FIRST, Priority.STANDARD: 4, Priority.BACKGROUND: 5}
+"""The levels, of which the lowest comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that waits for an agent: a task to work on, a submission to review, a letter.
+
+    `since_us`: when it began to wait (µs of a clock that never goes back); `number` settles ties, lower first.
+    """
+
+    kind: Kind
+    id: str
+    priority: Priority
+    since_us: int
+    number: int
+
+
+def choose(waiting: Iterable[Waiting], now_us: int, bound_us: int) -> Waiting | None:
+    """Return what to turn to next; None: idle."""
+
+    def rank(item: Waiting) -> tuple[int, int, int]:
+        level = (_MAIL if item.kind == "mail" else _TASK)[item.priority]
+        return (_FIRST if now_us - item.since_us >= bound_us else level, item.since_us, item.number)
+
+    return min(waiting, key=rank, default=None)
+
 
 _TO_READ = "recipient = :agent AND partition = 'inbox' AND claim IS NULL"
 
@@ -41,8 +82,8 @@ _SENT = (
 """True of a submission whose changes are in the store, for every machine that has the project."""
 
 
-class Allocation:
-    """See `attention`. `bound_seconds`: how long anything waits before it goes by arrival alone."""
+class Allocation(Stored):
+    """The attention controller. `bound_seconds`: how long anything waits before it goes by arrival alone."""
 
     def __init__(
         self,
@@ -57,7 +98,7 @@ class Allocation:
     ) -> None:
         """`tasks` and `mail`: whether the agent looks at the board and the mailbox at all. `projects`: whose tasks
         can be worked on here, beside those of no project; None: all."""
-        self._database = database
+        super().__init__(database)
         self._ids = ids
         self._policies = policies
         self._bound_us = seconds_us(bound_seconds)
@@ -78,27 +119,27 @@ class Allocation:
             " AND NOT paused AND NOT retired AND stopped = ''))"
         )
 
-    async def peek(self, agent: str) -> Waiting | None:
-        """What the agent would turn to now; None: nothing, or it is paused. Changes nothing."""
-        return await self._database.read(lambda reading: self._chosen(reading, mover_of(reading, agent)))
+    @reads
+    def peek(self, reading: Reading, agent: str) -> Waiting | None:
+        """Return what the agent would turn to now; None: nothing, or it is paused. Changes nothing."""
+        return self._chosen(reading, mover_of(reading, agent))
 
-    async def next(self, agent: str, *, lease_seconds: float = LEASE_SECONDS) -> TaskClaim | MailClaim | None:
-        """The agent's next piece of work, claimed; None: nothing, or it is paused.
+    @writes
+    def next(
+        self, writing: Writing, agent: str, *, lease_seconds: float = LEASE_SECONDS
+    ) -> TaskClaim | MailClaim | None:
+        """Return the agent's next piece of work, claimed; None: nothing, or it is paused.
 
         A TaskClaim whose task is in review is a review. Raises ActorRefused when there is no such agent.
         """
         token, lease_us = self._ids.new(), seconds_us(lease_seconds)
-
-        def work(writing: Writing) -> TaskClaim | MailClaim | None:
-            mover, spent = mover_of(writing, agent), set[_Queue]()
-            while (item := self._chosen(writing, mover, spent)) is not None:
-                claim = self._claimed(writing, mover, (item.kind, item.priority), token, lease_us)
-                if claim is not None:
-                    return claim
-                spent.add((item.kind, item.priority))  # others hold all that is left of this queue
-            return None
-
-        return await self._database.write(work)
+        mover, spent = mover_of(writing, agent), set[_Queue]()
+        while (item := self._chosen(writing, mover, spent)) is not None:
+            claim = self._claimed(writing, mover, (item.kind, item.priority), token, lease_us)
+            if claim is not None:
+                return claim
+            spent.add((item.kind, item.priority))  # others hold all that is left of this queue
+        return None
 
     def _chosen(self, reading: Reading, mover: Mover, spent: Collection[_Queue] = ()) -> Waiting | None:
         if mover.idle:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artoo.agents.board.open_questions import open_questions
-from artoo.agents.board.rows import demanded, mover_of, review_wanted, task_of
+from artoo.agents.board.rows import demanded, mover_of, open_questions, review_wanted, task_of
 from artoo.agents.board.rules import Mover, Policies, check_reviewer
 from artoo.agents.storage.database import Database
 from artoo.agents.storage.monotonic_clock import seconds_us

@@ -1,112 +1,160 @@
-"""The reviewer's side of the board (submit, review, merge): nobody's work is complete before a review passed it."""
+"""The reviewer's side of the board (submit, review, merge): nobody's work is complete before a review passed it.
+
+What trust leaves unreviewed stands in review too until its files are merged, whoever may approve it.
+"""
 
 from __future__ import annotations
 
+from artoo.agents.board.claim_holders import machine_of
 from artoo.agents.board.rows import (
     ANYBODY,
+    LONGEST_SUMMARY,
+    NO_CLAIM,
     TaskClaim,
     add_note,
+    check_claim,
+    clipped,
     demanded,
+    end_claim,
     find,
     find_row,
+    give_to,
     lease,
     move,
     mover_of,
+    open_questions,
+    review_wanted,
     task_of,
     try_again,
 )
-from artoo.agents.board.rules import Mover, Policies, check_reviewer
-from artoo.agents.storage.database import Database
+from artoo.agents.board.rules import Mover, Policies, check_holder, check_reviewer
+from artoo.agents.foreign.messages import done_again, more_asked
+from artoo.agents.storage.database import Database, Stored, reads, writes
 from artoo.agents.storage.monotonic_clock import seconds_us
-from artoo.agents.storage.transaction import Row, Writing
-from artoo.contracts.agents import BoardState, BoardTask
+from artoo.agents.storage.transaction import Reading, Row, Writing, marked
+from artoo.contracts.agents import OPERATOR, POLICY, RUNTIME, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused, ClaimLost, MoveRefused
 from artoo.ports.ids import Ids
 
 REVIEW_LEASE_SECONDS = 60.0
 
+_LEFT = "left to the operator: "
+_NOBODY = "-"
+"""Of a task that was left to the operator: who reviewed it before, whoever may."""
 
-class Reviews:
-    """See Board. `submission` is the number of the submission that the reviewer saw; a later one is refused."""
+
+class Reviews(Stored):
+    """See Board. `submission` is the number of the submission that was seen; a later one is refused (ClaimLost)."""
 
     def __init__(self, database: Database, ids: Ids, policies: Policies) -> None:
-        self._database = database
+        super().__init__(database)
         self._ids = ids
         self._policies = policies
 
-    async def take(self, task_id: str, actor: str, *, lease_seconds: float = REVIEW_LEASE_SECONDS) -> TaskClaim:
-        """Begins a review, so that no other agent reviews the same; the operator always may. Renew by `work`."""
+    @writes
+    def submit(self, writing: Writing, claim: TaskClaim, summary: str) -> tuple[BoardTask, bool]:
+        """Hand the result in, to review; True with it when somebody must look at it before it may pass.
+
+        What a foreign agent asked for after the work had begun is not in it: then it is done again. What goes
+        with a question to the operator is left to them: nobody else's yes is the answer.
+        """
+        row = find_row(writing, claim.task.id)
+        check_claim(row, claim)
+        task, submitter = task_of(row), mover_of(writing, claim.agent)
+        check_holder(task, submitter, "submitted")
+        number = task.submission + 1
+        summary, here = clipped(summary, LONGEST_SUMMARY), machine_of(writing.holder)
+        writing.change("tasks", task.id, summary=summary, submission=number, made_on=here)
+        _give_back_reviewer(writing, task)
+        task = move(writing, task, BoardState.REVIEW, claim.agent, f"submission {number}")
+        if more_asked(writing, task, claim.agent):
+            return done_again(writing, task), True
+        if asked := open_questions(writing, task.id):
+            return _left(writing, task, f"{claim.agent} asks: {asked[-1]}"), True
+        review = review_wanted(writing, self._policies, submitter, task)
+        if not review:  # no reviewer is to begin with what the policy is about to pass
+            token = f"{POLICY}-{task.id}-{task.submission}"
+            lease(writing, task.id, token, POLICY, seconds_us(REVIEW_LEASE_SECONDS))
+        return task, review
+
+    @writes
+    def take(
+        self, writing: Writing, task_id: str, actor: str, *, lease_seconds: float = REVIEW_LEASE_SECONDS
+    ) -> TaskClaim:
+        """Begin a review, so that no other agent reviews the same; the operator always may. Renew by `work`."""
         token = self._ids.new()
-        return await self._database.write(
-            lambda writing: take_review_in(
-                writing, self._policies, task_id, actor, token, seconds_us(lease_seconds)
-            )
+        return take_review_in(writing, self._policies, task_id, actor, token, seconds_us(lease_seconds))
+
+    @writes
+    def let_go(self, writing: Writing, claim: TaskClaim) -> None:
+        """End a review without a verdict. A claim that is over already is no error."""
+        writing.run(
+            f"UPDATE tasks SET {NO_CLAIM} WHERE id = ? AND claim = ? AND epoch = ?",
+            (claim.task.id, claim.token, claim.epoch),
         )
+        writing.arrived(ANYBODY)
 
-    async def let_go(self, claim: TaskClaim) -> None:
-        """Ends a review without a verdict. A claim that is over already is no error."""
-
-        def work(writing: Writing) -> None:
-            writing.run(
-                "UPDATE tasks SET claim = NULL, claimant = NULL, holder = NULL, lease_us = NULL"
-                " WHERE id = ? AND claim = ? AND epoch = ?",
-                (claim.task.id, claim.token, claim.epoch),
-            )
-            writing.arrived(ANYBODY)
-
-        await self._database.write(work)
-
-    async def approve(
-        self, task_id: str, actor: str, reason: str = "", *, submission: int | None = None
+    @writes
+    def approve(
+        self, writing: Writing, task_id: str, actor: str, reason: str = "", *, submission: int | None = None
     ) -> BoardTask:
         """From review to completed."""
+        task = self._reviewed(writing, task_id, actor, submission)
+        return move(writing, task, BoardState.COMPLETED, actor, reason or "approved")
 
-        def work(writing: Writing) -> BoardTask:
-            task = self._reviewed(writing, task_id, actor, submission)
-            return move(writing, task, BoardState.COMPLETED, actor, reason or "approved")
-
-        return await self._database.write(work)
-
-    async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
+    @writes
+    def reject(
+        self, writing: Writing, task_id: str, actor: str, reasons: str, *, submission: int | None = None
+    ) -> BoardTask:
         """From review through rejected to pending, with the reasons in the notes.
 
         The fifth submission that is rejected stays rejected: retry and cancel are the operator's.
         """
         if not reasons.strip():
             raise MoveRefused(f"Task {task_id} cannot be rejected without reasons: its worker needs to know them.")
+        return _sent_back(writing, self._reviewed(writing, task_id, actor, submission), actor, reasons)
 
-        def work(writing: Writing) -> BoardTask:
-            task = self._reviewed(writing, task_id, actor, submission)
-            add_note(writing, task, f"{actor}: {reasons}")
-            task = move(writing, task, BoardState.REJECTED, actor, reasons)
-            return try_again(writing, task, actor)
+    @reads
+    def passes(self, reading: Reading, task_id: str) -> bool:
+        """True if the trust policy lets what waits in review pass without a second pair of eyes."""
+        task = find(reading, task_id)
+        return task.state is BoardState.REVIEW and self._passes(reading, task)
 
-        return await self._database.write(work)
+    @writes
+    def pass_by_policy(self, writing: Writing, task_id: str, submission: int) -> BoardTask:
+        """From review to completed where trust demands no review; recorded as the policy's approval."""
+        task = _waiting(find(writing, task_id), submission)
+        if not self._passes(writing, task):
+            raise MoveRefused(f"Task {task_id} must be reviewed; its submitter's trust does not let it pass.")
+        reason = f"{task.assignee}'s trust level demands no review of this task"
+        return move(writing, task, BoardState.COMPLETED, POLICY, reason, by_policy=True)
+
+    @writes
+    def send_back(self, writing: Writing, task_id: str, submission: int, reasons: str) -> BoardTask:
+        """From review through rejected to pending, by artoo itself: it cannot be merged as it is."""
+        return _sent_back(writing, _waiting(find(writing, task_id), submission), RUNTIME, reasons)
+
+    @writes
+    def leave_to_operator(self, writing: Writing, task_id: str, submission: int, reasons: str) -> BoardTask:
+        """The submission stays in review, for the operator alone, with the reasons on record. May be repeated."""
+        return _left(writing, _waiting(find(writing, task_id), submission), reasons)
+
+    def _passes(self, reading: Reading, task: BoardTask) -> bool:
+        submitter = mover_of(reading, task.assignee or RUNTIME)
+        return not review_wanted(reading, self._policies, submitter, task)
 
     def _reviewed(self, writing: Writing, task_id: str, actor: str, submission: int | None) -> BoardTask:
         """The task that waits for this verdict."""
-        row = find_row(writing, task_id)
-        task, mover = task_of(row), mover_of(writing, actor)
-        check_waiting(task)
-        check_reviewer(self._policies, task, mover, demanded=demanded(writing, self._policies, task))
-        _check_free(row, mover, writing.steady_us)
-        if submission is not None and submission != task.submission:
-            raise ClaimLost(
-                f"Task {task_id}: what was reviewed is submission {submission}, what waits is {task.submission};"
-                " look at that one."
-            )
-        return task
+        task = _reviewable(writing, self._policies, find_row(writing, task_id), mover_of(writing, actor))
+        return task if submission is None else _waiting(task, submission)
 
 
 def take_review_in(
     writing: Writing, policies: Policies, task_id: str, actor: str, token: str, lease_us: int
 ) -> TaskClaim:
     """`Reviews.take` within a transaction."""
-    row = find_row(writing, task_id)
-    task, mover = task_of(row), mover_of(writing, actor)
-    check_waiting(task)
-    check_reviewer(policies, task, mover, demanded=demanded(writing, policies, task))
-    _check_free(row, mover, writing.steady_us)
+    mover = mover_of(writing, actor)
+    _reviewable(writing, policies, find_row(writing, task_id), mover)
     epoch = lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
     return TaskClaim(find(writing, task_id), token, actor, epoch)
 
@@ -117,9 +165,49 @@ def check_waiting(task: BoardTask) -> None:
         raise MoveRefused(f"Task {task.id} is {task.state.value}; only what is in review can be reviewed.")
 
 
-def _check_free(row: Row, mover: Mover, steady_us: int) -> None:
-    """Raises ActorRefused while another agent reviews. A person is not kept waiting."""
-    if mover.is_operator or row["claimant"] in (None, mover.name):
-        return
-    if row["lease_us"] is None or row["lease_us"] > steady_us:
-        raise ActorRefused(f"Task {row['id']} is being reviewed by {row['claimant']}; leave it to them.")
+def _waiting(task: BoardTask, submission: int) -> BoardTask:
+    """The submission that waits. Raises MoveRefused, or ClaimLost when it is another one by now."""
+    check_waiting(task)
+    if submission != task.submission:
+        raise ClaimLost(
+            f"Task {task.id}: what was reviewed is submission {submission}, what waits is {task.submission};"
+            " look at that one."
+        )
+    return task
+
+
+def _reviewable(writing: Writing, policies: Policies, row: Row, mover: Mover) -> BoardTask:
+    """The task, which `mover` may review now. Raises ActorRefused also while another agent does.
+
+    A person is not kept waiting.
+    """
+    task = task_of(row)
+    check_waiting(task)
+    check_reviewer(policies, task, mover, demanded=demanded(writing, policies, task))
+    held = row["lease_us"] is None or row["lease_us"] > writing.steady_us
+    if held and not mover.is_operator and row["claimant"] not in (None, mover.name):
+        raise ActorRefused(f"Task {task.id} is being reviewed by {row['claimant']}; leave it to them.")
+    return task
+
+
+def _sent_back(writing: Writing, task: BoardTask, actor: str, reasons: str) -> BoardTask:
+    add_note(writing, task, f"{actor}: {reasons}")
+    return try_again(writing, move(writing, task, BoardState.REJECTED, actor, reasons), actor)
+
+
+def _left(writing: Writing, task: BoardTask, reasons: str) -> BoardTask:
+    if task.reviewer == OPERATOR:
+        return task
+    writing.mark(f"{_LEFT}{task.id}", task.reviewer or _NOBODY)
+    end_claim(writing, task.id)
+    give_to(writing, task, "reviewer", OPERATOR, RUNTIME, reasons)
+    return find(writing, task.id)
+
+
+def _give_back_reviewer(writing: Writing, task: BoardTask) -> None:
+    """A new submission is for whoever reviewed before the last one was left to the operator."""
+    before = marked(writing, f"{_LEFT}{task.id}")
+    # A mark of an earlier version is empty where whoever may reviewed.
+    gone = writing.run("DELETE FROM marks WHERE name = ?", (f"{_LEFT}{task.id}",))
+    if gone and task.reviewer == OPERATOR:
+        writing.change("tasks", task.id, reviewer=None if before in ("", _NOBODY) else before)

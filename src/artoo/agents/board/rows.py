@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Literal
 
 from artoo.agents.board.rules import Mover, Policies, check_transition, needs_review
-from artoo.agents.storage.monotonic_clock import moment
-from artoo.agents.storage.transaction import Reading, Row, Value, Writing, storable
+from artoo.agents.storage.transaction import Reading, Row, Writing, made, storable
 from artoo.contracts.agents import (
     OPERATOR,
     POLICY,
     RUNTIME,
     BoardState,
     BoardTask,
-    Complexity,
-    Priority,
     TaskChanged,
     TaskMoved,
     TrustLevel,
@@ -32,8 +30,17 @@ MOST_NOTES, LONGEST_NOTE, LONGEST_SUMMARY = 20, 4_000, 20_000
 MOST_SUBMISSIONS = 5
 """After so many submissions that are sent back a task waits for the operator."""
 
+NO_CLAIM = "claim = NULL, claimant = NULL, holder = NULL, lease_us = NULL"
+
 _TAKEN = frozenset({BoardState.IN_PROGRESS, BoardState.REVIEW})
 _QUEUED = frozenset({BoardState.PENDING, BoardState.BLOCKED, BoardState.REVIEW})
+
+_OPEN = (
+    "SELECT detail FROM task_changes WHERE board_task = ? AND change = 'question' AND position >"
+    " (SELECT max(position) FROM transitions WHERE board_task = ? AND after = 'pending') ORDER BY position"
+)
+
+_Kind = Literal["priority", "complexity", "assignee", "reviewer", "released", "asked", "question"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +59,12 @@ class TaskClaim:
 
 
 def task_of(row: Row) -> BoardTask:
-    """A row of `tasks` as the rest of artoo knows it."""
-    return BoardTask(
-        id=row["id"],
-        text=row["text"],
-        creator=row["creator"],
-        state=BoardState(row["state"]),
-        priority=Priority(row["priority"]),
-        complexity=None if row["complexity"] is None else Complexity(row["complexity"]),
-        assignee=row["assignee"],
-        reviewer=row["reviewer"],
-        project=row["project"],
-        notes=tuple(json.loads(row["notes"])),
-        run=row["run"],
-        summary=row["summary"],
-        submission=row["submission"],
-        made_on=row["made_on"],
-        created_at=moment(row["created_at_us"]),
-        updated_at=moment(row["updated_at_us"]),
-    )
-
-
-def moved_of(row: Row) -> TaskMoved:
-    """A row of `transitions` as the rest of artoo knows it."""
-    return TaskMoved(
-        event=row["event"],
-        board_task=row["board_task"],
-        before=None if row["before"] is None else BoardState(row["before"]),
-        after=BoardState(row["after"]),
-        actor=row["actor"],
-        reason=row["reason"],
-        at=moment(row["at_us"]),
-        by_policy=bool(row["by_policy"]),
-    )
+    """Return a row of `tasks` as the rest of artoo knows it."""
+    return made(BoardTask, row, notes=tuple(json.loads(row["notes"])))
 
 
 def find_row(reading: Reading, task_id: str) -> Row:
-    """The row of a task. Raises MoveRefused when the board has none."""
+    """Return the row of a task. Raises MoveRefused when the board has none."""
     row = reading.one("SELECT * FROM tasks WHERE id = ?", (task_id,), hold="wait")
     if row is None:
         raise MoveRefused(f"The board has no task {task_id}; `artoo task list` shows those it has.")
@@ -96,12 +72,12 @@ def find_row(reading: Reading, task_id: str) -> Row:
 
 
 def find(reading: Reading, task_id: str) -> BoardTask:
-    """The task. Raises MoveRefused when the board has none."""
+    """Return the task. Raises MoveRefused when the board has none."""
     return task_of(find_row(reading, task_id))
 
 
 def mover_of(reading: Reading, name: str) -> Mover:
-    """Who asks for a move. Raises ActorRefused when nobody has that name."""
+    """Return who asks for a move. Raises ActorRefused when nobody has that name."""
     if name in (OPERATOR, RUNTIME, POLICY):
         return Mover(name)
     row = reading.one("SELECT trust, paused, stopped FROM agents WHERE name = ?", (name,))
@@ -112,7 +88,7 @@ def mover_of(reading: Reading, name: str) -> Mover:
 
 
 def check_not_retired(reading: Reading, name: str) -> None:
-    """Raises ActorRefused when this agent is retired: nothing new is its."""
+    """Raise ActorRefused when this agent is retired: nothing new is its."""
     if reading.one("SELECT 1 FROM agents WHERE name = ? AND retired", (name,)) is not None:
         raise ActorRefused(f"{name} is retired; name another (artoo agent list).")
 
@@ -133,7 +109,7 @@ def review_wanted(reading: Reading, policies: Policies, submitter: Mover, task: 
 
 
 def check_claim(row: Row, claim: TaskClaim) -> None:
-    """Raises ClaimLost unless this is the claim that the row is under."""
+    """Raise ClaimLost unless this is the claim that the row is under."""
     if row["claim"] != claim.token or row["epoch"] != claim.epoch:
         raise ClaimLost(
             f"{row['id']} is no longer yours: the claim ran out, or the work was stopped or given to another."
@@ -150,7 +126,7 @@ def move(
     *,
     by_policy: bool = False,
 ) -> BoardTask:
-    """Moves a task, keeps the transition and lays it down for the stream, in one transaction.
+    """Move a task, keep the transition and lay it down for the stream, in one transaction.
 
     Whatever claim there was ends. Raises MoveRefused for a move that the state machine does not have.
     """
@@ -165,11 +141,15 @@ def move(
             " WHERE id = ?",
             (task.id,),
         )
-    writing.run(
-        "UPDATE tasks SET state = ?, resumable = FALSE, updated_at_us = ? WHERE id = ?",
-        (after.value, writing.now_us, task.id),
-    )
+    writing.change("tasks", task.id, state=after, resumable=False, updated_at_us=writing.now_us)
     record_move(writing, task.id, task.state, after, actor, reason, by_policy=by_policy)
+    return find(writing, task.id)
+
+
+def interrupted(writing: Writing, task: BoardTask, reason: str, *, actor: str = RUNTIME) -> BoardTask:
+    """Stop work on a task, which may be taken up again at any time."""
+    move(writing, task, BoardState.BLOCKED, actor, reason)
+    writing.change("tasks", task.id, resumable=True)
     return find(writing, task.id)
 
 
@@ -181,11 +161,8 @@ def try_again(writing: Writing, task: BoardTask, actor: str) -> BoardTask:
 
 
 def queue(writing: Writing, task_id: str) -> None:
-    """Puts a task at the end of its queue: its waiting begins now, and who may take it is woken."""
-    writing.run(
-        "UPDATE tasks SET queue = ?, queued_us = ? WHERE id = ?",
-        (writing.next_number(), writing.steady_us, task_id),
-    )
+    """Put a task at the end of its queue: its waiting begins now, and who may take it is woken."""
+    writing.change("tasks", task_id, queue=writing.next_number(), queued_us=writing.steady_us)
     writing.arrived(ANYBODY)
 
 
@@ -199,14 +176,13 @@ def record_move(
     *,
     by_policy: bool = False,
 ) -> None:
-    """Keeps a transition for ever, and lays it down for the stream."""
-    reason = clipped(reason, LONGEST_NOTE)
+    """Keep a transition for ever, and lay it down for the stream."""
     moved = TaskMoved(
         board_task=task_id,
         before=before,
         after=after,
         actor=actor,
-        reason=reason,
+        reason=clipped(reason, LONGEST_NOTE),
         at=writing.now,
         by_policy=by_policy,
     )
@@ -216,52 +192,73 @@ def record_move(
         " epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT epoch FROM tasks WHERE id = ?))",
         (
             *(writing.next_number(), event, task_id, None if before is None else before.value, after.value),
-            *(actor, reason, by_policy, writing.now_us, task_id),
+            *(actor, moved.reason, by_policy, writing.now_us, task_id),
         ),
     )
 
 
-def record_change(writing: Writing, changed: TaskChanged) -> None:
-    """Keeps what was changed about a task for ever, and lays it down for the stream."""
-    event = writing.emit(Role.BOARD, changed.board_task, changed)
-    writing.run(
-        "INSERT INTO task_changes (position, event, board_task, change, actor, detail, at_us)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(writing.next_number(), event, changed.board_task, changed.change, changed.actor),
-            *(changed.detail, writing.now_us),
-        ),
+def record(writing: Writing, task: BoardTask, change: _Kind, actor: str, detail: str) -> None:
+    """Keep a change of a task that is no transition for ever, and lay it down for the stream."""
+    detail = clipped(detail, LONGEST_NOTE)
+    changed = TaskChanged(board_task=task.id, change=change, actor=actor, detail=detail, at=writing.now)
+    writing.insert(
+        "task_changes",
+        event=writing.emit(Role.BOARD, task.id, changed),
+        position=writing.next_number(),
+        board_task=task.id,
+        change=change,
+        actor=actor,
+        detail=detail,
+        at_us=writing.now_us,
     )
-    writing.run("UPDATE tasks SET updated_at_us = ? WHERE id = ?", (writing.now_us, changed.board_task))
+    writing.change("tasks", task.id, updated_at_us=writing.now_us)
+
+
+def give_to(
+    writing: Writing,
+    task: BoardTask,
+    column: Literal["assignee", "reviewer"],
+    name: str | None,
+    actor: str,
+    why: str = "",
+) -> None:
+    """Set who works on a task, or who reviews it (None: whoever may), and keep the change."""
+    before = task.assignee if column == "assignee" else task.reviewer
+    writing.run(f"UPDATE tasks SET {column} = ? WHERE id = ?", (name, task.id))
+    writing.arrived(ANYBODY)
+    record(writing, task, column, actor, f"{before or 'anybody'} -> {name or 'anybody'}{why and f': {why}'}")
 
 
 def add_note(writing: Writing, task: BoardTask, note: str) -> None:
-    """Adds a reason that reaches whoever works on the task next; the oldest give way."""
+    """Add a reason that reaches whoever works on the task next; the oldest give way."""
     notes = (*task.notes, clipped(note, LONGEST_NOTE))[-MOST_NOTES:]
-    writing.run("UPDATE tasks SET notes = ? WHERE id = ?", (json.dumps(notes, ensure_ascii=False), task.id))
+    writing.change("tasks", task.id, notes=json.dumps(notes, ensure_ascii=False))
+
+
+def open_questions(reading: Reading, task_id: str) -> tuple[str, ...]:
+    """Return what agents asked the operator about a task, first asked first, until it is pending anew.
+
+    An answer is the operator's reason for letting the task be done again.
+    """
+    return reading.names(_OPEN, (task_id, task_id))
 
 
 def lease(writing: Writing, task_id: str, token: str, agent: str, seconds_us: int | None) -> int:
-    """Puts a task under a claim, in a new epoch; which. `seconds_us` None: it never runs out (a person's)."""
-    values: tuple[Value, ...] = (None, None)
-    if seconds_us is not None:
-        values = (writing.holder, writing.steady_us + seconds_us)
-    rows = writing.all(
+    """Put a task under a claim, in a new epoch; which. `seconds_us` None: it never runs out (a person's)."""
+    held = (None, None) if seconds_us is None else (writing.holder, writing.steady_us + seconds_us)
+    return writing.count(
         "UPDATE tasks SET epoch = epoch + 1, claim = ?, claimant = ?, holder = ?, lease_us = ? WHERE id = ?"
         " RETURNING epoch",
-        (token, agent, *values, task_id),
+        (token, agent, *held, task_id),
     )
-    return int(rows[0]["epoch"])
 
 
 def end_claim(writing: Writing, task_id: str) -> None:
     """Whoever held the task holds it no longer."""
-    writing.run(
-        "UPDATE tasks SET claim = NULL, claimant = NULL, holder = NULL, lease_us = NULL WHERE id = ?", (task_id,)
-    )
+    writing.run(f"UPDATE tasks SET {NO_CLAIM} WHERE id = ?", (task_id,))
 
 
 def clipped(text: str, length: int) -> str:
-    """`text` as it can be stored, or its beginning with a mark where it was cut."""
+    """Return `text` as it can be stored, or its beginning with a mark where it was cut."""
     text = storable(text)
     return text if len(text) <= length else text[: length - 1] + "…"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from artoo.agents.board.claim_holders import machine_of
 from artoo.agents.board.rows import ANYBODY
-from artoo.agents.storage.database import Database
-from artoo.agents.storage.transaction import Reading, Row, Writing
+from artoo.agents.storage.database import Stored, reads, writes
+from artoo.agents.storage.transaction import Reading, Writing, made
 from artoo.contracts.agents import BoardState
 from artoo.contracts.errors import ClaimLost
 
@@ -41,119 +41,104 @@ class Kept:
         return self.whole and not self.stays
 
 
-class Differences:
+class Differences(Stored):
     """Rows of a shared store. Every method raises ActivityStoreError."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    @reads
+    def of(self, reading: Reading, task: str, submission: int) -> Kept | None:
+        """Return what the store knows of a submission's difference."""
+        row = reading.one("SELECT * FROM differences WHERE task = ? AND submission = ?", (task, submission))
+        return None if row is None else made(Kept, row)
 
-    async def of(self, task: str, submission: int) -> Kept | None:
-        """What the store knows of a submission's difference."""
-
-        def work(reading: Reading) -> Kept | None:
-            row = reading.one("SELECT * FROM differences WHERE task = ? AND submission = ?", (task, submission))
-            return None if row is None else _kept(row)
-
-        return await self._database.read(work)
-
-    async def of_machine(self, machine: str) -> tuple[Kept, ...]:
-        """Those that a machine has made, or may apply; without dossier and review."""
-        columns = "task, submission, machine, whole, stays, size, sha256, '' AS dossier, '' AS review, applying"
-        rows = await self._database.read(
-            lambda reading: reading.all(
-                f"SELECT {columns} FROM differences WHERE machine = ? OR applying = ? ORDER BY made_us LIMIT 10000",
-                (machine, machine),
-            )
+    @reads
+    def of_machine(self, reading: Reading, machine: str) -> tuple[Kept, ...]:
+        """Return those that a machine has made, or may apply; without dossier and review."""
+        rows = reading.all(
+            "SELECT task, submission, machine, whole, stays, size, sha256, '' AS dossier, '' AS review, applying"
+            " FROM differences WHERE machine = ? OR applying = ? ORDER BY made_us LIMIT 10000",
+            (machine, machine),
         )
-        return tuple(map(_kept, rows))
+        return tuple(made(Kept, row) for row in rows)
 
-    async def announce(
-        self, task: str, submission: int, *, stays: str, size: int, sha256: str, dossier: str, review: str
+    @writes
+    def announce(
+        self,
+        writing: Writing,
+        task: str,
+        submission: int,
+        *,
+        stays: str,
+        size: int,
+        sha256: str,
+        dossier: str,
+        review: str,
     ) -> bool:
-        """Says that the difference of a submission of this machine's is coming, or why it stays.
+        """Say that the difference of a submission of this machine's is coming, or why it stays.
 
         False: it is no longer the submission that waits, or another machine made it. Nothing is changed then.
         """
-
-        def work(writing: Writing) -> bool:
-            epoch = _waits(writing, task, submission)
-            if epoch is None:
-                return False
-            writing.run(
-                "INSERT INTO differences (task, submission, machine, epoch, stays, size, sha256, dossier, review)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task, submission) DO UPDATE SET stays ="
-                " excluded.stays, size = excluded.size, sha256 = excluded.sha256, dossier = excluded.dossier,"
-                " review = excluded.review, epoch = excluded.epoch, whole = FALSE",
-                (
-                    *(task, submission, machine_of(writing.holder), epoch, stays, size, sha256),
-                    *(dossier, review),
-                ),
-            )
-            return True
-
-        return await self._database.write(work)
-
-    async def whole(self, task: str, submission: int, sha256: str) -> bool:
-        """All pieces are there, and whoever reviews may begin. False: it is not wanted any more."""
-
-        def work(writing: Writing) -> bool:
-            if _waits(writing, task, submission) is None:
-                return False
-            writing.arrived(ANYBODY)
-            return (
-                writing.run(
-                    "UPDATE differences SET whole = TRUE WHERE task = ? AND submission = ? AND sha256 = ?",
-                    (task, submission, sha256),
-                )
-                > 0
-            )
-
-        return await self._database.write(work)
-
-    async def forget(self, task: str, submission: int) -> None:
-        """It is not there any more on the machine that made it: nobody shall apply it elsewhere."""
-        await self._database.write(
-            lambda writing: writing.run(
-                "DELETE FROM differences WHERE task = ? AND submission = ?", (task, submission)
-            )
+        epoch = _waits(writing, task, submission)
+        if epoch is None:
+            return False
+        writing.insert(
+            "differences",
+            over=("task", "submission"),
+            task=task,
+            submission=submission,
+            machine=machine_of(writing.holder),
+            epoch=epoch,
+            stays=stays,
+            size=size,
+            sha256=sha256,
+            dossier=dossier,
+            review=review,
+            whole=False,
         )
+        return True
 
-    async def take(self, task: str, submission: int) -> None:
+    @writes
+    def whole(self, writing: Writing, task: str, submission: int, sha256: str) -> bool:
+        """All pieces are there, and whoever reviews may begin. False: it is not wanted any more."""
+        if _waits(writing, task, submission) is None:
+            return False
+        writing.arrived(ANYBODY)
+        whole = "UPDATE differences SET whole = TRUE WHERE task = ? AND submission = ? AND sha256 = ?"
+        return writing.run(whole, (task, submission, sha256)) > 0
+
+    @writes
+    def forget(self, writing: Writing, task: str, submission: int) -> None:
+        """It is not there any more on the machine that made it: nobody shall apply it elsewhere."""
+        writing.run("DELETE FROM differences WHERE task = ? AND submission = ?", (task, submission))
+
+    @writes
+    def take(self, writing: Writing, task: str, submission: int) -> None:
         """This machine is about to apply it, and no other may then. May be repeated.
 
         Raises ClaimLost when another one is at it, or something else waits by now.
         """
-
-        def work(writing: Writing) -> None:
-            row = writing.one("SELECT state, submission, made_on FROM tasks WHERE id = ?", (task,), hold="wait")
-            if row is None or (row["state"], row["submission"]) != (BoardState.REVIEW.value, submission):
-                raise ClaimLost(f"Task {task}: submission {submission} is not waiting any more; look again.")
-            mine = machine_of(writing.holder)
-            taken = writing.run(
-                "INSERT INTO differences (task, submission, machine, epoch, applying)"
-                " SELECT id, submission, made_on, epoch, CAST(? AS text) FROM tasks WHERE id = ?"
-                " ON CONFLICT (task, submission) DO UPDATE SET applying = excluded.applying"
-                " WHERE differences.applying IN ('', excluded.applying)",
-                (mine, task),
+        row = writing.one("SELECT state, submission FROM tasks WHERE id = ?", (task,), hold="wait")
+        if row is None or (row["state"], row["submission"]) != (BoardState.REVIEW.value, submission):
+            raise ClaimLost(f"Task {task}: submission {submission} is not waiting any more; look again.")
+        taken = writing.run(
+            "INSERT INTO differences (task, submission, machine, epoch, applying)"
+            " SELECT id, submission, made_on, epoch, CAST(? AS text) FROM tasks WHERE id = ?"
+            " ON CONFLICT (task, submission) DO UPDATE SET applying = excluded.applying"
+            " WHERE differences.applying IN ('', excluded.applying)",
+            (machine_of(writing.holder), task),
+        )
+        if not taken:
+            query = "SELECT applying FROM differences WHERE task = ? AND submission = ?"
+            other = "".join(writing.names(query, (task, submission)))
+            raise ClaimLost(
+                f"Task {task} is being applied on {other or 'another machine'}; it can be rejected from anywhere."
             )
-            if not taken:
-                other = writing.one(
-                    "SELECT applying FROM differences WHERE task = ? AND submission = ?", (task, submission)
-                )
-                raise ClaimLost(
-                    f"Task {task} is being applied on {'another machine' if other is None else other['applying']};"
-                    " it can be rejected from anywhere."
-                )
 
-        await self._database.write(work)
-
-    async def let_go(self, task: str, submission: int) -> None:
+    @writes
+    def let_go(self, writing: Writing, task: str, submission: int) -> None:
         """This machine did not apply it."""
-        await self._database.write(
-            lambda writing: writing.run(
-                "UPDATE differences SET applying = '' WHERE task = ? AND submission = ? AND applying = ?",
-                (task, submission, machine_of(writing.holder)),
-            )
+        writing.run(
+            "UPDATE differences SET applying = '' WHERE task = ? AND submission = ? AND applying = ?",
+            (task, submission, machine_of(writing.holder)),
         )
 
 
@@ -164,18 +149,3 @@ def _waits(writing: Writing, task: str, submission: int) -> int | None:
     if row is None or (row["state"], row["submission"], row["made_on"]) != wanted:
         return None
     return int(row["epoch"])
-
-
-def _kept(row: Row) -> Kept:
-    return Kept(
-        task=row["task"],
-        submission=row["submission"],
-        machine=row["machine"],
-        whole=row["whole"],
-        stays=row["stays"],
-        size=row["size"],
-        sha256=row["sha256"],
-        dossier=row["dossier"],
-        review=row["review"],
-        applying=row["applying"],
-    )

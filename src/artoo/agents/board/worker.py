@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from artoo.agents.board.add_task import record
 from artoo.agents.board.claim_holders import machine_of
-from artoo.agents.board.open_questions import ask_in
 from artoo.agents.board.rows import (
     ANYBODY,
+    LONGEST_NOTE,
     LONGEST_SUMMARY,
     TaskClaim,
     add_note,
@@ -22,15 +21,18 @@ from artoo.agents.board.rows import (
     end_claim,
     find,
     find_row,
+    interrupted,
     move,
     mover_of,
+    open_questions,
     queue,
+    record,
     record_move,
     task_of,
 )
-from artoo.agents.board.rules import Mover, check_holder
+from artoo.agents.board.rules import check_holder
 from artoo.agents.foreign.messages import MORE_ASKED, heard_so_far, more_asked
-from artoo.agents.storage.database import Database
+from artoo.agents.storage.database import Stored, writes
 from artoo.agents.storage.monotonic_clock import seconds_us
 from artoo.agents.storage.transaction import Value, Writing
 from artoo.contracts.agents import RUNTIME, BoardState, BoardTask
@@ -52,126 +54,104 @@ class Recovered:
     reviews: tuple[str, ...] = ()
 
 
-class Work:
-    """See Board. `claim` is what `Allocation` gave; one that is over raises ClaimLost. Handing in: see `Merges`."""
+class Work(Stored):
+    """See Board. `claim` is what `Allocation` gave; one that is over raises ClaimLost. See `Reviews.submit`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def renew(self, claim: TaskClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
+    @writes
+    def renew(self, writing: Writing, claim: TaskClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
         """The process still works on it (or reviews it)."""
+        row = find_row(writing, claim.task.id)
+        check_claim(row, claim)
+        if row["lease_us"] is not None:
+            writing.change("tasks", claim.task.id, lease_us=writing.steady_us + seconds_us(lease_seconds))
 
-        def work(writing: Writing) -> None:
-            check_claim(find_row(writing, claim.task.id), claim)
-            writing.run(
-                "UPDATE tasks SET lease_us = ? WHERE id = ? AND lease_us IS NOT NULL",
-                (writing.steady_us + seconds_us(lease_seconds), claim.task.id),
-            )
-
-        await self._database.write(work)
-
-    async def began(self, claim: TaskClaim, run: str) -> None:
-        """Notes the dual loop's task that works on it, so that another process can resume that.
+    @writes
+    def began(self, writing: Writing, claim: TaskClaim, run: str) -> None:
+        """Note the dual loop's task that works on it, so that another process can resume that.
 
         A run that is resumed knows of the task what it was told at its beginning.
         """
+        if _held(writing, claim).run != run:
+            heard_so_far(writing, claim.task)
+        writing.change("tasks", claim.task.id, run=run)
 
-        def work(writing: Writing) -> None:
-            if _held(writing, claim).run != run:
-                heard_so_far(writing, claim.task)
-            writing.run("UPDATE tasks SET run = ? WHERE id = ?", (run, claim.task.id))
+    @writes
+    def ask(self, writing: Writing, task_id: str, agent: str, question: str) -> None:
+        """Put a question to the operator on record, once: what is handed in waits for them."""
+        question = clipped(question, LONGEST_NOTE)
+        if question not in open_questions(writing, task_id):
+            record(writing, find(writing, task_id), "question", agent, question)
 
-        await self._database.write(work)
-
-    async def ask(self, task_id: str, agent: str, question: str) -> None:
-        """The operator is asked something about the task: what is handed in waits for them."""
-        await self._database.write(lambda writing: ask_in(writing, task_id, agent, question))
-
-    async def fail(self, claim: TaskClaim, reason: str, summary: str = "") -> BoardTask:
+    @writes
+    def fail(self, writing: Writing, claim: TaskClaim, reason: str, summary: str = "") -> BoardTask:
         """The work came to an end without a result. When more was asked for meanwhile, it begins anew instead."""
+        task = _held(writing, claim)
+        if more_asked(writing, task, claim.agent):
+            writing.change("tasks", task.id, run=None)
+            return interrupted(writing, task, MORE_ASKED, actor=task.creator)
+        if summary:
+            writing.change("tasks", task.id, summary=clipped(summary, LONGEST_SUMMARY))
+        return move(writing, task, BoardState.FAILED, claim.agent, reason)
 
-        def work(writing: Writing) -> BoardTask:
-            task = _held(writing, claim)
-            if more_asked(writing, task, claim.agent):
-                writing.run("UPDATE tasks SET run = NULL WHERE id = ?", (task.id,))
-                return interrupted(writing, task, MORE_ASKED, actor=task.creator)
-            if summary:
-                writing.run(
-                    "UPDATE tasks SET summary = ? WHERE id = ?", (clipped(summary, LONGEST_SUMMARY), task.id)
-                )
-            return move(writing, task, BoardState.FAILED, claim.agent, reason)
-
-        return await self._database.write(work)
-
-    async def hold_up(self, claim: TaskClaim, reason: str) -> BoardTask:
+    @writes
+    def hold_up(self, writing: Writing, claim: TaskClaim, reason: str) -> BoardTask:
         """The worker cannot go on until somebody helps: blocked until released."""
-        return await self._database.write(
-            lambda writing: move(writing, _held(writing, claim), BoardState.BLOCKED, claim.agent, reason)
-        )
+        return move(writing, _held(writing, claim), BoardState.BLOCKED, claim.agent, reason)
 
-    async def give_back(self, claim: TaskClaim, reason: str, *, counted: bool = False) -> BoardTask:
+    @writes
+    def give_back(self, writing: Writing, claim: TaskClaim, reason: str, *, counted: bool = False) -> BoardTask:
         """The process stops working, not the task: blocked by `runtime`, to be taken again at any time.
 
         `counted`: it could not be worked on. Such an end counts like a process that died when work of others was
         handed in since the last one: then it is this task that cannot be done, and nothing else stands still.
         """
+        task = _held(writing, claim)
+        if counted and _others_went_on(writing, task.id):
+            return _counted(writing, task, reason)
+        return interrupted(writing, task, reason)
 
-        def work(writing: Writing) -> BoardTask:
-            task = _held(writing, claim)
-            if counted and _others_went_on(writing, task.id):
-                return _counted(writing, task, reason)
-            return interrupted(writing, task, reason)
+    @writes
+    def block(self, writing: Writing, task_id: str, actor: str, reason: str) -> BoardTask:
+        """Stop work on a task from outside: the operator, or artoo itself. Its worker's claim is over."""
+        mover = mover_of(writing, actor)
+        if not (mover.is_operator or mover.is_runtime):
+            raise ActorRefused(
+                f"Task {task_id} cannot be stopped by {actor}: only the operator may, or whoever works on it."
+            )
+        return move(writing, find(writing, task_id), BoardState.BLOCKED, actor, reason)
 
-        return await self._database.write(work)
-
-    async def block(self, task_id: str, actor: str, reason: str) -> BoardTask:
-        """Stops work on a task from outside: the operator, or artoo itself. Its worker's claim is over."""
-
-        def work(writing: Writing) -> BoardTask:
-            mover, task = mover_of(writing, actor), find(writing, task_id)
-            _check_outsider(task, mover)
-            return move(writing, task, BoardState.BLOCKED, actor, reason)
-
-        return await self._database.write(work)
-
-    async def recover(self, is_dead: Callable[[str], bool] | None = None) -> Recovered:
-        """Takes back what processes held that are gone or no longer renew. Run it at start and at every pulse.
+    @writes
+    def recover(self, writing: Writing, is_dead: Callable[[str], bool] | None = None) -> Recovered:
+        """Take back what processes held that are gone or no longer renew. Run it at start and at every pulse.
 
         What anybody may do does not wait for an agent whose machine is gone: it begins anew elsewhere.
         """
-        is_dead = is_dead or self._database.is_dead
-
-        def work(writing: Writing) -> Recovered:
-            rows = writing.all(
-                "SELECT id, state, holder, lease_us FROM tasks WHERE holder IS NOT NULL", hold="skip"
-            )
-            working: list[str] = []
-            reviewing: list[str] = []
-            for row in rows:
-                ran_out = row["lease_us"] <= writing.steady_us
-                if not ran_out and not is_dead(row["holder"]):
-                    continue
-                if row["state"] == BoardState.REVIEW:
-                    end_claim(writing, row["id"])
-                    writing.arrived(ANYBODY)
-                    reviewing.append(row["id"])
-                else:
-                    _take_back(writing, row["id"], ran_out=ran_out)
-                    working.append(row["id"])
-            _set_free(writing)
-            return Recovered(tuple(working), tuple(reviewing))
-
-        return await self._database.write(work)
+        is_dead = is_dead or self.database.is_dead
+        working, reviewing = list[str](), list[str]()
+        for row in writing.all("SELECT * FROM tasks WHERE holder IS NOT NULL", hold="skip"):
+            ran_out = row["lease_us"] <= writing.steady_us
+            if not ran_out and not is_dead(row["holder"]):
+                continue
+            if row["state"] == BoardState.REVIEW:
+                end_claim(writing, row["id"])
+                writing.arrived(ANYBODY)
+                reviewing.append(row["id"])
+            else:
+                ended = "its worker's claim ran out", "the process that worked on it ended without a word"
+                _counted(writing, task_of(row), ended[not ran_out])
+                working.append(row["id"])
+        _set_free(writing)
+        return Recovered(tuple(working), tuple(reviewing))
 
 
 def claim_where(
     writing: Writing, found: str, parameters: Mapping[str, Value], agent: str, token: str, lease_us: int
 ) -> TaskClaim | None:
-    """Claims the task whose id `found` gives, in one statement and a new epoch; None: it gives none.
+    """Claim the task whose id `found` gives, in one statement and a new epoch; None: it gives none.
 
     `found` is an expression with its parameters. What it finds is pending, or blocked and to be taken up again.
     """
-    rows = writing.all(
+    row = writing.one(
         "UPDATE tasks SET state = 'in_progress', assignee = :agent, epoch = epoch + 1, claim = :claim,"
         " claimant = :agent, holder = :holder, lease_us = :until, updated_at_us = :now"
         f" WHERE id = {found} RETURNING *",
@@ -184,9 +164,8 @@ def claim_where(
             "now": writing.now_us,
         },
     )
-    if not rows:
+    if row is None:
         return None
-    row = rows[0]
     # Whether it was blocked stands in the row still; the next move takes that back.
     claim = TaskClaim(task_of(row), token, agent, row["epoch"], resumed=bool(row["resumable"]))
     before, why = (BoardState.BLOCKED, "taken up again") if claim.resumed else (BoardState.PENDING, "taken")
@@ -195,7 +174,7 @@ def claim_where(
 
 
 def _held(writing: Writing, claim: TaskClaim) -> BoardTask:
-    """The task under this claim. Raises ClaimLost when it is so no longer."""
+    """Return the task under this claim. Raises ClaimLost when it is so no longer."""
     row = find_row(writing, claim.task.id)
     check_claim(row, claim)
     task = task_of(row)
@@ -203,32 +182,11 @@ def _held(writing: Writing, claim: TaskClaim) -> BoardTask:
     return task
 
 
-def _check_outsider(task: BoardTask, mover: Mover) -> None:
-    """An agent ends its own work by its claim, which proves that it is the process that works."""
-    if not (mover.is_operator or mover.is_runtime):
-        raise ActorRefused(
-            f"Task {task.id} cannot be stopped by {mover.name}: only the operator may, or whoever works on it."
-        )
-
-
-def interrupted(writing: Writing, task: BoardTask, reason: str, *, actor: str = RUNTIME) -> BoardTask:
-    """Stops work on a task, which may be taken up again at any time."""
-    move(writing, task, BoardState.BLOCKED, actor, reason)
-    writing.run("UPDATE tasks SET resumable = TRUE WHERE id = ?", (task.id,))
-    queue(writing, task.id)
-    return find(writing, task.id)
-
-
-def _take_back(writing: Writing, task_id: str, *, ran_out: bool) -> None:
-    task = find(writing, task_id)
-    reason = "its worker's claim ran out" if ran_out else "the process that worked on it ended without a word"
-    _counted(writing, task, reason)
-
-
 def _counted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
     """One end more without a result: to be taken again, until that has happened too often."""
-    writing.run("UPDATE tasks SET interruptions = interruptions + 1 WHERE id = ?", (task.id,))
-    count = writing.count("SELECT interruptions FROM tasks WHERE id = ?", (task.id,))
+    count = writing.count(
+        "UPDATE tasks SET interruptions = interruptions + 1 WHERE id = ? RETURNING interruptions", (task.id,)
+    )
     if count < MOST_INTERRUPTIONS:
         return interrupted(writing, task, reason)
     add_note(writing, task, f"{RUNTIME}: {reason}, for the {count}th time")
@@ -236,23 +194,16 @@ def _counted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
 
 
 def _others_went_on(writing: Writing, task_id: str) -> bool:
-    """Whether other work was handed in since this task was given back last."""
-    last = writing.one(
-        "SELECT max(position) AS last FROM transitions WHERE board_task = ? AND after = 'blocked' AND actor = ?",
-        (task_id, RUNTIME),
+    """True if other work was handed in since this task was given back last."""
+    later = (
+        "SELECT count(*) FROM transitions WHERE board_task <> ? AND after = 'review' AND position > (SELECT"
+        " max(position) FROM transitions WHERE board_task = ? AND after = 'blocked' AND actor = ?)"
     )
-    if last is None or last["last"] is None:
-        return False
-    return bool(
-        writing.count(
-            "SELECT count(*) FROM transitions WHERE board_task <> ? AND after = 'review' AND position > ?",
-            (task_id, last["last"]),
-        )
-    )
+    return writing.count(later, (task_id, task_id, RUNTIME)) > 0
 
 
 def _set_free(writing: Writing) -> None:
-    """Interrupted tasks that anybody may do, of agents whose seats ran out on other machines.
+    """Free interrupted tasks that anybody may do, of agents whose seats ran out on other machines.
 
     On its own machine an agent goes on with what it began, however long that was off.
     """
@@ -267,6 +218,6 @@ def _set_free(writing: Writing) -> None:
     )
     for row in rows:
         task = task_of(row)
-        writing.run("UPDATE tasks SET assignee = NULL, run = NULL WHERE id = ?", (task.id,))
+        writing.change("tasks", task.id, assignee=None, run=None)
         record(writing, task, "assignee", RUNTIME, f"{task.assignee} -> anybody: its machine is gone")
         queue(writing, task.id)

@@ -20,6 +20,9 @@ HEADING = "## Learnt"
 LINE = 300
 """Characters of one learnt line."""
 
+SMALL_MODEL_CHARACTERS = 1_500
+"""Of curated knowledge in a small model's prompt: what is closest to the task."""
+
 _MARK = re.compile(r"\s*<!-- ([0-9a-f]{12}):([0-9a-f]{8}) -->\s*$")
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from artoo.agents.cognition.consolidation_plan import KEPT, PendingDream
 from artoo.agents.cognition.observations import Noted
 from artoo.agents.cognition.patterns import Pattern, Seen
-from artoo.agents.storage.database import Database
+from artoo.agents.storage.database import Database, Stored, reads, writes
 from artoo.agents.storage.monotonic_clock import microseconds, moment
-from artoo.agents.storage.transaction import Reading, Row, Writing, storable
+from artoo.agents.storage.transaction import Reading, Writing, made, storable
 from artoo.contracts.agents import DreamCycleReport
 from artoo.contracts.roles import Role
 
@@ -61,90 +61,124 @@ class Snapshot:
     last: int
 
 
-class CognitionStore:
+class CognitionStore(Stored):
     """One agent's part of the database. `days`: how long sessions are kept. Methods raise ActivityStoreError."""
 
     def __init__(self, database: Database, agent: str, days: int) -> None:
-        self._database = database
+        super().__init__(database)
         self._agent = agent
         self._days = days
 
-    async def keep(self, session: Session, noted: Noted | None) -> bool:
-        """Keeps a session and what it left to be remembered, both or neither, once. False: it was there."""
-        return await self._database.write(lambda writing: self._keep(writing, session, noted))
-
-    async def sessions(self, limit: int = 20) -> tuple[tuple[datetime, Session], ...]:
-        """The newest sessions, newest first."""
-        rows = await self._database.read(
-            lambda reading: reading.all(
-                "SELECT * FROM activity WHERE agent = ? ORDER BY position DESC LIMIT ?", (self._agent, limit)
-            )
-        )
-        return tuple((moment(row["at_us"]), _session(row)) for row in rows)
-
-    async def buffer(self) -> Buffer:
-        """How the buffer stands."""
-        return await self._database.read(self._buffer)
-
-    async def snapshot(self) -> Snapshot:
-        """What a cycle works on."""
-        return await self._database.read(self._snapshot)
-
-    async def commit(self, last: int, patterns: tuple[Pattern, ...], pending: PendingDream) -> PendingDream:
-        """Counts, promotes and purges, all or nothing; what remains to be done is kept with it.
-
-        Returns `pending` with the report's numbers filled in.
-        """
-        return await self._database.write(lambda writing: self._commit(writing, last, patterns, pending))
-
-    async def pending(self) -> PendingDream | None:
-        """The cycle whose file or memory was not written yet."""
-        row = await self._database.read(
-            lambda reading: reading.one(
-                "SELECT pending FROM dreams WHERE agent = ? AND pending IS NOT NULL", (self._agent,)
-            )
-        )
-        return None if row is None else PendingDream.model_validate_json(row["pending"])
-
-    async def settle(self, report: DreamCycleReport) -> None:
-        """The file and memory have it: nothing is pending any more, and the report goes on the stream."""
-
-        def work(writing: Writing) -> None:
-            settled = writing.run(
-                "UPDATE dreams SET pending = NULL WHERE agent = ? AND pending IS NOT NULL", (self._agent,)
-            )
-            if settled:
-                writing.emit(Role.HEARTBEAT, self._agent, report)
-
-        await self._database.write(work)
-
-    async def tell(self, report: DreamCycleReport) -> None:
-        """A report of a cycle that changed nothing."""
-        await self._database.write(lambda writing: writing.emit(Role.HEARTBEAT, self._agent, report))
-
-    def _keep(self, writing: Writing, session: Session, noted: Noted | None) -> bool:
-        new = writing.run(
-            "INSERT INTO activity (id, agent, kind, board_task, mail, run, summary, detail, at_us)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-            (
-                session.id,
-                self._agent,
-                session.kind,
-                session.board_task,
-                session.mail,
-                session.id,
-                storable(session.summary[:LONGEST_SUMMARY]),
-                storable(session.detail) if len(session.detail) <= LONGEST_DETAIL else "{}",
-                writing.now_us,
-            ),
+    @writes
+    def keep(self, writing: Writing, session: Session, noted: Noted | None) -> bool:
+        """Keep a session and what it left to be remembered, both or neither, once. False: it was there."""
+        new = writing.insert(
+            "activity",
+            once=True,
+            id=session.id,
+            agent=self._agent,
+            kind=session.kind,
+            board_task=session.board_task,
+            mail=session.mail,
+            run=session.id,
+            summary=storable(session.summary[:LONGEST_SUMMARY]),
+            detail=storable(session.detail) if len(session.detail) <= LONGEST_DETAIL else "{}",
+            at_us=writing.now_us,
         )
         if new and noted is not None:
-            writing.run(
-                "INSERT INTO observations (id, agent, text, pattern, activity, at_us) VALUES (?, ?, ?, ?, ?, ?)",
-                (session.id, self._agent, storable(noted.text), noted.pattern, session.id, writing.now_us),
+            writing.insert(
+                "observations",
+                id=session.id,
+                agent=self._agent,
+                text=storable(noted.text),
+                pattern=noted.pattern,
+                activity=session.id,
+                at_us=writing.now_us,
             )
             self._bound(writing)
         return new > 0
+
+    @reads
+    def sessions(self, reading: Reading, limit: int = 20) -> tuple[tuple[datetime, Session], ...]:
+        """Return the newest sessions, newest first."""
+        rows = reading.all(
+            "SELECT * FROM activity WHERE agent = ? ORDER BY position DESC LIMIT ?", (self._agent, limit)
+        )
+        return tuple((moment(row["at_us"]), made(Session, row)) for row in rows)
+
+    @reads
+    def buffer(self, reading: Reading) -> Buffer:
+        """Return how the buffer stands."""
+        row = reading.one(
+            "SELECT count(*) AS observations, count(CASE WHEN NOT counted THEN 1 END) AS uncounted,"
+            " min(CASE WHEN NOT counted THEN at_us END) AS oldest_at_us,"
+            " (SELECT max(at_us) FROM dreams WHERE agent = :agent) AS last_cycle_at_us,"
+            " (SELECT count(pending) > 0 FROM dreams WHERE agent = :agent) AS pending,"
+            " EXISTS (SELECT 1 FROM activity WHERE agent = :agent AND at_us < :expiry) AS expired"
+            " FROM observations WHERE agent = :agent",
+            {"agent": self._agent, "expiry": self._expiry(reading)},
+        )
+        assert row is not None
+        return made(Buffer, row)
+
+    @reads
+    def snapshot(self, reading: Reading) -> Snapshot:
+        """Return what a cycle works on."""
+        observations = reading.all(
+            "SELECT * FROM observations WHERE agent = ? ORDER BY position LIMIT ?", (self._agent, READ_AT_ONCE)
+        )
+        patterns = reading.all("SELECT * FROM patterns WHERE agent = ? LIMIT 10000", (self._agent,))
+        return Snapshot(
+            tuple(made(Seen, row) for row in observations),
+            tuple(made(Pattern, row) for row in patterns),
+            observations[-1]["position"] if observations else 0,
+        )
+
+    @writes
+    def commit(
+        self, writing: Writing, last: int, patterns: tuple[Pattern, ...], pending: PendingDream
+    ) -> PendingDream:
+        """Count, promote and purge, all or nothing; what remains to be done is kept with it.
+
+        Returns `pending` with the report's numbers filled in.
+        """
+        writing.alone(f"dream of {self._agent}")
+        writing.run("DELETE FROM patterns WHERE agent = ?", (self._agent,))
+        for each in patterns:
+            values = asdict(each)
+            first, newest = microseconds(values.pop("first_at")), microseconds(values.pop("last_at"))
+            writing.insert("patterns", agent=self._agent, first_at_us=first, last_at_us=newest, **values)
+        purged = self._purge(writing, last)
+        kept = writing.count("SELECT count(*) FROM observations WHERE agent = ?", (self._agent,))
+        report = pending.report.model_copy(update={"kept": kept, "purged": purged})
+        whole = pending.model_copy(update={"report": report})
+        writing.insert(
+            "dreams",
+            agent=self._agent,
+            report=report.model_dump_json(),
+            pending=whole.model_dump_json(),
+            at_us=writing.now_us,
+        )
+        return whole
+
+    @reads
+    def pending(self, reading: Reading) -> PendingDream | None:
+        """Return the cycle whose file or memory was not written yet."""
+        query = "SELECT pending FROM dreams WHERE agent = ? AND pending IS NOT NULL"
+        row = reading.one(query, (self._agent,))
+        return None if row is None else PendingDream.model_validate_json(row["pending"])
+
+    @writes
+    def settle(self, writing: Writing, report: DreamCycleReport) -> None:
+        """The file and memory have it: nothing is pending any more, and the report goes on the stream."""
+        settled = "UPDATE dreams SET pending = NULL WHERE agent = ? AND pending IS NOT NULL"
+        if writing.run(settled, (self._agent,)):
+            writing.emit(Role.HEARTBEAT, self._agent, report)
+
+    @writes
+    def tell(self, writing: Writing, report: DreamCycleReport) -> None:
+        """Put a report of a cycle that changed nothing on the stream."""
+        writing.emit(Role.HEARTBEAT, self._agent, report)
 
     def _bound(self, writing: Writing) -> None:
         dropped = writing.run(
@@ -158,58 +192,6 @@ class CognitionStore:
                 self._agent,
                 MOST_OBSERVATIONS,
             )
-
-    def _buffer(self, reading: Reading) -> Buffer:
-        row = reading.one(
-            "SELECT count(*) AS observations, count(CASE WHEN NOT counted THEN 1 END) AS uncounted,"
-            " min(CASE WHEN NOT counted THEN at_us END) AS oldest FROM observations WHERE agent = ?",
-            (self._agent,),
-        )
-        last = reading.one(
-            "SELECT max(at_us) AS at, count(pending) AS pending FROM dreams WHERE agent = ?",
-            (self._agent,),
-        )
-        expired = reading.one(
-            "SELECT 1 FROM activity WHERE agent = ? AND at_us < ? LIMIT 1", (self._agent, self._expiry(reading))
-        )
-        assert row is not None
-        assert last is not None
-        return Buffer(
-            row["observations"],
-            row["uncounted"],
-            None if row["oldest"] is None else moment(row["oldest"]),
-            None if last["at"] is None else moment(last["at"]),
-            expired is not None,
-            bool(last["pending"]),
-        )
-
-    def _snapshot(self, reading: Reading) -> Snapshot:
-        observations = reading.all(
-            "SELECT * FROM observations WHERE agent = ? ORDER BY position LIMIT ?", (self._agent, READ_AT_ONCE)
-        )
-        patterns = reading.all("SELECT * FROM patterns WHERE agent = ? LIMIT 10000", (self._agent,))
-        return Snapshot(
-            tuple(_seen(row) for row in observations),
-            tuple(_pattern(row) for row in patterns),
-            observations[-1]["position"] if observations else 0,
-        )
-
-    def _commit(
-        self, writing: Writing, last: int, patterns: tuple[Pattern, ...], pending: PendingDream
-    ) -> PendingDream:
-        writing.alone(f"dream of {self._agent}")
-        writing.run("DELETE FROM patterns WHERE agent = ?", (self._agent,))
-        for each in patterns:
-            _insert_pattern(writing, self._agent, each)
-        purged = self._purge(writing, last)
-        kept = writing.count("SELECT count(*) FROM observations WHERE agent = ?", (self._agent,))
-        report = pending.report.model_copy(update={"kept": kept, "purged": purged})
-        whole = pending.model_copy(update={"report": report})
-        writing.run(
-            "INSERT INTO dreams (agent, report, pending, at_us) VALUES (?, ?, ?, ?)",
-            (self._agent, report.model_dump_json(), whole.model_dump_json(), writing.now_us),
-        )
-        return whole
 
     def _purge(self, writing: Writing, last: int) -> int:
         """Drops observations but the last ten, what sessions they came from held in detail, and what is too old."""
@@ -236,43 +218,3 @@ class CognitionStore:
 
     def _expiry(self, reading: Reading) -> int:
         return microseconds(reading.now - timedelta(days=self._days))
-
-
-def _insert_pattern(writing: Writing, agent: str, each: Pattern) -> None:
-    writing.run(
-        "INSERT INTO patterns (agent, id, pattern, text, wording, seen, promoted, first_at_us, last_at_us)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            agent,
-            each.id,
-            each.pattern,
-            each.text,
-            each.wording,
-            each.seen,
-            each.promoted,
-            microseconds(each.first_at),
-            microseconds(each.last_at),
-        ),
-    )
-
-
-def _seen(row: Row) -> Seen:
-    return Seen(row["position"], row["text"], row["pattern"], moment(row["at_us"]), bool(row["counted"]))
-
-
-def _pattern(row: Row) -> Pattern:
-    first, last = moment(row["first_at_us"]), moment(row["last_at_us"])
-    return Pattern(
-        row["id"],
-        row["pattern"],
-        row["text"],
-        row["seen"],
-        first,
-        last,
-        bool(row["promoted"]),
-        row["wording"],
-    )
-
-
-def _session(row: Row) -> Session:
-    return Session(row["id"], row["kind"], row["summary"], row["detail"], row["board_task"], row["mail"])

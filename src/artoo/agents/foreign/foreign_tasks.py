@@ -9,14 +9,13 @@ Every method raises ForeignRefused with a sentence that the foreign agent may re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
-from artoo.agents.board.add_task import LONGEST_TEXT, NewTask, add_in, check_text, record
+from artoo.agents.board.board import LONGEST_TEXT, NewTask, add_in, cancel_in
 from artoo.agents.board.operator_todo import why_left
-from artoo.agents.board.rows import LONGEST_NOTE, clipped, find_row, move, moved_of, task_of
-from artoo.agents.board.rules import ComplexityRule, Policies, way_to_cancel
+from artoo.agents.board.rows import find_row, record, task_of
+from artoo.agents.board.rules import ComplexityRule, Policies
 from artoo.agents.foreign.messages import (
     Known,
     Said,
@@ -26,9 +25,8 @@ from artoo.agents.foreign.messages import (
     known_message,
     messages_of,
 )
-from artoo.agents.storage.database import Database
-from artoo.agents.storage.monotonic_clock import microseconds
-from artoo.agents.storage.transaction import Reading, Row, Writing, storable
+from artoo.agents.storage.database import Database, Stored, reads, writes
+from artoo.agents.storage.transaction import Reading, Row, Writing, made, storable
 from artoo.contracts.agents import FOREIGN, BoardState, BoardTask, TaskMoved, TrustLevel
 from artoo.contracts.errors import ForeignRefused, GovernanceRefused, QuotaSpent
 from artoo.ports.ids import Ids
@@ -104,165 +102,141 @@ class Spendable:
     money: float | None
 
 
-class Foreign:
+class Foreign(Stored):
     """One per process and home."""
 
     def __init__(
         self, database: Database, ids: Ids, *, policies: Policies, rules: Sequence[ComplexityRule] = ()
     ) -> None:
-        self._database = database
+        super().__init__(database)
         self._ids = ids
         self._policies = policies
         self._rules = tuple(rules)
 
     async def enter(self, names: Sequence[str]) -> None:
-        """Makes these foreign agents, and no others, such that can be written to."""
+        """Make these foreign agents, and no others, such that can be written to."""
         wanted = {FOREIGN + name for name in names}
+        if await self._entered() != wanted:
+            await self._enter(wanted)
 
-        def known(reading: Reading) -> set[str]:
-            return {str(row["name"]) for row in reading.all("SELECT name FROM foreign_agents")}
+    @reads
+    def _entered(self, reading: Reading) -> set[str]:
+        return set(reading.names("SELECT name FROM foreign_agents"))
 
-        def work(writing: Writing) -> None:
-            writing.alone("foreign agents")
-            writing.run("DELETE FROM foreign_agents")
-            for name in sorted(wanted):
-                writing.run("INSERT INTO foreign_agents VALUES (?)", (name,))
+    @writes
+    def _enter(self, writing: Writing, wanted: Collection[str]) -> None:
+        writing.alone("foreign agents")
+        writing.run("DELETE FROM foreign_agents")
+        for name in sorted(wanted):
+            writing.insert("foreign_agents", name=name)
 
-        if await self._database.read(known) != wanted:
-            await self._database.write(work)
-
-    async def accept(self, peer: str, asked: Asked, bounds: Bounds) -> tuple[ForeignTask, bool]:
-        """Puts what is asked on the board; False with it when this very message has come before."""
+    @writes
+    def accept(self, writing: Writing, peer: str, asked: Asked, bounds: Bounds) -> tuple[ForeignTask, bool]:
+        """Put what is asked on the board; False with it when this very message has come before."""
+        writing.alone(FOREIGN + peer)  # its bounds count what it has, and a message comes once
+        known = known_message(writing, peer, asked.agent, asked.message)
+        if known is not None:
+            return self._again(writing, known, asked), False
         new = NewTask(
             self._ids.new(), asked.text, FOREIGN + peer, assignee=asked.agent or None, project=bounds.project
         )
+        self._check_open(writing, peer, bounds)
+        _check_day(writing, peer, bounds)
         try:
-            check_text(new)
+            add_in(writing, new, self._rules)
         except GovernanceRefused as error:
             raise ForeignRefused(str(error)) from error
-        context = asked.context or self._ids.new()
+        writing.insert(
+            "foreign_tasks",
+            board_task=new.id,
+            peer=peer,
+            agent=asked.agent,
+            message=asked.message,
+            context=asked.context or self._ids.new(),
+            trust=bounds.trust,
+            calls=bounds.calls,
+            tokens=bounds.tokens,
+            seconds=bounds.seconds,
+            money=bounds.money,
+            at_us=writing.now_us,
+        )
+        keep_message(writing, peer, asked.agent, new.id, Said(asked.message, storable(asked.text)))
+        return self._of(writing, _known(writing, new.id)), True
 
-        def work(writing: Writing) -> tuple[ForeignTask, bool]:
-            writing.alone(FOREIGN + peer)  # its bounds count what it has, and a message comes once
-            known = known_message(writing, peer, asked.agent, asked.message)
-            if known is not None:
-                return self._again(writing, known, asked), False
-            self._check_open(writing, peer, bounds)
-            _check_day(writing, peer, bounds)
-            try:
-                add_in(writing, new, self._rules)
-            except GovernanceRefused as error:
-                raise ForeignRefused(str(error)) from error
-            writing.run(
-                "INSERT INTO foreign_tasks (board_task, peer, agent, message, context, trust, calls, tokens,"
-                " seconds, money, at_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(new.id, peer, asked.agent, asked.message, context, bounds.trust.value),
-                    *(bounds.calls, bounds.tokens, bounds.seconds, bounds.money, writing.now_us),
-                ),
-            )
-            keep_message(writing, peer, asked.agent, new.id, Said(asked.message, storable(asked.text)))
-            return self._of(writing, _known(writing, new.id)), True
-
-        return await self._database.write(work)
-
-    async def more(self, peer: str, task_id: str, asked: Asked, bounds: Bounds) -> ForeignTask | None:
-        """Asks for more in a task of its own that has not ended; None: it knows no such task.
+    @writes
+    def more(self, writing: Writing, peer: str, task_id: str, asked: Asked, bounds: Bounds) -> ForeignTask | None:
+        """Ask for more in a task of its own that has not ended; None: it knows no such task.
 
         What waits for a review is done again. What is being worked on goes on, and is done again after that.
         """
-
-        def work(writing: Writing) -> ForeignTask | None:
-            writing.alone(FOREIGN + peer)
-            row = _row(writing, task_id)
-            if row is None or (row["peer"], row["agent"]) != (peer, asked.agent):
-                return None
-            known = known_message(writing, peer, asked.agent, asked.message)
-            if known is not None and known.board_task == task_id:
-                return self._again(writing, known, asked)
-            if known is not None:
-                raise ForeignRefused(f"A message {asked.message!r} has come before, for another task.")
-            find_row(writing, task_id)  # held from here on
-            seen = self._of(writing, _known(writing, task_id))
-            if seen.ended is not None:
-                raise ForeignRefused("the task is over; without taskId, a new one begins in this context")
-            _check_day(writing, peer, bounds)
-            self._add(writing, seen, Said(asked.message, storable(asked.text)))
-            return self._of(writing, _known(writing, task_id))
-
-        return await self._database.write(work)
+        writing.alone(FOREIGN + peer)
+        if _row(writing, task_id, peer, asked.agent) is None:
+            return None
+        known = known_message(writing, peer, asked.agent, asked.message)
+        if known is not None and known.board_task == task_id:
+            return self._again(writing, known, asked)
+        if known is not None:
+            raise ForeignRefused(f"A message {asked.message!r} has come before, for another task.")
+        find_row(writing, task_id)  # held from here on
+        seen = self._of(writing, _known(writing, task_id))
+        if seen.ended is not None:
+            raise ForeignRefused("the task is over; without taskId, a new one begins in this context")
+        _check_day(writing, peer, bounds)
+        self._add(writing, seen, Said(asked.message, storable(asked.text)))
+        return self._of(writing, _known(writing, task_id))
 
     def _add(self, writing: Writing, seen: ForeignTask, said: Said) -> None:
         task, name = seen.task, FOREIGN + seen.peer
         whole = extended(task, said.text, LONGEST_TEXT)
         keep_message(writing, seen.peer, seen.agent, task.id, said)
-        writing.run("UPDATE tasks SET text = ? WHERE id = ?", (whole, task.id))
-        record(writing, task, "asked", name, clipped(said.text, LONGEST_NOTE))
+        writing.change("tasks", task.id, text=whole)
+        record(writing, task, "asked", name, said.text)
         if task.state is BoardState.REVIEW:
             done_again(writing, task)
 
-    async def get(self, peer: str, agent: str, task_id: str) -> ForeignTask | None:
-        """A task that this foreign agent handed to this agent. None: it knows no such task."""
+    @reads
+    def get(self, reading: Reading, peer: str, agent: str, task_id: str) -> ForeignTask | None:
+        """Return a task that this foreign agent handed to this agent. None: it knows no such task."""
+        row = _row(reading, task_id, peer, agent)
+        return None if row is None else self._of(reading, row)
 
-        def work(reading: Reading) -> ForeignTask | None:
-            row = _row(reading, task_id)
-            if row is None or (row["peer"], row["agent"]) != (peer, agent):
-                return None
-            return self._of(reading, row)
+    @reads
+    def seen(self, reading: Reading, task_id: str) -> ForeignTask | None:
+        """Return a foreign agent's task, whosever it is, for its own targets. None: nobody foreign handed it in."""
+        row = _row(reading, task_id)
+        return None if row is None else self._of(reading, row)
 
-        return await self._database.read(work)
-
-    async def seen(self, task_id: str) -> ForeignTask | None:
-        """A foreign agent's task, whosever it is, for its own targets. None: nobody foreign handed it in."""
-
-        def work(reading: Reading) -> ForeignTask | None:
-            row = _row(reading, task_id)
-            return None if row is None else self._of(reading, row)
-
-        return await self._database.read(work)
-
-    async def list(
-        self, peer: str, agent: str, *, context: str = "", limit: int = 1_000
+    @reads
+    def list(
+        self, reading: Reading, peer: str, agent: str, *, context: str = "", limit: int = 1_000
     ) -> tuple[ForeignTask, ...]:
-        """What it handed to this agent, the latest change first."""
+        """Return what it handed to this agent, the latest change first."""
+        rows = reading.all(
+            f"{_ROWS} WHERE f.peer = ? AND f.agent = ? AND (? = '' OR f.context = ?)"
+            " ORDER BY t.updated_at_us DESC, t.id DESC LIMIT ?",
+            (peer, agent, context, context, limit),
+        )
+        return tuple(self._of(reading, row) for row in rows)
 
-        def work(reading: Reading) -> tuple[ForeignTask, ...]:
-            rows = reading.all(
-                f"{_ROWS} WHERE f.peer = ? AND f.agent = ? AND (? = '' OR f.context = ?)"
-                " ORDER BY t.updated_at_us DESC, t.id DESC LIMIT ?",
-                (peer, agent, context, context, limit),
-            )
-            return tuple(self._of(reading, row) for row in rows)
+    @writes
+    def cancel(self, writing: Writing, peer: str, agent: str, task_id: str) -> ForeignTask | None:
+        """Cancel its own task, attributed to it; whoever works on it learns so. None: it knows no such task."""
+        row = _row(writing, task_id, peer, agent)
+        if row is None:
+            return None
+        seen = self._of(writing, row)
+        if seen.ended is not None:
+            raise ForeignRefused(f"Task {task_id} is over already ({seen.ended.after.value}).")
+        cancel_in(writing, seen.task, FOREIGN + peer, "cancelled by who handed it in")
+        return self._of(writing, _known(writing, task_id))
 
-        return await self._database.read(work)
-
-    async def cancel(self, peer: str, agent: str, task_id: str) -> ForeignTask | None:
-        """Cancels its own task, attributed to it; whoever works on it learns so. None: it knows no such task."""
-
-        def work(writing: Writing) -> ForeignTask | None:
-            row = _row(writing, task_id)
-            if row is None or (row["peer"], row["agent"]) != (peer, agent):
-                return None
-            seen = self._of(writing, row)
-            if seen.ended is not None:
-                raise ForeignRefused(f"Task {task_id} is over already ({seen.ended.after.value}).")
-            task = seen.task
-            for state in way_to_cancel(task.state):
-                task = move(writing, task, state, FOREIGN + peer, "cancelled by who handed it in")
-            return self._of(writing, _known(writing, task_id))
-
-        return await self._database.write(work)
-
-    async def spendable(self, task_id: str) -> Spendable | None:
-        """What work on the task may use for the sake of who handed it in; None: nobody foreign did."""
-
-        def work(reading: Reading) -> Spendable | None:
-            row = reading.one(
-                "SELECT calls, tokens, seconds, money FROM foreign_tasks WHERE board_task = ?", (task_id,)
-            )
-            return None if row is None else Spendable(row["calls"], row["tokens"], row["seconds"], row["money"])
-
-        return await self._database.read(work)
+    @reads
+    def spendable(self, reading: Reading, task_id: str) -> Spendable | None:
+        """Return what work on the task may use for the sake of who handed it in; None: nobody foreign did."""
+        row = reading.one(
+            "SELECT calls, tokens, seconds, money FROM foreign_tasks WHERE board_task = ?", (task_id,)
+        )
+        return None if row is None else Spendable(row["calls"], row["tokens"], row["seconds"], row["money"])
 
     def _check_open(self, reading: Reading, peer: str, bounds: Bounds) -> None:
         """Raise QuotaSpent for a task too many. A task that is done, and waits for the operator's review, is not
@@ -297,7 +271,7 @@ class Foreign:
             agent=row["agent"],
             messages=messages_of(reading, task.id),
             context=row["context"],
-            moves=tuple(map(moved_of, moves)),
+            moves=tuple(made(TaskMoved, row) for row in moves),
             position=int(moves[-1]["position"]) if moves else 0,
             waits=bool(why_left(reading, row, self._policies)),
         )
@@ -308,8 +282,10 @@ _ROWS = (
 )
 
 
-def _row(reading: Reading, task_id: str) -> Row | None:
-    return reading.one(f"{_ROWS} WHERE f.board_task = ?", (task_id,))
+def _row(reading: Reading, task_id: str, *whose: str) -> Row | None:
+    """The task's row, if it is `whose` (peer and agent) when these are given."""
+    row = reading.one(f"{_ROWS} WHERE f.board_task = ?", (task_id,))
+    return row if row is None or not whose or (row["peer"], row["agent"]) == whose else None
 
 
 def _known(reading: Reading, task_id: str) -> Row:
@@ -320,14 +296,10 @@ def _known(reading: Reading, task_id: str) -> Row:
 
 
 def _check_day(reading: Reading, peer: str, bounds: Bounds) -> None:
-    since = microseconds(_day_before(reading.now))
+    since = reading.now_us - 24 * 3_600 * 1_000_000
     today = reading.count("SELECT count(*) FROM foreign_messages WHERE peer = ? AND at_us > ?", (peer, since))
     if today >= bounds.day:
         raise QuotaSpent(
             f"{peer} has asked {today} times within a day, and the operator allows {bounds.day}; come back later."
             " Nothing was started."
         )
-
-
-def _day_before(now: datetime) -> datetime:
-    return now - timedelta(days=1)

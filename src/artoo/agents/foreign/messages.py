@@ -60,10 +60,15 @@ def keep_message(writing: Writing, peer: str, agent: str, task_id: str, said: Sa
         raise ForeignRefused(
             f"the task has {number} messages, as many as a task may; without taskId, a new one begins"
         )
-    writing.run(
-        "INSERT INTO foreign_messages (peer, agent, message, board_task, number, at_us, text)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (peer, agent, said.message, task_id, number, writing.now_us, said.text),
+    writing.insert(
+        "foreign_messages",
+        peer=peer,
+        agent=agent,
+        message=said.message,
+        board_task=task_id,
+        number=number,
+        at_us=writing.now_us,
+        text=said.text,
     )
 
 
@@ -80,7 +85,7 @@ def extended(task: BoardTask, text: str, longest: int) -> str:
 
 def heard_so_far(writing: Writing, task: BoardTask) -> None:
     """A run begins that knows this much of the task."""
-    writing.run("UPDATE foreign_tasks SET heard = ? WHERE board_task = ?", (len(task.text), task.id))
+    writing.change("foreign_tasks", task.id, key="board_task", heard=len(task.text))
 
 
 def more_asked(reading: Reading, task: BoardTask, worker: str) -> bool:

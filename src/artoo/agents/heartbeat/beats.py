@@ -6,20 +6,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from artoo.contracts.errors import ConfigurationError
-
 SHORTEST_PULSE, LONGEST_PULSE = 60, 300
 """Seconds between two beats (`004`, pitfall "heartbeat storming")."""
-
-
-def checked_interval(seconds: float, where: str = "heartbeat.interval_seconds") -> float:
-    """Return `seconds` if they are from 60 to 300. Raises ConfigurationError with the reason."""
-    if SHORTEST_PULSE <= seconds <= LONGEST_PULSE:
-        return float(seconds)
-    raise ConfigurationError(
-        f"{where} is {seconds:g}; it must be from {SHORTEST_PULSE} to {LONGEST_PULSE} seconds:"
-        " shorter pulses storm the model, longer ones leave mail lying"
-    )
 
 
 @dataclass(frozen=True, slots=True)

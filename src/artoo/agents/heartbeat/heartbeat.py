@@ -17,12 +17,14 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from artoo.agents.heartbeat.backoff import Backoff, WakeAllowance
-from artoo.agents.heartbeat.beats import Beat, checked_interval, reckon
+from artoo.agents.heartbeat.beats import Beat, reckon
 from artoo.agents.heartbeat.duties import Duty, Labour, labour
 from artoo.agents.heartbeat.ledger import Pulses
 from artoo.agents.mail.wake import either
+from artoo.contracts.agents import AgentWoken, ClockJumped
 from artoo.contracts.errors import ArtooError
 from artoo.ports.clock import Clock
 
@@ -61,8 +63,7 @@ class Heartbeat:
     """One agent's loop. `run` it in a task group; others call `wake` and `stop`.
 
     Duties take turns in the order given. `backoff` is the endpoint's: agents may share it; troubles of its own an
-    agent waits out alone. `paused` says why the agent may not work (None: it may). Raises ConfigurationError for an
-    interval outside 60 to 300 seconds.
+    agent waits out alone. `paused` says why the agent may not work (None: it may).
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Heartbeat:
         settings: HeartbeatSettings | None = None,
     ) -> None:
         self._settings = settings if settings is not None else HeartbeatSettings()
-        self._interval = checked_interval(self._settings.interval, f"the heartbeat interval of {agent}")
+        self._interval = self._settings.interval
         self._agent = agent
         self._ledger = ledger
         self._duties = tuple(duties)
@@ -139,7 +140,7 @@ class Heartbeat:
         now = self._clock.now()
         ahead = (last.due_at - now).total_seconds()
         if ahead > JUMP_TOLERANCE:  # nothing tells how long the absence was, so the grid starts again
-            await self._ledger.jumped(self._agent, -ahead, _AWAY)
+            await self._tell_jump(-ahead, _AWAY)
             return Beat(last.number, now).shifted(-self._interval)
         if reckon(last, now, self._interval).wait > 0:
             self.wake(STARTED)
@@ -151,8 +152,18 @@ class Heartbeat:
         shift = self._offset - before
         if last is None or abs(shift) <= JUMP_TOLERANCE:
             return last
-        await self._ledger.jumped(self._agent, shift, _BACK if shift < 0 else _FORWARD)
+        await self._tell_jump(shift, _BACK if shift < 0 else _FORWARD)
         return last.shifted(min(0.0, shift))
+
+    async def _tell_jump(self, seconds: float, decision: str) -> None:
+        at = self._clock.now()
+        jumped = ClockJumped(agent=self._agent, seconds=round(seconds, 3), decision=decision, at=at)
+        await self._ledger.tell(self._agent, jumped)
+
+    async def _tell_woken(self, cause: str, outcome: Literal["run", "deferred"], why: str, calls: int = 0) -> None:
+        at = self._clock.now()
+        woken = AgentWoken(agent=self._agent, at=at, cause=cause, outcome=outcome, why=why, llm_calls=calls)
+        await self._ledger.tell(self._agent, woken)
 
     def _wall_offset(self) -> float:
         return self._clock.now().timestamp() - self._clock.monotonic()
@@ -221,7 +232,7 @@ class Heartbeat:
             work, why_not = None, _TOO_OFTEN
         if why_not is not None and not self._told_deferred:
             self._told_deferred = True  # one record until the next beat: a storm of mail is no storm of records
-            await self._ledger.woken(self._agent, cause, "deferred", why_not, 0)
+            await self._tell_woken(cause, "deferred", why_not)
         if work is None:
             return None
         done = Labour()
@@ -230,7 +241,7 @@ class Heartbeat:
         finally:
             if done.counts_as_wake:
                 self._allowance.use()
-            await self._ledger.woken(self._agent, cause, "run", done.told(), done.llm_calls)
+            await self._tell_woken(cause, "run", done.told(), done.llm_calls)
         return work
 
     async def _labour(self, first: str, done: Labour) -> None:

@@ -6,46 +6,43 @@ import hashlib
 from collections.abc import Mapping
 
 from artoo.agents.board.claim_holders import machine_of
-from artoo.agents.storage.database import Database
-from artoo.agents.storage.transaction import Writing
+from artoo.agents.storage.database import Stored, reads, writes
+from artoo.agents.storage.transaction import Reading, Writing
 
 LONGEST = 200_000
 """Characters of a file that is kept."""
 
 
-class AgentFiles:
+class AgentFiles(Stored):
     """Rows of a shared store. Every method raises ActivityStoreError."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     async def keep(self, agent: str, files: Mapping[str, str]) -> None:
-        """Makes the copies what the folder on this machine holds; what is the same already is not written."""
+        """Make the copies what the folder on this machine holds; what is the same already is not written."""
         hashes = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()}
-        known = await self._database.read(
-            lambda reading: {
-                str(row["file"]): str(row["sha256"])
-                for row in reading.all("SELECT file, sha256 FROM agent_files WHERE agent = ?", (agent,))
-            }
-        )
-        changed = {file: sha256 for file, sha256 in hashes.items() if known.get(file) != sha256}
-        if not changed:
-            return
+        if changed := hashes.items() - (await self._hashes(agent)).items():
+            await self._keep(agent, {file: (sha256, files[file]) for file, sha256 in changed})
 
-        def work(writing: Writing) -> None:
-            for file, sha256 in changed.items():
-                writing.run(
-                    "INSERT INTO agent_files (agent, file, machine, sha256, content) VALUES (?, ?, ?, ?, ?)"
-                    " ON CONFLICT (agent, file) DO UPDATE SET machine = excluded.machine, sha256 = excluded.sha256,"
-                    " content = excluded.content, kept_us = now_us()",
-                    (agent, file, machine_of(writing.holder), sha256, files[file]),
-                )
+    @reads
+    def _hashes(self, reading: Reading, agent: str) -> dict[str, str]:
+        rows = reading.all("SELECT file, sha256 FROM agent_files WHERE agent = ?", (agent,))
+        return {row["file"]: row["sha256"] for row in rows}
 
-        await self._database.write(work)
+    @writes
+    def _keep(self, writing: Writing, agent: str, files: Mapping[str, tuple[str, str]]) -> None:
+        for file, (sha256, text) in files.items():
+            writing.insert(
+                "agent_files",
+                over=("agent", "file"),
+                agent=agent,
+                file=file,
+                machine=machine_of(writing.holder),
+                sha256=sha256,
+                content=text,
+                kept_us=writing.steady_us,
+            )
 
-    async def of(self, agent: str) -> dict[str, str]:
-        """The copies, by the names of the files."""
-        rows = await self._database.read(
-            lambda reading: reading.all("SELECT file, content FROM agent_files WHERE agent = ?", (agent,))
-        )
+    @reads
+    def of(self, reading: Reading, agent: str) -> dict[str, str]:
+        """Return the copies, by the names of the files."""
+        rows = reading.all("SELECT file, content FROM agent_files WHERE agent = ?", (agent,))
         return {row["file"]: row["content"] for row in rows}

@@ -9,8 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from artoo.agents.identity.identity import Identity, identity_of, read_identity
-from artoo.agents.identity.names import DEFAULT_AGENT, name_problem
+from artoo.agents.identity.identity import DEFAULT_AGENT, Identity, identity_of, name_problem, read_identity
 from artoo.contracts.errors import ConfigurationError
 
 FOLDER, IDENTITY, HEARTBEAT = "agents", "identity.yaml", "HEARTBEAT.md"

@@ -12,6 +12,7 @@ tier: default                 # or brain, or tool: the model for all that it doe
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from artoo.agents.identity.names import DEFAULT_AGENT, name_problem
+from artoo.contracts.agents import RESERVED_NAMES
 from artoo.contracts.errors import ConfigurationError
 from artoo.prompts.segments import Segment
 from artoo.settings.places import Places, Problem, Tree
@@ -28,6 +29,11 @@ from artoo.settings.sections import Number, Section, Whole
 from artoo.settings.text_file import bytes_of, decoded
 
 MOST_SKILLS = 32
+
+DEFAULT_AGENT = "artoo"
+"""The name of the agent of `runtime.memory.procedural.path` when its file names none."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
 
 def _one_line(given: object) -> object:
@@ -78,6 +84,18 @@ class Identity:
     tier: Literal["default", "brain", "tool"]
     path: Path
     sha256: str
+
+
+def name_problem(name: str) -> str | None:
+    """Why an agent cannot be called so; None when it can."""
+    if name in RESERVED_NAMES:
+        return f"an agent cannot be called {name!r}: artoo itself uses that name"
+    if _NAME.fullmatch(name) is None:
+        return (
+            f"an agent cannot be called {name!r}: a name has 1 to 32 characters, begins with a lower-case letter,"
+            " and has lower-case letters, digits, - and _ only"
+        )
+    return None
 
 
 def read_identity(path: Path, name: str | None) -> Identity:

@@ -6,18 +6,15 @@ All changes are the operator's, except that artoo itself stops an agent whose id
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from artoo.agents.identity.folders import AgentFolder
-from artoo.agents.identity.identity import Identity, digest, read_identity
-from artoo.agents.identity.names import name_problem
+from artoo.agents.identity.identity import Identity, digest, name_problem, read_identity
 from artoo.agents.identity.retire import RETIRED, give_all_back
-from artoo.agents.storage.database import Database
-from artoo.agents.storage.monotonic_clock import moment
-from artoo.agents.storage.transaction import Reading, Row, Writing, storable
+from artoo.agents.storage.database import Stored, reads, writes
+from artoo.agents.storage.transaction import Reading, Writing, made, storable
 from artoo.contracts.agents import OPERATOR, RUNTIME, AgentChanged, TrustLevel
 from artoo.contracts.errors import ActorRefused, ConfigurationError, IdentityRefused
 from artoo.contracts.roles import Role
@@ -41,101 +38,89 @@ class AgentRecord:
     created_at: datetime
 
 
-class Registry:
+class Registry(Stored):
     """Who is there. Raises ActorRefused when somebody else than the operator asks for a change."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def register(
-        self, name: str, actor: str, *, sha256: str | None = None, trust: TrustLevel = TrustLevel.PROBATION
+    @writes
+    def register(
+        self,
+        writing: Writing,
+        name: str,
+        actor: str,
+        *,
+        sha256: str | None = None,
+        trust: TrustLevel = TrustLevel.PROBATION,
     ) -> AgentRecord:
-        """Enters a new agent. `sha256`: its accepted identity; None: it is stopped until one is accepted.
+        """Enter a new agent. `sha256`: its accepted identity; None: it is stopped until one is accepted.
 
         An agent that is known already stays as it is. Raises ConfigurationError for a name that is not allowed.
         """
         if problem := name_problem(name):
             raise ConfigurationError(problem)
-
-        def work(writing: Writing) -> AgentRecord:
-            _operators(actor, "a new agent")
-            stopped = "" if sha256 else "its identity was never accepted"
-            new = writing.run(
-                "INSERT INTO agents (name, trust, stopped, identity_sha256, created_at_us, updated_at_us)"
-                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
-                (name, trust.value, stopped, sha256, writing.now_us, writing.now_us),
-            )
-            if new:
-                _record(writing, name, "created", actor, f"trust {trust.value}")
-                if sha256:
-                    _record(writing, name, "accepted", actor, f"identity {sha256}")
-            return _found(writing, name)
-
-        return await self._database.write(work)
-
-    async def get(self, name: str) -> AgentRecord:
-        """Raises ConfigurationError when there is no such agent."""
-        return await self._database.read(lambda reading: _found(reading, name))
-
-    async def list(self) -> tuple[AgentRecord, ...]:
-        """All agents by name."""
-        return await self._database.read(
-            lambda reading: tuple(map(_record_of, reading.all("SELECT * FROM agents ORDER BY name")))
+        _operators(actor, "a new agent")
+        new = writing.insert(
+            "agents",
+            once=True,
+            name=name,
+            trust=trust,
+            stopped="" if sha256 else "its identity was never accepted",
+            identity_sha256=sha256,
+            created_at_us=writing.now_us,
+            updated_at_us=writing.now_us,
         )
+        if new:
+            _record(writing, name, "created", actor, f"trust {trust.value}")
+            if sha256:
+                _record(writing, name, "accepted", actor, f"identity {sha256}")
+        return _found(writing, name)
 
-    async def set_trust(self, name: str, trust: TrustLevel, actor: str) -> AgentRecord:
+    @reads
+    def get(self, reading: Reading, name: str) -> AgentRecord:
+        """Raises ConfigurationError when there is no such agent."""
+        return _found(reading, name)
+
+    @reads
+    def list(self, reading: Reading) -> tuple[AgentRecord, ...]:
+        """Return all agents by name."""
+        return tuple(made(AgentRecord, row) for row in reading.all("SELECT * FROM agents ORDER BY name"))
+
+    @writes
+    def set_trust(self, writing: Writing, name: str, trust: TrustLevel, actor: str) -> AgentRecord:
         """How far the agent's own work goes from now on."""
+        before = _found(writing, name)
+        _operators(actor, f"the trust in {name}")
+        detail = f"{before.trust.value} -> {trust.value}"
+        return _changed(writing, name, "trust", actor, detail, trust=trust)
 
-        def change(writing: Writing, before: AgentRecord) -> None:
-            _operators(actor, f"the trust in {name}")
-            writing.run("UPDATE agents SET trust = ? WHERE name = ?", (trust.value, name))
-            _record(writing, name, "trust", actor, f"{before.trust.value} -> {trust.value}")
-
-        return await self._change(name, change)
-
-    async def pause(self, name: str, actor: str, reason: str = "") -> AgentRecord:
+    @writes
+    def pause(self, writing: Writing, name: str, actor: str, reason: str = "") -> AgentRecord:
         """The agent takes nothing new; what it works on it may finish."""
+        before = _found(writing, name)
+        _operators(actor, f"a pause of {name}")
+        return before if before.paused else _changed(writing, name, "paused", actor, reason, paused=True)
 
-        def change(writing: Writing, before: AgentRecord) -> None:
-            _operators(actor, f"a pause of {name}")
-            if not before.paused:
-                writing.run("UPDATE agents SET paused = TRUE WHERE name = ?", (name,))
-                _record(writing, name, "paused", actor, reason)
+    @writes
+    def resume(self, writing: Writing, name: str, actor: str) -> AgentRecord:
+        """End a pause. An agent that is stopped for its identity stays so."""
+        before = _found(writing, name)
+        _operators(actor, f"the end of {name}'s pause")
+        writing.arrived(name)
+        return _changed(writing, name, "resumed", actor, "", paused=False) if before.paused else before
 
-        return await self._change(name, change)
-
-    async def resume(self, name: str, actor: str) -> AgentRecord:
-        """Ends a pause. An agent that is stopped for its identity stays so."""
-
-        def change(writing: Writing, before: AgentRecord) -> None:
-            _operators(actor, f"the end of {name}'s pause")
-            if before.paused:
-                writing.run("UPDATE agents SET paused = FALSE WHERE name = ?", (name,))
-                writing.arrived(name)
-                _record(writing, name, "resumed", actor, "")
-
-        return await self._change(name, change)
-
-    async def retire(self, name: str, actor: str, reason: str = "") -> tuple[str, ...]:
-        """Ends an agent: it does nothing more, and its work is given back (`retiring`); which tasks.
+    @writes
+    def retire(self, writing: Writing, name: str, actor: str, reason: str = "") -> tuple[str, ...]:
+        """End an agent: it does nothing more, and its work is given back (`retire.py`); which tasks.
 
         Its name stays with its history. May be repeated: what it has got meanwhile is given back too.
         """
-
-        def work(writing: Writing) -> tuple[str, ...]:
-            _operators(actor, f"the end of {name}")
-            before = _found(writing, name)
-            writing.run(
-                "UPDATE agents SET retired = TRUE, stopped = ?, updated_at_us = ? WHERE name = ?",
-                (RETIRED, writing.now_us, name),
-            )
-            given = give_all_back(writing, name, actor)
-            if not before.retired or given:
-                told = f"{len(given)} tasks given back"
-                _record(writing, name, "retired", actor, f"{reason}; {told}" if reason else told)
-            return given
-
-        return await self._database.write(work)
+        _operators(actor, f"the end of {name}")
+        before = _found(writing, name)
+        writing.change("agents", name, key="name", retired=True, stopped=RETIRED, updated_at_us=writing.now_us)
+        given = give_all_back(writing, name, actor)
+        if not before.retired or given:
+            told = f"{len(given)} tasks given back"
+            _record(writing, name, "retired", actor, f"{reason}; {told}" if reason else told)
+        return given
 
     async def accept(self, folder: AgentFolder, actor: str) -> Identity:
         """The operator has read the identity file and takes it as it is. Raises ConfigurationError: mistakes.
@@ -144,19 +129,17 @@ class Registry:
         """
         identity = await asyncio.to_thread(read_identity, folder.identity, folder.name)
 
-        def change(writing: Writing, before: AgentRecord) -> None:
-            _operators(actor, f"{folder.name}'s identity")
-            writing.run(
-                "UPDATE agents SET identity_sha256 = ?, stopped = '', retired = FALSE WHERE name = ?",
-                (identity.sha256, folder.name),
-            )
-            writing.arrived(folder.name)
-            before_hash = before.identity_sha256 or "none"
-            back = "back from retirement; " if before.retired else ""
-            _record(writing, folder.name, "accepted", actor, f"{back}identity {before_hash} -> {identity.sha256}")
-
-        await self._change(folder.name, change)
+        await self._accept(folder.name, identity.sha256, actor)
         return identity
+
+    @writes
+    def _accept(self, writing: Writing, name: str, sha256: str, actor: str) -> None:
+        before = _found(writing, name)
+        _operators(actor, f"{name}'s identity")
+        writing.arrived(name)
+        back = "back from retirement; " if before.retired else ""
+        detail = f"{back}identity {before.identity_sha256 or 'none'} -> {sha256}"
+        _changed(writing, name, "accepted", actor, detail, identity_sha256=sha256, stopped="", retired=False)
 
     async def load(self, folder: AgentFolder) -> Identity:
         """The agent's identity at its start. Raises ConfigurationError for a file with mistakes, IdentityRefused
@@ -183,24 +166,16 @@ class Registry:
         if folder.borrowed:
             raise IdentityRefused(f"Agent {folder.name}: {why} here; the copy is made anew, and work begun anew.")
 
-        def change(writing: Writing, before: AgentRecord) -> None:
-            if before.stopped or before.identity_sha256 == found:
-                return
-            writing.run("UPDATE agents SET stopped = ? WHERE name = ?", (why, folder.name))
-            detail = f"{why}: {found or 'none'}, accepted {before.identity_sha256 or 'none'}"
-            _record(writing, folder.name, "stopped", RUNTIME, detail)
+        if stopped := await self._stop(folder.name, found, why):
+            raise _refused(folder, stopped)
 
-        after = await self._change(folder.name, change)
-        if after.stopped:
-            raise _refused(folder, after.stopped)
-
-    async def _change(self, name: str, change: Callable[[Writing, AgentRecord], None]) -> AgentRecord:
-        def work(writing: Writing) -> AgentRecord:
-            change(writing, _found(writing, name))
-            writing.run("UPDATE agents SET updated_at_us = ? WHERE name = ?", (writing.now_us, name))
-            return _found(writing, name)
-
-        return await self._database.write(work)
+    @writes
+    def _stop(self, writing: Writing, name: str, found: str | None, why: str) -> str:
+        before = _found(writing, name)
+        if before.stopped or before.identity_sha256 == found:
+            return before.stopped
+        detail = f"{why}: {found or 'none'}, accepted {before.identity_sha256 or 'none'}"
+        return _changed(writing, name, "stopped", RUNTIME, detail, stopped=why).stopped
 
 
 def _refused(folder: AgentFolder, why: str) -> IdentityRefused:
@@ -218,24 +193,19 @@ def _operators(actor: str, what: str) -> None:
 def _found(reading: Reading, name: str) -> AgentRecord:
     row = reading.one("SELECT * FROM agents WHERE name = ?", (name,), hold="wait")
     if row is None:
-        known = [str(row["name"]) for row in reading.all("SELECT name FROM agents ORDER BY name LIMIT 50")]
+        known = ", ".join(reading.names("SELECT name FROM agents ORDER BY name LIMIT 50"))
         raise ConfigurationError(
-            f"There is no agent {name!r}; there are: {', '.join(known) or 'none'}."
-            f" `artoo agent new {name}` makes it."
+            f"There is no agent {name!r}; there are: {known or 'none'}. `artoo agent new {name}` makes it."
         )
-    return _record_of(row)
+    return made(AgentRecord, row)
 
 
-def _record_of(row: Row) -> AgentRecord:
-    return AgentRecord(
-        name=row["name"],
-        trust=TrustLevel(row["trust"]),
-        paused=bool(row["paused"]),
-        stopped=row["stopped"],
-        retired=bool(row["retired"]),
-        identity_sha256=row["identity_sha256"],
-        created_at=moment(row["created_at_us"]),
-    )
+def _changed(
+    writing: Writing, name: str, change: _Change, actor: str, detail: str, **values: str | bool
+) -> AgentRecord:
+    writing.change("agents", name, key="name", **values, updated_at_us=writing.now_us)
+    _record(writing, name, change, actor, detail)
+    return _found(writing, name)
 
 
 def _record(writing: Writing, name: str, change: _Change, actor: str, detail: str) -> None:

@@ -5,9 +5,7 @@ All of it is one transaction with the agent's own row (`registry`), so that noth
 
 from __future__ import annotations
 
-from artoo.agents.board.add_task import record
-from artoo.agents.board.rows import ANYBODY, end_claim, task_of
-from artoo.agents.board.worker import interrupted
+from artoo.agents.board.rows import ANYBODY, end_claim, give_to, interrupted, task_of
 from artoo.agents.storage.transaction import Writing
 from artoo.contracts.agents import BoardState, BoardTask
 
@@ -46,14 +44,13 @@ def _given_back(writing: Writing, task: BoardTask, claimant: str | None, name: s
     elif claimant == name:
         end_claim(writing, task.id)
     if task.reviewer == name:
-        writing.run("UPDATE tasks SET reviewer = NULL WHERE id = ?", (task.id,))
-        record(writing, task, "reviewer", actor, f"{name} -> anybody: {why}")
+        give_to(writing, task, "reviewer", None, actor, why)
     if task.assignee != name:
         return False
     if task.state in _GIVEN_BACK:  # what one agent began, another does not resume under its own name
-        writing.run("UPDATE tasks SET assignee = NULL, open_to_all = TRUE, run = NULL WHERE id = ?", (task.id,))
-        record(writing, task, "assignee", actor, f"{name} -> anybody: {why}")
+        writing.change("tasks", task.id, open_to_all=True, run=None)
+        give_to(writing, task, "assignee", None, actor, why)
         return True
     # Whose work is reviewed stays known; should it be done again, anybody may.
-    writing.run("UPDATE tasks SET open_to_all = TRUE WHERE id = ?", (task.id,))
+    writing.change("tasks", task.id, open_to_all=True)
     return False

@@ -25,12 +25,11 @@ from artoo.agents.mail.rows import (
     hand_over,
     held_mail,
     kept_of,
-    mail_of,
     post,
 )
-from artoo.agents.storage.database import Database
+from artoo.agents.storage.database import Database, Stored, reads, writes
 from artoo.agents.storage.monotonic_clock import microseconds, seconds_us
-from artoo.agents.storage.transaction import Reading, Row, Writing, storable
+from artoo.agents.storage.transaction import Reading, Row, Writing, made, storable
 from artoo.contracts.agents import Mail, Partition, Priority
 from artoo.contracts.errors import ClaimLost, MailRefused
 from artoo.ports.clock import Clock
@@ -49,7 +48,7 @@ _ACTOR = re.compile(r"[a-z][a-z0-9_:-]{0,63}")
 """As the contract has it (`contracts.agents.Actor`)."""
 
 
-class Mailbox:
+class Mailbox(Stored):
     """All letters of a home. Raises MailRefused, ClaimLost or ActorRefused, and then nothing has changed."""
 
     def __init__(
@@ -63,7 +62,7 @@ class Mailbox:
     ) -> None:
         """`keep_days`: how long letters stay in the archive. `missing`: agents that are registered, but not there
         any more; nobody would read what is sent to them."""
-        self._database = database
+        super().__init__(database)
         self._clock = clock
         self._ids = ids
         self._kept = timedelta(days=keep_days)
@@ -79,7 +78,7 @@ class Mailbox:
         in_reply_to: str | None = None,
         mail_id: str | None = None,
     ) -> Mail:
-        """Accepts a letter for good and delivers it; never waits for anybody.
+        """Accept a letter for good and deliver it; never waits for anybody.
 
         `mail_id`: a name of the caller's choice; sent a second time under it, the letter is still sent once.
         """
@@ -91,11 +90,11 @@ class Mailbox:
                 writing.alone(f"letter {mail_id}")
             known = writing.one("SELECT * FROM mails WHERE id = ?", (mail.id,))
             if known is not None:
-                return mail_of(known)
+                return made(Mail, known)
             post(writing, mail, gone)
             return mail
 
-        return await self._database.write(work)
+        return await self.database.write(work)
 
     def letter(
         self,
@@ -108,7 +107,7 @@ class Mailbox:
         in_reply_to: str | None = None,
         mail_id: str | None = None,
     ) -> Mail:
-        """A letter that is not sent yet. Raises MailRefused when it is empty or too long, or goes to no name."""
+        """Return a letter that is not sent yet. Raises MailRefused when it is empty, too long, or to no name."""
         if _ACTOR.fullmatch(recipient) is None:
             raise MailRefused(f"{recipient!r} is nobody's name: it has lower-case letters, digits, - and _ only.")
         text = storable(text)
@@ -131,90 +130,67 @@ class Mailbox:
         )
 
     async def gone(self) -> Collection[str]:
-        """Agents to whom nothing can be sent, though the books know them."""
+        """Return agents to whom nothing can be sent, though the database knows them."""
         return () if self._missing is None else await self._missing()
 
-    async def earlier(self, mail: Mail, *, limit: int) -> tuple[Mail, ...]:
-        """The last letters that its sender and its recipient wrote each other before it, oldest first."""
-        rows = await self._database.read(
-            lambda reading: reading.all(
-                "SELECT * FROM mails WHERE (sender = :one AND recipient = :other OR sender = :other AND"
-                " recipient = :one) AND position < (SELECT position FROM mails WHERE id = :id)"
-                " ORDER BY position DESC LIMIT :limit",
-                {"one": mail.sender, "other": mail.recipient, "id": mail.id, "limit": limit},
-            )
+    @reads
+    def earlier(self, reading: Reading, mail: Mail, *, limit: int) -> tuple[Mail, ...]:
+        """Return the last letters that its sender and its recipient wrote each other before it, oldest first."""
+        rows = reading.all(
+            "SELECT * FROM mails WHERE (sender = :one AND recipient = :other OR sender = :other AND"
+            " recipient = :one) AND position < (SELECT position FROM mails WHERE id = :id)"
+            " ORDER BY position DESC LIMIT :limit",
+            {"one": mail.sender, "other": mail.recipient, "id": mail.id, "limit": limit},
         )
-        return tuple(map(mail_of, reversed(rows)))
+        return tuple(made(Mail, row) for row in reversed(rows))
 
-    async def get(self, mail_id: str) -> Kept:
-        """A letter and where it lies."""
-        return await self._database.read(lambda reading: kept_of(find_mail(reading, mail_id)))
+    @reads
+    def get(self, reading: Reading, mail_id: str) -> Kept:
+        """Return a letter and where it lies."""
+        return kept_of(find_mail(reading, mail_id))
 
-    async def list(self, name: str, partition: Partition, *, limit: int = 200) -> tuple[Kept, ...]:
-        """The newest letters, oldest first: of an inbox or archive those to `name`, of an outbox those from."""
+    @reads
+    def list(self, reading: Reading, name: str, partition: Partition, *, limit: int = 200) -> tuple[Kept, ...]:
+        """Return the newest letters, oldest first: of an inbox or archive those to `name`, else those from it."""
         side = "sender" if partition == "outbox" else "recipient"
+        return _listed(reading, name, f"{side} = ? AND partition = '{partition}'", limit)
 
-        def work(reading: Reading) -> tuple[Kept, ...]:
-            check_address(reading, name, "mailbox")
-            rows = reading.all(
-                f"SELECT * FROM mails WHERE {side} = ? AND partition = ? ORDER BY position DESC LIMIT ?",
-                (name, partition, limit),
-            )
-            return tuple(kept_of(row) for row in reversed(rows))
+    @reads
+    def sent(self, reading: Reading, name: str, *, limit: int = 200) -> tuple[Kept, ...]:
+        """Return the newest letters from `name`, wherever they lie now, oldest first."""
+        return _listed(reading, name, "sender = ?", limit)
 
-        return await self._database.read(work)
-
-    async def sent(self, name: str, *, limit: int = 200) -> tuple[Kept, ...]:
-        """The newest letters from `name`, wherever they lie now, oldest first."""
-
-        def work(reading: Reading) -> tuple[Kept, ...]:
-            check_address(reading, name, "mailbox")
-            rows = reading.all("SELECT * FROM mails WHERE sender = ? ORDER BY position DESC LIMIT ?", (name, limit))
-            return tuple(kept_of(row) for row in reversed(rows))
-
-        return await self._database.read(work)
-
-    async def unread(self, name: str) -> int:
-        """Letters in the inbox that nobody reads now."""
-        return await self._database.read(
-            lambda reading: reading.count(
-                "SELECT count(*) FROM mails WHERE recipient = ? AND partition = 'inbox' AND claim IS NULL", (name,)
-            )
+    @reads
+    def unread(self, reading: Reading, name: str) -> int:
+        """Return how many letters in the inbox nobody reads now."""
+        return reading.count(
+            "SELECT count(*) FROM mails WHERE recipient = ? AND partition = 'inbox' AND claim IS NULL", (name,)
         )
 
-    async def take(
-        self, name: str, mail_id: str | None = None, *, lease_seconds: float = LEASE_SECONDS
+    @writes
+    def take(
+        self, writing: Writing, name: str, mail_id: str | None = None, *, lease_seconds: float = LEASE_SECONDS
     ) -> MailClaim | None:
-        """Hands a letter of the inbox over: this one, else the most urgent and then the oldest; None: no letter."""
-        token = self._ids.new()
+        """Hand a letter of the inbox over: this one, else the most urgent and then the oldest; None: no letter."""
+        check_reader(writing, name)
+        row = _next(writing, name) if mail_id is None else find_mail(writing, mail_id)
+        if row is None:
+            return None
+        return take_mail_in(writing, row, name, self._ids.new(), seconds_us(lease_seconds))
 
-        def work(writing: Writing) -> MailClaim | None:
-            check_reader(writing, name)
-            row = _next(writing, name) if mail_id is None else find_mail(writing, mail_id)
-            if row is None:
-                return None
-            return take_mail_in(writing, row, name, token, seconds_us(lease_seconds))
-
-        return await self._database.write(work)
-
-    async def renew(self, claim: MailClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
+    @writes
+    def renew(self, writing: Writing, claim: MailClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
         """The process still deals with it."""
+        held_mail(writing, claim)
+        writing.change("mails", claim.mail.id, lease_us=writing.steady_us + seconds_us(lease_seconds))
 
-        def work(writing: Writing) -> None:
-            held_mail(writing, claim)
-            writing.run(
-                "UPDATE mails SET lease_us = ? WHERE id = ? AND lease_us IS NOT NULL",
-                (writing.steady_us + seconds_us(lease_seconds), claim.mail.id),
-            )
-
-        await self._database.write(work)
-
-    async def archive(self, claim: MailClaim, note: str = "") -> None:
+    @writes
+    def archive(self, writing: Writing, claim: MailClaim, note: str = "") -> None:
         """It is dealt with."""
-        await self._database.write(lambda writing: file_away(writing, held_mail(writing, claim), note))
+        file_away(writing, held_mail(writing, claim), note)
 
     async def answer(self, claim: MailClaim, text: str, note: str = "answered") -> Mail:
-        """Answers and archives, both or neither: an answer is never sent twice."""
+        """Answer and archive, both or neither: an answer is never sent twice."""
         mail = claim.mail
         reply = self.letter(mail.recipient, mail.sender, text, priority=mail.priority, in_reply_to=mail.id)
         gone = await self.gone()
@@ -224,52 +200,54 @@ class Mailbox:
             post(writing, reply, gone)
             return reply
 
-        return await self._database.write(work)
+        return await self.database.write(work)
 
-    async def release(self, claim: MailClaim) -> None:
-        """Gives a letter back unread; whoever comes next gets it. A claim that is over already is no error.
+    @writes
+    def release(self, writing: Writing, claim: MailClaim) -> None:
+        """Give a letter back unread; whoever comes next gets it. A claim that is over already is no error.
 
         This time does not count: its reader lives, and the model may only have been away.
         """
+        _give_back(writing, claim.mail.id, claim.token, claim.epoch, counts=False)
+        writing.arrived(claim.mail.recipient)
 
-        def work(writing: Writing) -> None:
-            _give_back(writing, claim.mail.id, claim.token, claim.epoch, counts=False)
-            writing.arrived(claim.mail.recipient)
-
-        await self._database.write(work)
-
-    async def recover(self, is_dead: Callable[[str], bool] | None = None) -> tuple[str, ...]:
-        """Takes back letters whose processes are gone or no longer renew, ends waits that nobody awaits, and lets
-        go of what has been in the archive for long.
+    @writes
+    def recover(self, writing: Writing, is_dead: Callable[[str], bool] | None = None) -> tuple[str, ...]:
+        """Take back letters whose processes are gone or no longer renew, end waits that nobody awaits, and let go
+        of what has been in the archive for long.
 
         Run it at start and at every pulse. Returns the letters' ids.
         """
-        is_dead = is_dead or self._database.is_dead
-
-        def work(writing: Writing) -> tuple[str, ...]:
-            rows = writing.all("SELECT * FROM mails WHERE holder IS NOT NULL AND partition = 'inbox'", hold="skip")
-            lost = [row for row in rows if row["lease_us"] <= writing.steady_us or is_dead(row["holder"])]
-            for row in lost:
-                _give_back(writing, row["id"], row["claim"], row["epoch"])
-                if row["attempts"] >= MOST_ATTEMPTS:
-                    note = f"given up: handed over {row['attempts']} times, and each time its reader died"
-                    file_away(writing, mail_of(row), note)
-                writing.arrived(row["recipient"])
-            _forget_waits(writing, is_dead)
-            _forget_archived(writing, microseconds(writing.now - self._kept))
-            return tuple(str(row["id"]) for row in lost)
-
-        return await self._database.write(work)
+        is_dead = is_dead or self.database.is_dead
+        rows = writing.all("SELECT * FROM mails WHERE holder IS NOT NULL AND partition = 'inbox'", hold="skip")
+        lost = [row for row in rows if row["lease_us"] <= writing.steady_us or is_dead(row["holder"])]
+        for row in lost:
+            _give_back(writing, row["id"], row["claim"], row["epoch"])
+            if row["attempts"] >= MOST_ATTEMPTS:
+                note = f"given up: handed over {row['attempts']} times, and each time its reader died"
+                file_away(writing, made(Mail, row), note)
+            writing.arrived(row["recipient"])
+        for row in writing.all("SELECT mail, holder, until_us FROM waits", hold="skip"):
+            if row["until_us"] <= writing.steady_us or is_dead(row["holder"]):
+                writing.run("DELETE FROM waits WHERE mail = ?", (row["mail"],))
+        _forget_archived(writing, microseconds(writing.now - self._kept))
+        return tuple(str(row["id"]) for row in lost)
 
 
 def take_mail_in(writing: Writing, row: Row, name: str, token: str, lease_us: int) -> MailClaim:
-    """Hands this letter to `name` within a transaction. Raises MailRefused or ClaimLost."""
+    """Hand this letter to `name` within a transaction. Raises MailRefused or ClaimLost."""
     if row["recipient"] != name:
         raise MailRefused(f"Letter {row['id']} is {row['recipient']}'s, not {name}'s.")
     if row["partition"] != "inbox" or row["claim"] is not None:
         where = "being read by another process" if row["claim"] is not None else f"in the {row['partition']}"
         raise ClaimLost(f"Letter {row['id']} is {where} already.")
-    return hand_over(writing, row, token, name, writing.holder, lease_us)
+    return hand_over(writing, row, token, name, lease_us)
+
+
+def _listed(reading: Reading, name: str, where: str, limit: int) -> tuple[Kept, ...]:
+    check_address(reading, name, "mailbox")
+    rows = reading.all(f"SELECT * FROM mails WHERE {where} ORDER BY position DESC LIMIT ?", (name, limit))
+    return tuple(kept_of(row) for row in reversed(rows))
 
 
 def _next(reading: Reading, name: str) -> Row | None:
@@ -289,14 +267,8 @@ def _give_back(writing: Writing, mail_id: str, token: str, epoch: int, *, counts
     )
 
 
-def _forget_waits(writing: Writing, is_dead: Callable[[str], bool]) -> None:
-    for row in writing.all("SELECT mail, holder, until_us FROM waits", hold="skip"):
-        if row["until_us"] <= writing.steady_us or is_dead(row["holder"]):
-            writing.run("DELETE FROM waits WHERE mail = ?", (row["mail"],))
-
-
 def _forget_archived(writing: Writing, before_us: int) -> None:
-    """Deletes some of the letters that were archived before; the rest at the next call, to keep this short."""
+    """Delete some of the letters that were archived before; the rest at the next call, to keep this short."""
     writing.run(
         "DELETE FROM mails WHERE position IN (SELECT position FROM mails WHERE archived_at_us < ?"
         " AND id NOT IN (SELECT mail FROM waits UNION SELECT reply FROM waits WHERE reply IS NOT NULL)"

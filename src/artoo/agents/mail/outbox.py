@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from artoo.agents.board.claim_holders import machine_of
-from artoo.agents.identity.ports import Publish
 from artoo.agents.mail.wake import either
 from artoo.agents.storage.database import Database
 from artoo.agents.storage.monotonic_clock import seconds_us
@@ -28,6 +27,16 @@ OTHERS_SECONDS = 2.0
 
 ORPHANED_SECONDS = 60.0
 """After this long another process publishes what the one that wrote it has not."""
+
+
+class Publish(Protocol):
+    """Put a record on the stream; called on the event loop, never waits.
+
+    `subject` is what the record is about: a board task's id, a mail's id, or an agent's name. A record may come a
+    second time after a crash; its `event` (a Mail's `id`) is then the same.
+    """
+
+    def __call__(self, sender: Role, subject: str, payload: Contract) -> None: ...
 
 
 class _Waiting(NamedTuple):
@@ -75,7 +84,7 @@ class Outbox:
             forget()
 
     def _due(self, reading: Reading) -> list[_Waiting]:
-        holders = {str(row["holder"]) for row in reading.all("SELECT DISTINCT holder FROM events")}
+        holders = reading.names("SELECT DISTINCT holder FROM events")
         # One process publishes for its home: what a command has written comes before what followed from it.
         home = machine_of(reading.holder)
         ours = [holder for holder in holders if machine_of(holder) == home or self._is_dead(holder)]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from artoo.agents.mail.mailbox import Mailbox
-from artoo.agents.mail.rows import file_away, find_mail, mail_of, post, reply_claim
+from artoo.agents.mail.rows import file_away, find_mail, post, reply_claim
 from artoo.agents.mail.wake import Wake
 from artoo.agents.storage.database import Database
 from artoo.agents.storage.monotonic_clock import seconds_us
-from artoo.agents.storage.transaction import Reading, Writing
+from artoo.agents.storage.transaction import Reading, Writing, made
 from artoo.contracts.agents import OPERATOR, Mail, Priority, ReplyMissed
 from artoo.contracts.roles import Role
 from artoo.ports.clock import Clock
@@ -109,9 +109,9 @@ def _pose(writing: Writing, mail: Mail, seconds: float, gone: Collection[str]) -
         _report(writing, mail, "cycle", cycle)
         return cycle
     post(writing, mail, gone)
-    writing.run(
-        "INSERT INTO waits (mail, waiting, recipient, holder, until_us) VALUES (?, ?, ?, ?, ?)",
-        (mail.id, mail.sender, mail.recipient, writing.holder, writing.steady_us + seconds_us(seconds)),
+    until = writing.steady_us + seconds_us(seconds)
+    writing.insert(
+        "waits", mail=mail.id, waiting=mail.sender, recipient=mail.recipient, holder=writing.holder, until_us=until
     )
     return ()
 
@@ -134,7 +134,7 @@ def _finish(writing: Writing, mail: Mail, *, report: bool) -> Mail | None:
             _report(writing, mail, "timeout", ())
         return None
     if not report:
-        writing.run("UPDATE mails SET claim = NULL, holder = NULL, lease_us = NULL WHERE id = ?", (reply.id,))
+        writing.change("mails", reply.id, claim=None, holder=None, lease_us=None)
         writing.arrived(reply.recipient)
         return None
     file_away(writing, reply, f"the reply to {mail.id}")
@@ -146,19 +146,11 @@ def _reserved(reading: Reading, reply_id: str | None, mail_id: str) -> Mail | No
     if reply_id is None:
         return None
     row = find_mail(reading, reply_id)
-    return mail_of(row) if row["claim"] == reply_claim(mail_id) else None
+    return made(Mail, row) if row["claim"] == reply_claim(mail_id) else None
 
 
 def _report(writing: Writing, mail: Mail, why: Literal["timeout", "cycle"], cycle: tuple[str, ...]) -> None:
-    writing.emit(
-        Role.MAILBOX,
-        mail.id,
-        ReplyMissed(
-            mail_id=mail.id,
-            waiting=mail.sender,
-            recipient=mail.recipient,
-            why=why,
-            cycle=cycle,
-            at=writing.now,
-        ),
+    missed = ReplyMissed(
+        mail_id=mail.id, waiting=mail.sender, recipient=mail.recipient, why=why, cycle=cycle, at=writing.now
     )
+    writing.emit(Role.MAILBOX, mail.id, missed)

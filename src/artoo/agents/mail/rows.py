@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from artoo.agents.storage.monotonic_clock import moment
-from artoo.agents.storage.transaction import Reading, Row, Writing, storable
-from artoo.contracts.agents import OPERATOR, Mail, MailMoved, Partition, Priority
+from artoo.agents.storage.transaction import Reading, Row, Writing, made, marked, storable
+from artoo.contracts.agents import OPERATOR, Mail, MailMoved, Partition
 from artoo.contracts.errors import ActorRefused, ClaimLost, MailRefused
 from artoo.contracts.roles import Role
 
@@ -69,23 +68,9 @@ def reply_claim(mail_id: str) -> str:
     return f"reply to {mail_id}"
 
 
-def mail_of(row: Row) -> Mail:
-    """A row of `mails` as the rest of artoo knows it."""
-    return Mail(
-        id=row["id"],
-        sender=row["sender"],
-        recipient=row["recipient"],
-        text=row["text"],
-        priority=Priority(row["priority"]),
-        requires_reply=bool(row["requires_reply"]),
-        in_reply_to=row["in_reply_to"],
-        sent_at=moment(row["sent_at_us"]),
-    )
-
-
 def kept_of(row: Row) -> Kept:
-    """A row of `mails` with its place."""
-    return Kept(mail_of(row), row["partition"], row["note"], row["claim"] is not None)
+    """Return a row of `mails` with its place."""
+    return Kept(made(Mail, row), row["partition"], row["note"], row["claim"] is not None)
 
 
 def find_mail(reading: Reading, mail_id: str) -> Row:
@@ -104,7 +89,7 @@ def held_mail(reading: Reading, claim: MailClaim) -> Mail:
             f"Letter {claim.mail.id} is no longer yours: its claim ran out. Stop working on it;"
             " somebody else deals with it."
         )
-    return mail_of(row)
+    return made(Mail, row)
 
 
 def check_address(reading: Reading, name: str, what: str, gone: Collection[str] = ()) -> None:
@@ -131,8 +116,8 @@ def check_recipient(reading: Reading, name: str, gone: Collection[str] = ()) -> 
 
 
 def _known(reading: Reading, gone: Collection[str]) -> str:
-    rows = reading.all(f"SELECT name FROM {_ADDRESSES} WHERE NOT retired ORDER BY name")
-    names = [str(row["name"]) for row in rows if row["name"] not in gone]
+    known = reading.names(f"SELECT name FROM {_ADDRESSES} WHERE NOT retired ORDER BY name")
+    names = [name for name in known if name not in gone]
     return f"known: {', '.join([OPERATOR, *names[:_MOST_NAMED]])}"
 
 
@@ -160,14 +145,8 @@ def post(writing: Writing, mail: Mail, gone: Collection[str] = ()) -> None:
             f" {mail.recipient} must read some first."
         )
     _note_depth(writing, mail)
-    writing.run(
-        "INSERT INTO mails (id, sender, recipient, text, priority, requires_reply, in_reply_to, sent_at_us,"
-        " partition, queued_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'outbox', ?)",
-        (
-            *(mail.id, mail.sender, mail.recipient, mail.text, mail.priority.value, mail.requires_reply),
-            *(mail.in_reply_to, writing.now_us, writing.steady_us),
-        ),
-    )
+    letter = mail.model_dump(exclude={"sent_at"})
+    writing.insert("mails", **letter, sent_at_us=writing.now_us, partition="outbox", queued_us=writing.steady_us)
     writing.emit(Role.MAILBOX, mail.id, mail)
     record_mail(writing, mail, "outbox")
     if not _expected(writing, mail):
@@ -182,24 +161,19 @@ def _note_depth(writing: Writing, mail: Mail) -> None:
     """
     if mail.in_reply_to is not None or OPERATOR in (mail.sender, mail.recipient):
         return
-    held = writing.all(
+    held = writing.names(
         "SELECT id FROM mails WHERE recipient = ? AND in_reply_to IS NULL AND (partition = 'inbox' AND claim IS NOT"
         " NULL OR id IN (SELECT seen FROM patrols WHERE agent = ? AND open_key IS NOT NULL))",
         (mail.sender, mail.sender),
     )
-    depth = max((1 + _depth(writing, str(row["id"])) for row in held), default=0)
+    depth = max((1 + int(marked(writing, f"{_DEPTH}{letter}") or 0) for letter in held), default=0)
     if depth > DEEPEST:
         raise MailRefused(
             f"This letter would be the {depth}th in a row that agents write over one another's letters; at most"
             f" {DEEPEST} are sent. Answer with what there is, or write to the operator."
         )
     if depth:
-        writing.run("INSERT INTO marks (name, value) VALUES (?, ?)", (f"{_DEPTH}{mail.id}", str(depth)))
-
-
-def _depth(reading: Reading, mail_id: str) -> int:
-    row = reading.one("SELECT value FROM marks WHERE name = ?", (f"{_DEPTH}{mail_id}",))
-    return 0 if row is None else int(row["value"])
+        writing.mark(f"{_DEPTH}{mail.id}", str(depth))
 
 
 def forget_depths(writing: Writing) -> None:
@@ -222,11 +196,9 @@ def _expected(writing: Writing, mail: Mail) -> bool:
     )
     if wait is None:
         return False
-    writing.run("UPDATE waits SET reply = ? WHERE mail = ?", (mail.id, mail.in_reply_to))
-    writing.run(
-        "UPDATE mails SET partition = 'inbox', claim = ?, holder = ?, lease_us = ? WHERE id = ?",
-        (reply_claim(mail.in_reply_to), wait["holder"], wait["until_us"] + PICK_UP_US, mail.id),
-    )
+    writing.change("waits", mail.in_reply_to, key="mail", reply=mail.id)
+    claim, until = reply_claim(mail.in_reply_to), wait["until_us"] + PICK_UP_US
+    writing.change("mails", mail.id, partition="inbox", claim=claim, holder=wait["holder"], lease_us=until)
     record_mail(writing, mail, "inbox")
     writing.arrived(mail.recipient)
     return True
@@ -241,8 +213,8 @@ def deliver(writing: Writing, recipient: str) -> int:
         hold="skip",  # who holds one delivers it
     )
     for row in rows:
-        writing.run("UPDATE mails SET partition = 'inbox' WHERE id = ?", (row["id"],))
-        record_mail(writing, mail_of(row), "inbox")
+        writing.change("mails", row["id"], partition="inbox")
+        record_mail(writing, made(Mail, row), "inbox")
     if rows:
         writing.arrived(recipient)
     return len(rows)
@@ -251,23 +223,22 @@ def deliver(writing: Writing, recipient: str) -> int:
 def file_away(writing: Writing, mail: Mail, note: str) -> None:
     """Moves a letter from the inbox to the archive, and lets the next one in."""
     note = storable(note)[:LONGEST_NOTE]
-    writing.run(
-        "UPDATE mails SET partition = 'archive', archived_at_us = ?, note = ?, claim = NULL, holder = NULL,"
-        " lease_us = NULL WHERE id = ?",
-        (writing.now_us, note, mail.id),
-    )
+    writing.change(
+        "mails", mail.id, partition="archive", archived_at_us=writing.now_us, note=note, claim=None, holder=None,
+        lease_us=None,
+    )  # fmt: skip
     record_mail(writing, mail, "archive", note)
     deliver(writing, mail.recipient)
 
 
-def hand_over(writing: Writing, row: Row, token: str, agent: str, holder: str, lease_us: int) -> MailClaim:
-    """Puts a letter under a claim."""
-    rows = writing.all(
-        "UPDATE mails SET epoch = epoch + 1, claim = ?, holder = ?, lease_us = ?, attempts = attempts + 1"
-        " WHERE id = ? RETURNING attempts, epoch",
-        (token, holder, writing.steady_us + lease_us, row["id"]),
+def hand_over(writing: Writing, row: Row, token: str, agent: str, lease_us: int) -> MailClaim:
+    """Put a letter under a claim."""
+    attempts, epoch = row["attempts"] + 1, row["epoch"] + 1
+    until = writing.steady_us + lease_us
+    writing.change(
+        "mails", row["id"], epoch=epoch, claim=token, holder=writing.holder, lease_us=until, attempts=attempts
     )
-    return MailClaim(mail_of(row), token, agent, rows[0]["attempts"], rows[0]["epoch"])
+    return MailClaim(made(Mail, row), token, agent, attempts, epoch)
 
 
 def record_mail(writing: Writing, mail: Mail, partition: Partition, note: str = "") -> None:

@@ -19,7 +19,7 @@ from artoo.agents.patrol.conditions import FilesChanged, FilesThere, NewMail, Ta
 from artoo.agents.patrol.parser import PatrolItem, PatrolText, Problem, read_patrol
 from artoo.agents.patrol.script import PRINTED, RunScript, is_script, printed_by
 from artoo.agents.patrol.store import ItemState, PatrolStore
-from artoo.agents.patrol.watchers import Sights, mark_of
+from artoo.agents.patrol.watchers import Looking, mark_of
 from artoo.agents.storage.monotonic_clock import microseconds
 from artoo.contracts.agents import PatrolRefused, Recorded
 from artoo.ports.clock import Clock
@@ -65,7 +65,7 @@ class Patrol:
         agent: str,
         paths: Sequence[Path],
         store: PatrolStore,
-        sights: Sights,
+        sights: Looking,
         clock: Clock,
         *,
         submit: Submit,

@@ -6,11 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from artoo.agents.storage.database import Database
-from artoo.agents.storage.monotonic_clock import microseconds, moment
-from artoo.agents.storage.transaction import Reading, Writing, storable
-
-_ALL = 1_000_000
+from artoo.agents.storage.database import Database, Stored, reads, writes
+from artoo.agents.storage.monotonic_clock import microseconds
+from artoo.agents.storage.transaction import Reading, Writing, made, marked
 
 _PROBLEM = "patrol problem: "
 
@@ -27,79 +25,58 @@ class ItemState:
     open_key: str | None = None
 
 
-class PatrolStore:
+class PatrolStore(Stored):
     """One agent's item states. Every method raises ActivityStoreError."""
 
     def __init__(self, database: Database, agent: str) -> None:
-        self._database = database
+        super().__init__(database)
         self._agent = agent
 
-    async def states(self) -> dict[str, ItemState]:
-        """By item key."""
+    @reads
+    def states(self, reading: Reading) -> dict[str, ItemState]:
+        """Return all states by the items' keys."""
+        rows = reading.all("SELECT * FROM patrols WHERE agent = ?", (self._agent,))
+        return {row["item"]: made(ItemState, row) for row in rows}
 
-        def work(reading: Reading) -> dict[str, ItemState]:
-            rows = reading.all("SELECT * FROM patrols WHERE agent = ?", (self._agent,))
-            return {
-                row["item"]: ItemState(
-                    None if row["last_at_us"] is None else moment(row["last_at_us"]), row["seen"], row["open_key"]
-                )
-                for row in rows
-            }
-
-        return await self._database.read(work)
-
-    async def put(self, item: str, state: ItemState) -> None:
-        """Stores a state."""
+    @writes
+    def put(self, writing: Writing, item: str, state: ItemState) -> None:
+        """Store a state."""
         last = None if state.last_at is None else microseconds(state.last_at)
+        writing.insert(
+            "patrols",
+            over=("agent", "item"),
+            agent=self._agent,
+            item=item,
+            last_at_us=last,
+            seen=state.seen,
+            open_key=state.open_key,
+        )
 
-        def work(writing: Writing) -> None:
-            writing.run(
-                "INSERT INTO patrols (agent, item, last_at_us, seen, open_key) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (agent, item) DO UPDATE"
-                " SET last_at_us = excluded.last_at_us, seen = excluded.seen, open_key = excluded.open_key",
-                (self._agent, item, last, state.seen, state.open_key),
-            )
+    @writes
+    def note_problem(self, writing: Writing, source: str, problem: str) -> None:
+        """Keep what is wrong with a routine, for who looks later (`script_problems`); empty: nothing any more."""
+        writing.mark(f"{_PROBLEM}{self._agent} {source}", problem)
 
-        await self._database.write(work)
-
-    async def note_problem(self, source: str, problem: str) -> None:
-        """What is wrong with a routine, for who looks later (`script_problems`); empty: nothing any more."""
-        name = f"{_PROBLEM}{self._agent} {source}"
-
-        def work(writing: Writing) -> None:
-            writing.run("DELETE FROM marks WHERE name = ?", (name,))
-            if problem:
-                writing.run("INSERT INTO marks (name, value) VALUES (?, ?)", (name, storable(problem)))
-
-        await self._database.write(work)
-
-    async def forget_oldest(self, kept: Collection[str]) -> None:
-        """Forgets the oldest items beyond `MOST_REMEMBERED` that are not among `kept`.
+    @writes
+    def forget_oldest(self, writing: Writing, kept: Collection[str]) -> None:
+        """Forget the oldest items beyond `MOST_REMEMBERED` that are not among `kept`.
 
         Not every item that is gone: a file that is just being saved is empty for a moment.
         """
-
-        def work(writing: Writing) -> None:
-            rows = writing.all(
-                "SELECT item FROM patrols WHERE agent = ? ORDER BY coalesce(last_at_us, 0) DESC LIMIT ? OFFSET ?",
-                (self._agent, _ALL, MOST_REMEMBERED),
-            )
-            for item in {row["item"] for row in rows}.difference(kept):
-                writing.run("DELETE FROM patrols WHERE agent = ? AND item = ?", (self._agent, item))
-
-        await self._database.write(work)
+        oldest = "SELECT item FROM patrols WHERE agent = ? ORDER BY coalesce(last_at_us, 0) DESC"
+        for item in set(writing.names(oldest, (self._agent,))[MOST_REMEMBERED:]).difference(kept):
+            writing.run("DELETE FROM patrols WHERE agent = ? AND item = ?", (self._agent, item))
 
 
 async def script_problems(database: Database, source: str, agents: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """What was wrong with this routine at the last look of these agents: problem → whose. Raises
+    """Return what was wrong with this routine at the last look of these agents: problem → whose. Raises
     ActivityStoreError."""
 
     def work(reading: Reading) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for agent in sorted(agents):
-            row = reading.one("SELECT value FROM marks WHERE name = ?", (f"{_PROBLEM}{agent} {source}",))
-            if row is not None:
-                found[row["value"]] = (*found.get(row["value"], ()), agent)
+            if problem := marked(reading, f"{_PROBLEM}{agent} {source}"):
+                found[problem] = (*found.get(problem, ()), agent)
         return found
 
     return await database.read(work)

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
 from artoo.agents.patrol.conditions import FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
 from artoo.agents.storage.database import Database
@@ -22,21 +21,9 @@ MOST_FILES = 10_000
 HOLDS = "holds"
 
 
-class Sights(Protocol):
-    """How a condition is looked at."""
-
-    async def mark(self, when: When) -> str:
-        """A text that is empty while there is nothing, and differs when there is something new. Never a model."""
-        ...
-
-    async def files(self, when: When) -> Mapping[str, str]:
-        """What stands behind the mark of files: path → size and time. Empty for all other conditions."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """Implements `Sights` for one agent: files below `root`, checks by `holds`, mail and tasks in the database.
+    """How one agent's conditions are looked at: files below `root`, checks by `holds`, the rest in the database.
 
     `holds` decides a check read-only (the same code that decides criteria).
     """
@@ -47,7 +34,10 @@ class Looking:
     holds: Callable[[FileMatches | CommandSucceeds], Awaitable[bool]]
 
     async def mark(self, when: When) -> str:
-        """See Sights. Raises ActivityStoreError."""
+        """Return a text that is empty while there is nothing, and differs when there is something new.
+
+        Raises ActivityStoreError.
+        """
         match when:
             case FilesThere() | FilesChanged():
                 return mark_of(await self.files(when))
@@ -59,7 +49,7 @@ class Looking:
                 return await self.database.read(self._newest_task)
 
     async def files(self, when: When) -> Mapping[str, str]:
-        """See Sights."""
+        """Return what stands behind the mark of files: path → size and time. Empty for all other conditions."""
         match when:
             case FilesThere(pattern) | FilesChanged(pattern):
                 return await asyncio.to_thread(files_matching, self.root, pattern)
@@ -67,19 +57,15 @@ class Looking:
                 return {}
 
     def _newest_mail(self, reading: Reading) -> str:
-        row = reading.one(
+        newest = (
             "SELECT id FROM mails WHERE recipient = ? AND partition <> 'outbox' AND in_reply_to IS NULL"
-            " ORDER BY position DESC LIMIT 1",
-            (self.agent,),
+            " ORDER BY position DESC LIMIT 1"
         )
-        return "" if row is None else str(row["id"])
+        return "".join(reading.names(newest, (self.agent,)))
 
     def _newest_task(self, reading: Reading) -> str:
-        row = reading.one(
-            "SELECT id FROM tasks WHERE assignee = ? OR assignee IS NULL ORDER BY queue DESC LIMIT 1",
-            (self.agent,),
-        )
-        return "" if row is None else str(row["id"])
+        newest = "SELECT id FROM tasks WHERE assignee = ? OR assignee IS NULL ORDER BY queue DESC LIMIT 1"
+        return "".join(reading.names(newest, (self.agent,)))
 
 
 def files_matching(root: Path, pattern: str) -> dict[str, str]:

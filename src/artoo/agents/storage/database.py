@@ -1,17 +1,18 @@
 """The team's books: one database for all standing agents, of a home or of several machines (SPEC sections 11, 13).
 
-`embedded.py` keeps them in a file of the home, `shared.py` in a PostgreSQL. Nothing else knows which it is.
+`sqlite.py` keeps them in a file of the home, `postgres.py` in a PostgreSQL. Nothing else knows which it is.
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from artoo.agents.board import claim_holders as holders
 from artoo.agents.storage.transaction import Reading, Writing
@@ -19,6 +20,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.settings.expanded import expanded
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 SCHEME = "sqlite://"
 
@@ -97,3 +99,33 @@ class Database(ABC):
     def _tell(self) -> None:
         for call in tuple(self._written):
             call()
+
+
+class Stored:
+    """An object whose methods are transactions of the database: `reads` and `writes` make them so."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+
+S = TypeVar("S", bound=Stored)
+
+
+def reads(work: Callable[Concatenate[S, Reading, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Make a method that is handed one consistent view into one that callers await. Raises ActivityStoreError."""
+
+    @wraps(work)
+    async def method(self: S, *args: P.args, **named: P.kwargs) -> T:
+        return await self.database.read(lambda reading: work(self, reading, *args, **named))
+
+    return method
+
+
+def writes(work: Callable[Concatenate[S, Writing, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Make a method that is handed a write transaction into one that callers await (see `Database.write`)."""
+
+    @wraps(work)
+    async def method(self: S, *args: P.args, **named: P.kwargs) -> T:
+        return await self.database.write(lambda writing: work(self, writing, *args, **named))
+
+    return method

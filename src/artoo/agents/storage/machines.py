@@ -1,4 +1,4 @@
-"""The machines that use these books: who is there, with which program, for which projects."""
+"""The machines that use this database: who is there, with which program, for which projects."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from artoo.agents.storage.database import Database
+from artoo.agents.storage.database import Stored, reads, writes
 from artoo.agents.storage.monotonic_clock import moment
-from artoo.agents.storage.transaction import Row, Writing
+from artoo.agents.storage.transaction import Reading, Writing
 
 _WORKER = " (worker)"
 """Stands behind the version, where `artoo status` shows it."""
@@ -17,10 +17,7 @@ _WORKER = " (worker)"
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A home on a machine. `program`: its version of artoo; `projects`: those whose tasks it works on.
-
-    `worker`: it works for the agents of all machines (`artoo worker`).
-    """
+    """A home on a machine. `program`: its version of artoo; `projects`: those whose tasks it works on."""
 
     id: str
     program: str
@@ -30,46 +27,38 @@ class Machine:
 
     @property
     def worker(self) -> bool:
-        """True if it has no agents of its own."""
+        """True if it works for the agents of all machines (`artoo worker`), and has none of its own."""
         return self.program.endswith(_WORKER)
 
 
-class Machines:
+class Machines(Stored):
     """Every method raises ActivityStoreError."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    @writes
+    def seen(
+        self, writing: Writing, machine: str, program: str, projects: Collection[str], *, worker: bool = False
+    ) -> None:
+        """Note that a machine is at work. `program`: its version of artoo."""
+        listed = json.dumps(sorted(projects), ensure_ascii=False)
+        now = {
+            "program": program + (_WORKER if worker else ""),
+            "projects": listed,
+            "last_seen_us": writing.steady_us,
+        }
+        if not writing.change("machines", machine, **now):
+            writing.insert("machines", once=True, id=machine, name=machine, first_seen_us=writing.steady_us, **now)
 
-    async def seen(self, machine: str, program: str, projects: Collection[str], *, worker: bool = False) -> None:
-        """Notes that a machine is at work. `program`: its version of artoo."""
-        program += _WORKER if worker else ""
-
-        def work(writing: Writing) -> None:
-            writing.run(
-                "INSERT INTO machines (id, name, program, projects, first_seen_us, last_seen_us)"
-                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET program = excluded.program,"
-                " projects = excluded.projects, last_seen_us = excluded.last_seen_us",
-                (
-                    *(machine, machine, program, json.dumps(sorted(projects), ensure_ascii=False)),
-                    *(writing.steady_us, writing.steady_us),
-                ),
+    @reads
+    def list(self, reading: Reading) -> tuple[Machine, ...]:
+        """Return those that were seen, the latest first."""
+        rows = reading.all("SELECT * FROM machines ORDER BY last_seen_us DESC, id LIMIT 1000")
+        return tuple(
+            Machine(
+                id=row["id"],
+                program=row["program"],
+                projects=tuple(json.loads(row["projects"])),
+                first_seen_at=moment(row["first_seen_us"]),
+                last_seen_at=moment(row["last_seen_us"]),
             )
-
-        await self._database.write(work)
-
-    async def list(self) -> tuple[Machine, ...]:
-        """Those that were seen, the latest first."""
-        rows = await self._database.read(
-            lambda reading: reading.all("SELECT * FROM machines ORDER BY last_seen_us DESC, id LIMIT 1000")
+            for row in rows
         )
-        return tuple(map(_machine, rows))
-
-
-def _machine(row: Row) -> Machine:
-    return Machine(
-        id=row["id"],
-        program=row["program"],
-        projects=tuple(json.loads(row["projects"])),
-        first_seen_at=moment(row["first_seen_us"]),
-        last_seen_at=moment(row["last_seen_us"]),
-    )

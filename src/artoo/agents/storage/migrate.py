@@ -1,4 +1,4 @@
-"""The books on their way from a home into a store, and back: every row, in one transaction, compared by hash.
+"""The team's database on its way from a home into a store, and back: every row, in one transaction, compared.
 
 Not moved: arrivals (counters of one database), clock jumps (the store has one clock), seats and machines, and which
 foreign agents can be written to (the configuration says it at every start). Times by which things wait are of the
@@ -8,107 +8,41 @@ with the machine that has them.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Generator, Sequence
+import tempfile
+from collections.abc import Generator, Iterable
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.agents.storage.pg_transaction import NUMBERS
-from artoo.agents.storage.sqlite_open import connect as connect_file
-from artoo.agents.storage.sqlite_open import explained
+from artoo.agents.storage.sqlite import engine_of
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError
 from artoo.store.address import StoreAddress
 from artoo.store.opened import opened
 from artoo.store.parts import Cell, Counted, Counting, Record
 from artoo.store.pooled import without_limits
+from artoo.store.query import Query
 
 if TYPE_CHECKING:
     from artoo.store.opened import Connection
 
-_BATCH = 1_000
-_BUSY_SECONDS = 10.0
+TABLES = {
+    "agents": "name", "tasks": "id", "transitions": "position", "task_changes": "position", "mails": "position",
+    "waits": "mail", "pulses": "position", "activity": "position", "observations": "position",
+    "patterns": "agent, id", "foreign_tasks": "board_task", "foreign_messages": "board_task, number",
+    "foreign_pushes": "board_task, id", "foreign_letters": "mail", "dreams": "position", "patrols": "agent, item",
+    "events": "sequence", "marks": "name",
+}  # fmt: skip
+"""Everything that moves, each after what it refers to, and the order in which both sides read it."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """`order` makes both sides read alike; `steady` names columns in the home's steady time."""
-
-    name: str
-    columns: tuple[str, ...]
-    order: str
-    steady: tuple[str, ...] = ()
-    truths: tuple[str, ...] = ()
-    where: str = ""
-
-    @property
-    def select(self) -> str:
-        """All rows in their order."""
-        return f"SELECT {', '.join(self.columns)} FROM {self.name} {self.where} ORDER BY {self.order}"
-
-
-def _table(name: str, columns: str, order: str, *, steady: str = "", truths: str = "", where: str = "") -> _Table:
-    return _Table(name, tuple(columns.split()), order, tuple(steady.split()), tuple(truths.split()), where)
-
-
-TABLES = (
-    _table(
-        "agents", "name trust paused stopped retired identity_sha256 created_at_us updated_at_us", "name",
-        truths="paused retired",
-    ),
-    _table(
-        "tasks",
-        "id state priority complexity assignee reviewer creator open_to_all project run submission resumable queue"
-        " queued_us interruptions epoch made_on claim claimant holder lease_us created_at_us updated_at_us text"
-        " notes summary",
-        "id",
-        steady="queued_us lease_us",
-        truths="open_to_all resumable",
-    ),
-    _table(
-        "transitions", "position event board_task before after actor reason by_policy at_us epoch", "position",
-        truths="by_policy",
-    ),
-    _table("task_changes", "position event board_task change actor detail at_us", "position"),
-    _table(
-        "mails",
-        "position id sender recipient priority requires_reply in_reply_to sent_at_us partition queued_us"
-        " archived_at_us note attempts epoch claim holder lease_us text",
-        "position",
-        steady="queued_us lease_us",
-        truths="requires_reply",
-    ),
-    _table("waits", "mail waiting recipient holder until_us reply", "mail", steady="until_us"),
-    _table(
-        "pulses", "position agent number due_at_us last_due_at_us at_us outcome why count llm_calls", "position"
-    ),
-    _table(
-        "activity", "position id agent kind board_task mail run summary detail consolidated at_us", "position",
-        truths="consolidated",
-    ),
-    _table("observations", "position id agent text pattern activity counted at_us", "position", truths="counted"),
-    _table(
-        "patterns", "agent id pattern text wording seen promoted first_at_us last_at_us", "agent, id",
-        truths="promoted",
-    ),
-    _table(
-        "foreign_tasks",
-        "board_task peer agent message context trust calls tokens seconds money heard at_us",
-        "board_task",
-    ),
-    _table("foreign_messages", "peer agent message board_task number at_us text", "board_task, number"),
-    _table("foreign_pushes", "board_task id told target", "board_task, id"),
-    _table("foreign_letters", "mail task at_us", "mail"),
-    _table("dreams", "position agent report pending at_us", "position"),
-    _table("patrols", "agent item last_at_us seen open_key", "agent, item"),
-    _table("events", "sequence role subject kind payload holder since_us", "sequence", steady="since_us"),
-    _table("marks", "name value", "name", where="WHERE name NOT IN ('store', 'number')"),
-)  # fmt: skip
-"""Everything that moves, each after what it refers to."""
-
-_COUNTED_ON = {"mails", "pulses", "activity", "observations", "dreams"}
-"""Tables whose `position` the engine gives."""
+_STEADY = {"queued_us", "lease_us", "until_us", "since_us"}
+"""Columns in the home's steady time."""
+_NUMBERS = {"position", "sequence", "number"}
+_ANYTHING = "SELECT 1 FROM tasks UNION ALL SELECT 1 FROM agents UNION ALL SELECT 1 FROM mails LIMIT 1"
+_HIGHEST = (
+    "SELECT coalesce(max(n), 0) AS n FROM (SELECT max(position) AS n FROM transitions UNION ALL"
+    " SELECT max(position) FROM task_changes UNION ALL SELECT max(queue) FROM tasks) AS given"
+)
 
 
 class Books:
@@ -124,132 +58,125 @@ class Books:
         """See Part."""
         if not self._path.exists():
             return ()
-        with explained(self._path, "read"), closing(connect_file(self._path, _BUSY_SECONDS)) as file:
-            file.execute("BEGIN")
-            return tuple(_counted(table, _read_file(file, table, self._to_store(file, table))) for table in TABLES)
+        with closing(engine_of(self._path)) as home:
+            return home.read(lambda query: tuple(_counted(name, self._to_store(query, name)) for name in TABLES))
 
     def in_store(self, address: StoreAddress) -> tuple[Counted, ...]:
         """See Part."""
-        with _store(address) as connection, connection.transaction():
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return tuple(_counted(table, _read_store(connection, table)) for table in TABLES)
+        with _store(address) as connection:
+            return tuple(_counted(name, _rows(connection, name, columns)) for name, columns in _known().items())
 
     def move_in(self, address: StoreAddress) -> tuple[Counted, ...]:
         """See Part."""
         if not self._path.exists():
             return ()
-        with (
-            explained(self._path, "read"),
-            closing(connect_file(self._path, _BUSY_SECONDS)) as file,
-            _store(address) as connection,
-            connection.transaction(),
-            without_limits(connection),
-        ):
-            file.execute("BEGIN IMMEDIATE")  # nothing is written in the home meanwhile
-            connection.execute("LOCK TABLE tasks, agents, mails IN EXCLUSIVE MODE")
-            _require_empty(connection.execute(_ANYTHING).fetchone() is None, f"the store {address}")
-            moved = tuple(self._move_in(file, connection, table) for table in TABLES)
-            _count_on(connection)
-            file.execute("ROLLBACK")
-            return moved
+        with closing(engine_of(self._path)) as home, _store(address, to_write=True) as connection:
+            # Nothing is written in the home meanwhile.
+            return home.write(lambda query: self._move_in(query, connection, address))
 
     def move_out(self, address: StoreAddress) -> tuple[Counted, ...]:
         """See Part."""
-        new = self._path.with_name(f"{self._path.name}.new")
         if self._path.exists():
-            with explained(self._path, "read"), closing(connect_file(self._path, _BUSY_SECONDS)) as file:
-                _require_empty(file.execute(_ANYTHING).fetchone() is None, f"the home's file {self._path}")
+            with closing(engine_of(self._path)) as home:
+                _require_empty(not home.read(lambda query: query.all(_ANYTHING)), f"the home's file {self._path}")
+        new = self._path.with_name(f"{self._path.name}.new")
         new.unlink(missing_ok=True)
-        with (
-            explained(new, "write to"),
-            closing(connect_file(new, _BUSY_SECONDS)) as file,
-            _store(address) as connection,
-            connection.transaction(),
-        ):
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            file.execute("BEGIN IMMEDIATE")
-            moved = tuple(self._move_out(connection, file, table) for table in TABLES)
-            highest = file.execute(
-                "SELECT max(n) FROM (SELECT max(position) AS n FROM transitions UNION ALL"
-                " SELECT max(position) FROM task_changes UNION ALL SELECT max(queue) FROM tasks)"
-            ).fetchone()[0]
-            file.execute("UPDATE marks SET value = ? WHERE name = 'number'", (str(highest or 0),))
-            file.execute("COMMIT")
+        with closing(engine_of(new)) as home, _store(address) as connection:
+            moved = home.write(lambda query: self._move_out(query, connection))
         new.replace(self._path)
         return moved
 
-    def _move_in(self, file: sqlite3.Connection, connection: Connection, table: _Table) -> Counted:
-        counting, change = Counting(table.name), self._to_store(file, table)
-        marks = ", ".join(["%s"] * len(table.columns))
-        insert = f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({marks})".encode()
-        truths = [table.columns.index(name) for name in table.truths]
-        with connection.cursor() as cursor:
-            for batch in _read_file(file, table, change):
-                counting.add(batch)
-                cursor.executemany(insert, [_with_truths(record, truths) for record in batch])
-        return _same(counting.counted(), _counted(table, _read_store(connection, table)))
+    def _move_in(self, home: Query, connection: Connection, address: StoreAddress) -> tuple[Counted, ...]:
+        connection.execute("LOCK TABLE tasks, agents, mails IN EXCLUSIVE MODE")
+        _require_empty(connection.execute(_ANYTHING).fetchone() is None, f"the store {address}")
+        moved: list[Counted] = []
+        for name in TABLES:
+            columns, truths = _names(home, name), _truths(connection, name)
+            marks = ", ".join(["%s"] * len(columns))
+            insert = f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({marks})".encode()
+            sent = list(self._to_store(home, name))
+            with connection.cursor() as cursor:
+                cursor.executemany(insert, [_with_truths(columns, record, truths) for record in sent])
+            moved.append(_same(_counted(name, sent), _counted(name, _rows(connection, name, columns))))
+        _count_on(connection)
+        return tuple(moved)
 
-    def _move_out(self, connection: Connection, file: sqlite3.Connection, table: _Table) -> Counted:
-        counting, marks = Counting(table.name), ", ".join("?" * len(table.columns))
-        insert = f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({marks})"
-        for batch in _read_store(connection, table):
-            counting.add(batch)
-            file.executemany(insert, batch)
-        same = _same(counting.counted(), _counted(table, _read_file(file, table, lambda record: record)))
-        if table.name == "tasks":  # what this machine made is at home again
-            file.execute("UPDATE tasks SET made_on = '' WHERE made_on = ?", (self._machine,))
-        return same
+    def _move_out(self, home: Query, connection: Connection) -> tuple[Counted, ...]:
+        moved: list[Counted] = []
+        for name in TABLES:
+            columns = _names(home, name)
+            sent = list(_rows(connection, name, columns))
+            home.many(f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", sent)
+            moved.append(_same(_counted(name, sent), _counted(name, _own(home, name))))
+        home.run("UPDATE tasks SET made_on = '' WHERE made_on = ?", (self._machine,))  # it is at home again
+        highest = home.all(_HIGHEST)[0]["n"]
+        home.run("UPDATE marks SET value = ? WHERE name = 'number'", (str(highest),))
+        return tuple(moved)
 
-    def _to_store(self, file: sqlite3.Connection, table: _Table) -> Callable[[Record], Record]:
-        """What changes in a row of the home: the clock that things wait by, and whose files a submission has."""
-        ahead = int(file.execute("SELECT ahead_us FROM steady").fetchone()[0])
-        shifted = {table.columns.index(name) for name in table.steady}
-        made = table.columns.index("made_on") if table.name == "tasks" else None
-        submitted = table.columns.index("submission") if table.name == "tasks" else None
-
-        def change(record: Record) -> Record:
-            cells: list[Cell] = [
-                cell - ahead if place in shifted and isinstance(cell, int) else cell
-                for place, cell in enumerate(record)
-            ]
-            if made is not None and submitted is not None and record[submitted] and not record[made]:
-                cells[made] = self._machine
-            return tuple(cells)
-
-        return change
-
-
-_ANYTHING = "SELECT 1 FROM tasks UNION ALL SELECT 1 FROM agents UNION ALL SELECT 1 FROM mails LIMIT 1"
+    def _to_store(self, home: Query, name: str) -> Generator[Record]:
+        """The home's rows with what changes: the clock that things wait by, and whose files a submission has."""
+        ahead = int(home.all("SELECT ahead_us FROM steady")[0]["ahead_us"])
+        columns = _names(home, name)
+        for record in _own(home, name):
+            row = dict(zip(columns, record, strict=True))
+            for steady in _STEADY.intersection(row):
+                waiting = row[steady]
+                row[steady] = waiting - ahead if isinstance(waiting, int) else waiting
+            if row.get("submission") and not row["made_on"]:
+                row["made_on"] = self._machine
+            yield tuple(row.values())
 
 
 @contextmanager
-def _store(address: StoreAddress) -> Generator[Connection]:
-    """A role that is shown some of the rows only is refused, instead of moving those."""
+def _store(address: StoreAddress, *, to_write: bool = False) -> Generator[Connection]:
+    """One transaction. A role that is shown some of the rows only is refused, instead of moving those."""
     with opened(address, "use", ActivityStoreError) as connection:
         connection.execute("SET row_security = off")
-        yield connection
+        with connection.transaction(), without_limits(connection):
+            if not to_write:
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield connection
 
 
-def _read_file(
-    file: sqlite3.Connection, table: _Table, change: Callable[[Record], Record]
-) -> Generator[list[Record]]:
-    cursor = file.execute(table.select)
-    while rows := cursor.fetchmany(_BATCH):
-        yield [change(tuple(row)) for row in rows]
+def _where(name: str) -> str:
+    return "WHERE name NOT IN ('store', 'number')" if name == "marks" else ""
 
 
-def _read_store(connection: Connection, table: _Table) -> Generator[list[Record]]:
-    query = f"SELECT {', '.join(table.columns)} FROM {table.name} {table.where} ORDER BY {_collated(table)}"
-    with connection.cursor(f"read_{table.name}") as cursor:  # the server keeps what was not fetched yet
-        cursor.execute(query.encode())
-        while rows := cursor.fetchmany(_BATCH):
-            yield [tuple(map(_plain, row.values())) for row in rows]
+def _names(home: Query, name: str) -> list[str]:
+    return [str(row["name"]) for row in home.all("SELECT name FROM pragma_table_info(?)", (name,))]
 
 
-def _collated(table: _Table) -> str:
-    """SQLite orders texts by their bytes."""
-    numbers = {"position", "sequence", "number"}
-    return ", ".join(name if name in numbers else f'{name} COLLATE "C"' for name in table.order.split(", "))
+def _own(home: Query, name: str) -> Generator[Record]:
+    columns = _names(home, name)
+    for row in home.all(f"SELECT * FROM {name} {_where(name)} ORDER BY {TABLES[name]}"):
+        yield tuple(row[column] for column in columns)
+
+
+def _truths(connection: Connection, name: str) -> set[str]:
+    query = (
+        "SELECT column_name FROM information_schema.columns"
+        " WHERE table_schema = current_schema AND table_name = %s AND data_type = 'boolean'"
+    )
+    return {str(row["column_name"]) for row in connection.execute(query, (name,))}
+
+
+def _with_truths(columns: list[str], record: Record, truths: set[str]) -> tuple[Cell | bool, ...]:
+    return tuple(bool(cell) if name in truths else cell for name, cell in zip(columns, record, strict=True))
+
+
+def _known() -> dict[str, list[str]]:
+    """The columns of every table, as a new file has them: what else a store has is its own."""
+    with tempfile.TemporaryDirectory() as folder, closing(engine_of(Path(folder) / "new.db")) as new:
+        return new.read(lambda query: {name: _names(query, name) for name in TABLES})
+
+
+def _rows(connection: Connection, name: str, columns: Iterable[str]) -> Generator[Record]:
+    """The store's rows, in the order of SQLite, which compares texts by their bytes."""
+    order = ", ".join(at if at in _NUMBERS else f'{at} COLLATE "C"' for at in TABLES[name].split(", "))
+    query = f"SELECT {', '.join(columns)} FROM {name} {_where(name)} ORDER BY {order}"
+    with connection.cursor(f"read_{name}") as cursor:  # the server keeps what was not fetched yet
+        for row in cursor.execute(query.encode()):
+            yield tuple(_plain(cell) for cell in row.values())
 
 
 def _plain(cell: object) -> Cell:
@@ -260,14 +187,9 @@ def _plain(cell: object) -> Cell:
     raise AssertionError(f"no column has {type(cell)}")
 
 
-def _with_truths(record: Record, places: Sequence[int]) -> tuple[Cell | bool, ...]:
-    return tuple(bool(cell) if place in places else cell for place, cell in enumerate(record))
-
-
-def _counted(table: _Table, batches: Generator[list[Record]]) -> Counted:
-    counting = Counting(table.name)
-    for batch in batches:
-        counting.add(batch)
+def _counted(name: str, records: Iterable[Record]) -> Counted:
+    counting = Counting(name)
+    counting.add(records)
     return counting.counted()
 
 
@@ -289,17 +211,11 @@ def _require_empty(empty: bool, what: str) -> None:
 
 def _count_on(connection: Connection) -> None:
     """New rows come after those that were moved."""
-    connection.execute(
-        f"SELECT setval('numbers', greatest((SELECT last_value FROM numbers), 1 + (SELECT max(n) FROM ("
-        "SELECT coalesce(max(position), 0) AS n FROM transitions UNION ALL SELECT coalesce(max(position), 0)"
-        f" FROM task_changes UNION ALL SELECT coalesce(max(queue), 0) FROM tasks) AS given) / {NUMBERS}))".encode()
-    )
-    for table in sorted(_COUNTED_ON):
-        connection.execute(
-            f"SELECT setval(pg_get_serial_sequence('{table}', 'position'), max(position)) FROM {table}"
-            " HAVING max(position) IS NOT NULL".encode()
-        )
-    connection.execute(
-        "SELECT setval(pg_get_serial_sequence('events', 'sequence'), max(sequence)) FROM events"
-        " HAVING max(sequence) IS NOT NULL"
-    )
+    given = f"1 + ({_HIGHEST}) / {NUMBERS}"
+    connection.execute(f"SELECT setval('numbers', greatest((SELECT last_value FROM numbers), {given}))".encode())
+    for name, order in TABLES.items():
+        if order in ("position", "sequence") and name not in ("transitions", "task_changes"):
+            connection.execute(
+                f"SELECT setval(pg_get_serial_sequence('{name}', '{order}'), max({order})) FROM {name}"
+                f" HAVING max({order}) IS NOT NULL".encode()
+            )

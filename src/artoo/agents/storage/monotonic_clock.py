@@ -7,8 +7,9 @@ seen, the steady clock goes on from there, and the jump is recorded. What people
 from __future__ import annotations
 
 import logging
-import sqlite3
 from datetime import UTC, datetime, timedelta
+
+from artoo.store.query import Query
 
 logger = logging.getLogger(__name__)
 
@@ -34,29 +35,28 @@ def seconds_us(seconds: float) -> int:
     return round(seconds * 1_000_000)
 
 
-def advance(connection: sqlite3.Connection, wall_us: int) -> int:
-    """The steady clock's time (µs), moved on to `wall_us`, within a write transaction. Records a jump back."""
-    last, ahead = _read(connection)
+def advance(query: Query, wall_us: int) -> int:
+    """Return the steady clock's time (µs), moved on to `wall_us`, in a write transaction. Record a jump back."""
+    last, ahead = _read(query)
     now = wall_us + ahead
     if now < last - TOLERANCE_US:
         back = last - now
         ahead += back
-        connection.execute("INSERT INTO clock_jumps (at_us, back_us) VALUES (?, ?)", (wall_us, back))
+        query.run("INSERT INTO clock_jumps (at_us, back_us) VALUES (?, ?)", (wall_us, back))
         logger.warning(
             "the clock went back by %.1f s; waiting times and leases go on as if it had not", back / 1_000_000
         )
-        now = last
-    now = max(now, last)
-    connection.execute("UPDATE steady SET last_us = ?, ahead_us = ?", (now, ahead))
+    now = max(wall_us + ahead, last)
+    query.run("UPDATE steady SET last_us = ?, ahead_us = ?", (now, ahead))
     return now
 
 
-def peek(connection: sqlite3.Connection, wall_us: int) -> int:
-    """The steady clock's time (µs) for a reader, which moves nothing."""
-    last, ahead = _read(connection)
+def peek(query: Query, wall_us: int) -> int:
+    """Return the steady clock's time (µs) for a reader, which moves nothing."""
+    last, ahead = _read(query)
     return max(wall_us + ahead, last)
 
 
-def _read(connection: sqlite3.Connection) -> tuple[int, int]:
-    last, ahead = connection.execute("SELECT last_us, ahead_us FROM steady").fetchone()
-    return last, ahead
+def _read(query: Query) -> tuple[int, int]:
+    (row,) = query.all("SELECT last_us, ahead_us FROM steady")
+    return int(row["last_us"]), int(row["ahead_us"])

@@ -37,12 +37,23 @@ class SharedEngine:
         self._end = 0
         self._arrived: set[str] = set()
         self._waiting: list[tuple[bytes, Any]] = []
-        self.store = store
+        self._store = store
 
-    def execute(self, sql: str, parameters: Parameters) -> psycopg.Cursor[DictRow]:
+    def all(self, sql: str, parameters: Parameters = ()) -> list[DictRow]:
         """See Engine."""
+        return self._execute(sql, parameters).fetchall()
+
+    def run(self, sql: str, parameters: Parameters = ()) -> int:
+        """See Engine."""
+        return self._execute(sql, parameters).rowcount
+
+    def _execute(self, sql: str, parameters: Parameters) -> psycopg.Cursor[DictRow]:
         self._send()
         return self._connection.execute(for_psycopg(sql), parameters or None)
+
+    def store(self) -> str:
+        """See Engine."""
+        return self._store
 
     def put(self, sql: str, parameters: Parameters) -> None:
         """See Engine. They are sent together, so that one answer is waited for, and not one each."""
@@ -51,10 +62,6 @@ class SharedEngine:
     def holding(self, sql: str, hold: Hold) -> str:
         """See Engine."""
         return sql + _HOLDING[hold]
-
-    def first(self, row: dict[str, Any]) -> Any:
-        """See Engine."""
-        return next(iter(row.values()))
 
     def next_number(self) -> int:
         """See Engine. Taken at the first call, when the rows that it is about are held."""

@@ -1,4 +1,4 @@
-"""What may be done with the team's books inside one transaction, whichever engine keeps them.
+"""What may be done with the team's database inside one transaction, whichever engine keeps it.
 
 Statements are in the SQL that SQLite and PostgreSQL have in common, with `?` or `:name` for parameters; truth
 values are `bool`. What the two say in different ways is in `Engine`.
@@ -7,13 +7,21 @@ values are `bool`. What the two say in different ways is in `Engine`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from enum import Enum
+from functools import cache
+from typing import Any, Literal, Protocol, TypeVar
 
-from artoo.agents.storage import monotonic_clock as steady
+from pydantic import BaseModel, TypeAdapter
+
+from artoo.agents.storage.monotonic_clock import microseconds, moment
 from artoo.contracts.agents import Recorded
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
+from artoo.store.query import Row
+
+T = TypeVar("T")
 
 Value = str | int | float | bool | None
 Parameters = Sequence[Value] | Mapping[str, Value]
@@ -22,73 +30,75 @@ Hold = Literal["wait", "skip"]
 """What a writer does about a row that another one holds: waits until that ends, or passes it over."""
 
 
-class Row(Protocol):
-    """One row, by the names of its columns."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
-
-
-class Result(Protocol):
-    """What a statement gave."""
-
-    @property
-    def rowcount(self) -> int:
-        """Rows that it changed."""
-        ...
-
-    def fetchone(self) -> Any | None:
-        """The next row."""
-        ...
-
-    def fetchall(self) -> list[Any]:
-        """All rows that are left."""
-        ...
-
-
 class Engine(Protocol):
     """One transaction of one engine."""
 
-    @property
-    def store(self) -> str:
-        """The name of these books, which no other have."""
+    def all(self, sql: str, parameters: Parameters, /) -> Sequence[Row]:
+        """Execute one statement; the rows that it gives."""
         ...
 
-    def execute(self, sql: str, parameters: Parameters) -> Result:
-        """Executes one statement."""
+    def run(self, sql: str, parameters: Parameters, /) -> int:
+        """Execute one statement; how many rows it changed."""
         ...
 
-    def put(self, sql: str, parameters: Parameters) -> None:
-        """Executes one statement, at the latest before the next one that gives something. Errors come then."""
+    def put(self, sql: str, parameters: Parameters, /) -> object:
+        """Execute one statement, at the latest before the next one that gives something. Errors come then."""
         ...
 
     def holding(self, sql: str, hold: Hold) -> str:
-        """A query whose rows nobody else changes before this transaction ends."""
+        """Return a query whose rows nobody else changes before this transaction ends."""
         ...
 
-    def first(self, row: Any) -> Any:
-        """The first column."""
+    def store(self) -> str:
+        """Return the name of this database, which no other has."""
         ...
 
     def next_number(self) -> int:
-        """A number larger than all that were given before to whom this transaction knows of."""
+        """Return a number larger than all that were given before to whom this transaction knows of."""
         ...
 
     def arrived(self, name: str) -> None:
-        """Notes that something came in for `name`."""
+        """Note that something came in for `name`."""
         ...
 
     def alone(self, what: str) -> None:
-        """Waits until no other transaction that asked for `what` is under way."""
+        """Wait until no other transaction that asked for `what` is under way."""
         ...
 
 
 def storable(text: str) -> str:
-    """`text` as both engines keep it.
+    """Return `text` as both engines keep it.
 
     Bytes of file names that were no text come along as lone surrogates, which UTF-8 cannot say; PostgreSQL has no
     character zero.
     """
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+
+
+def made(kind: type[T], row: Row, **given: Any) -> T:
+    """Make a `kind` (a contract or a dataclass) of the columns that are its fields; a time `at` is of `at_us`."""
+    known, values = _fields(kind), dict[str, Any]()
+    for column in row.keys():  # noqa: SIM118 - a row of SQLite gives its values otherwise
+        name, value = column, row[column]
+        if name not in known:
+            name = column.removesuffix("_us")
+            value = value if name == column or value is None else moment(value)
+        if name in known:
+            values[name] = value
+    found: T = _adapter(kind).validate_python(values | given)
+    return found
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+@cache
+def _fields(kind: type[Any]) -> frozenset[str]:
+    if issubclass(kind, BaseModel):
+        return frozenset(kind.model_fields)
+    return frozenset(field.name for field in fields(kind))
 
 
 class Reading:
@@ -105,21 +115,25 @@ class Reading:
     @property
     def now_us(self) -> int:
         """The wall clock (µs)."""
-        return steady.microseconds(self.now)
+        return microseconds(self.now)
 
     def one(self, sql: str, parameters: Parameters = (), *, hold: Hold | None = None) -> Row | None:
-        """The first row, or None. `hold`: for writers, what keeps others from changing it; readers hold nothing."""
-        row: Row | None = self._engine.execute(self._held(sql, hold), parameters).fetchone()
-        return row
+        """Return the first row, or None. `hold`: for writers, what keeps others from changing it."""
+        rows = self.all(sql, parameters, hold=hold)
+        return rows[0] if rows else None
 
-    def all(self, sql: str, parameters: Parameters = (), *, hold: Hold | None = None) -> list[Row]:
-        """Every row; bound what you ask for with LIMIT."""
-        return self._engine.execute(self._held(sql, hold), parameters).fetchall()
+    def all(self, sql: str, parameters: Parameters = (), *, hold: Hold | None = None) -> Sequence[Row]:
+        """Return every row; bound what you ask for with LIMIT."""
+        return self._engine.all(self._held(sql, hold), parameters)
+
+    def names(self, sql: str, parameters: Parameters = ()) -> tuple[str, ...]:
+        """Return the texts in the first column of every row."""
+        return tuple(str(next(iter(dict(row).values()))) for row in self.all(sql, parameters))
 
     def count(self, sql: str, parameters: Parameters = ()) -> int:
-        """The whole number in the first column of the first row, 0 when there is none."""
+        """Return the whole number in the first column of the first row, 0 when there is none."""
         row = self.one(sql, parameters)
-        found = None if row is None else self._engine.first(row)
+        found = None if row is None else next(iter(dict(row).values()))
         return 0 if found is None else int(found)
 
     def _held(self, sql: str, hold: Hold | None) -> str:
@@ -136,20 +150,42 @@ class Writing(Reading):
     __slots__ = ()
 
     def run(self, sql: str, parameters: Parameters = ()) -> int:
-        """Executes one statement; how many rows it changed."""
-        return self._engine.execute(sql, parameters).rowcount
+        """Execute one statement; how many rows it changed."""
+        return self._engine.run(sql, parameters)
+
+    def insert(self, table: str, *, over: Sequence[str] = (), once: bool = False, **values: Value) -> int:
+        """Insert a row; how many were. A row with the same `over` is replaced; with `once`, the old row stays."""
+        sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+        if over:
+            news = ", ".join(f"{name} = excluded.{name}" for name in values if name not in over)
+            sql += f" ON CONFLICT ({', '.join(over)}) DO UPDATE SET {news}"
+        elif once:
+            sql += " ON CONFLICT DO NOTHING"
+        return self.run(sql, tuple(map(_plain, values.values())))
+
+    def change(self, table: str, row: str, *, key: str = "id", **values: Value) -> int:
+        """Set columns of the row whose `key` is `row`; how many rows that were."""
+        news = ", ".join(f"{name} = ?" for name in values)
+        return self.run(f"UPDATE {table} SET {news} WHERE {key} = ?", (*map(_plain, values.values()), row))
+
+    def mark(self, name: str, value: str) -> None:
+        """Keep one text under a name; an empty one removes it."""
+        if value:
+            self.insert("marks", over=("name",), name=name, value=storable(value))
+        else:
+            self.run("DELETE FROM marks WHERE name = ?", (name,))
 
     def put(self, sql: str, parameters: Parameters = ()) -> None:
-        """Executes one statement of which nothing has to be known: a store is not waited for then."""
+        """Execute one statement of which nothing has to be known: a store is not waited for then."""
         self._engine.put(sql, parameters)
 
     def holding(self, sql: str, hold: Hold) -> str:
-        """A query to stand inside another statement, as `one` and `all` would hold its rows."""
+        """Return a query to stand inside another statement, as `one` and `all` would hold its rows."""
         return self._engine.holding(sql, hold)
 
     def emit(self, role: Role, subject: str, payload: Contract) -> str:
-        """Lays a record down for the stream, in the same transaction as what it records; the name of the event."""
-        event = f"{self._engine.store}-{self.next_number()}"
+        """Lay a record down for the stream, in the same transaction as what it records; the name of the event."""
+        event = f"{self._engine.store()}-{self.next_number()}"
         if isinstance(payload, Recorded):
             payload = payload.model_copy(update={"event": event})
         self.put(
@@ -159,7 +195,7 @@ class Writing(Reading):
         return event
 
     def arrived(self, name: str) -> None:
-        """Notes that something came in for `name` ("" for anybody), which wakes who waits for it (`wake.py`)."""
+        """Note that something came in for `name` ("" for anybody), which wakes who waits for it (`wake.py`)."""
         self._engine.arrived(name)
 
     def alone(self, what: str) -> None:
@@ -167,8 +203,17 @@ class Writing(Reading):
         self._engine.alone(what)
 
     def next_number(self) -> int:
-        """A number larger than all that were given before: the order of arrival and of events."""
+        """Return a number larger than all that were given before: the order of arrival and of events."""
         return self._engine.next_number()
 
     def _held(self, sql: str, hold: Hold | None) -> str:
         return sql if hold is None else self._engine.holding(sql, hold)
+
+
+def marked(reading: Reading, name: str) -> str:
+    """Return the text that is kept under a name, empty when there is none."""
+    return "".join(reading.names("SELECT value FROM marks WHERE name = ?", (name,)))
+
+
+def _plain(value: Value) -> Value:
+    return value.value if isinstance(value, Enum) else value

@@ -142,7 +142,7 @@ def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
 
 
 async def _status(office: Office) -> Team:
-    from artoo.agents.board.add_task import MOST_TASKS
+    from artoo.agents.board.board import MOST_TASKS
     from artoo.agents.board.operator_todo import left_to_operator
     from artoo.agents.patrol.store import script_problems
     from artoo.cli.commands.agent_command import CHANGED, FOLDER_GONE, NOT_ACCEPTED, READY, RETIRED, listed

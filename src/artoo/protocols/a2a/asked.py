@@ -14,7 +14,7 @@ from a2a.utils.task import (
     validate_page_size,
 )
 
-from artoo.agents.board.add_task import LONGEST_TEXT
+from artoo.agents.board.board import LONGEST_TEXT
 from artoo.agents.foreign.foreign_tasks import Asked
 
 LONGEST_ID = 200

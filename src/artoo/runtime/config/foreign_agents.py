@@ -48,7 +48,7 @@ class ForeignAgents(Section):
     @classmethod
     def _names(cls, given: dict[str, Peer]) -> dict[str, Peer]:
         # Nobody's start is to wait for the team's contracts: most have no foreign agents.
-        from artoo.agents.identity.names import name_problem
+        from artoo.agents.identity.identity import name_problem
 
         for name in given:
             if problem := name_problem(name):
