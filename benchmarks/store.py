@@ -32,7 +32,7 @@ import psycopg
 
 from artoo.agents.board.claim_holders import this_process
 from artoo.agents.board.next_task import Allocation
-from artoo.agents.storage.postgres import SharedDatabase
+from artoo.cluster.postgres import SharedDatabase
 from artoo.runtime.app.system import UuidIds
 from artoo.store.address import StoreAddress, parse
 from artoo.store.connecting import connect

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from artoo.agents.storage.database import Database
-from artoo.agents.storage.postgres import SharedDatabase
 from artoo.agents.storage.sqlite import EmbeddedDatabase
+from artoo.cluster.postgres import SharedDatabase
 from artoo.ports.clock import Clock
 from artoo.store.address import StoreAddress
 from postgres_server import Server

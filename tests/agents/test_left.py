@@ -10,7 +10,7 @@ from core_doubles import office
 from artoo.agents.board.operator_todo import SEEN_SECONDS, left_to_operator
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.identity.folders import folder_of
-from artoo.agents.storage.machines import Machines
+from artoo.cluster.machines import Machines
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import IdentityRefused
 from artoo.testing import FakeClock

@@ -21,8 +21,8 @@ from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.outbox import Outbox
 from artoo.agents.storage.database import Database
-from artoo.agents.storage.postgres import SharedDatabase
 from artoo.agents.storage.sqlite import EmbeddedDatabase
+from artoo.cluster.postgres import SharedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role

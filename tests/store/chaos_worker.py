@@ -24,11 +24,11 @@ from artoo.agents.board.next_task import Allocation
 from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
-from artoo.agents.heartbeat.leader_lease import Seats
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.outbox import Outbox
 from artoo.agents.mail.rows import MailClaim
 from artoo.agents.storage.database import Database
+from artoo.cluster.seats import Seats
 from artoo.contracts.agents import BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ClaimLost, GovernanceRefused

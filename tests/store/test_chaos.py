@@ -20,9 +20,9 @@ from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.outbox import Outbox
 from artoo.agents.storage.database import Database
-from artoo.agents.storage.postgres import SharedDatabase
 from artoo.auditor.layout import audit_directory
 from artoo.auditor.verify import Verification, verify
+from artoo.cluster.postgres import SharedDatabase
 from artoo.contracts.agents import OPERATOR, Complexity, TrustLevel
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role

@@ -16,9 +16,9 @@ from artoo.agents.board.next_task import Allocation
 from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
-from artoo.agents.board.submission_bundles import Differences
 from artoo.agents.identity.registry import Registry
-from artoo.agents.storage.postgres import SharedDatabase
+from artoo.cluster.postgres import SharedDatabase
+from artoo.cluster.submission_bundles import Differences
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ClaimLost
 from artoo.runtime.app.system import UuidIds

@@ -23,9 +23,9 @@ from artoo.agents.mail.rows import MailClaim
 from artoo.agents.mail.wake import Wake
 from artoo.agents.patrol.store import ItemState, PatrolStore
 from artoo.agents.storage.database import Database
-from artoo.agents.storage.migrate import TABLES, Books
-from artoo.agents.storage.postgres import SharedDatabase
 from artoo.agents.storage.sqlite import EmbeddedDatabase
+from artoo.cluster.migrate import TABLES, Books
+from artoo.cluster.postgres import SharedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError
 from artoo.runtime.app.system import SystemClock, UuidIds

@@ -7,7 +7,7 @@ from artoo.agents.board.next_task import Allocation
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
-from artoo.agents.storage.postgres import SharedDatabase
+from artoo.cluster.postgres import SharedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
 from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.connecting import connect

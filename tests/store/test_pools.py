@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from artoo.agents.storage.postgres import SharedDatabase
 from artoo.agents.storage.transaction import Writing
+from artoo.cluster.postgres import SharedDatabase
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError, StoreAway, StoreRefused
 from artoo.memory.engines import engine_at
 from artoo.store import pooled
@@ -39,7 +39,7 @@ async def test_why_there_is_no_connection_is_said(store: StoreAddress, caplog: p
     with pytest.raises(MemoryStoreError, match=r'database "missing_\d+" does not exist'):
         await asyncio.to_thread(database.read, lambda query: query.all("SELECT 1"))
     database.close()
-    assert {record.name for record in caplog.records} == {"artoo.agents.storage.postgres"}
+    assert {record.name for record in caplog.records} == {"artoo.cluster.postgres"}
 
 
 async def test_a_role_without_the_schema_is_told_that(postgres: Server, store: StoreAddress) -> None:

@@ -18,15 +18,15 @@ from artoo.agents.board.board import Board
 from artoo.agents.board.claim_holders import is_dead, this_process
 from artoo.agents.board.next_task import Allocation
 from artoo.agents.board.rows import TaskClaim
-from artoo.agents.heartbeat.leader_lease import SEAT_SECONDS, Seats
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.wake import Wake
 from artoo.agents.storage import postgres as shared
-from artoo.agents.storage.commit_receipts import LEAVE, settle
-from artoo.agents.storage.pg_transaction import SharedEngine
-from artoo.agents.storage.postgres import SharedDatabase
 from artoo.agents.storage.transaction import Reading, Writing
+from artoo.cluster.commit_receipts import LEAVE, settle
+from artoo.cluster.pg_transaction import SharedEngine
+from artoo.cluster.postgres import SharedDatabase
+from artoo.cluster.seats import SEAT_SECONDS, Seats
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ClaimLost, StoreAway
 from artoo.runtime.app.system import SystemClock, UuidIds

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from artoo.agents.board.board import Board
-from artoo.agents.storage.postgres import SharedDatabase
 from artoo.cli.commands.store_command import store
+from artoo.cluster.postgres import SharedDatabase
 from artoo.contracts.agents import OPERATOR
 from artoo.runtime.app.system import UuidIds
 from artoo.store.address import parse

@@ -131,8 +131,9 @@ async def test_two_machines_work_review_and_survive_a_kill(place: Path, store: S
         victim = tasks["laptop"][0]
         await pair.until(lambda: pair.in_state(victim, *set(BoardState) - {BoardState.PENDING}))
         await pair.kill("laptop")
-        machines = await pair.office.machines.list()
-        assert len(machines) >= 2 and len(await pair.office.seats.all()) == 4
+        assert pair.office.cluster is not None
+        machines = await pair.office.cluster.machines.list()
+        assert len(machines) >= 2 and len(await pair.office.cluster.seats.all()) == 4
         await pair.start("laptop")
 
         async def all_done() -> bool:

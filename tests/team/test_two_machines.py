@@ -17,12 +17,12 @@ from team_world import Answering, Crew, crew, plan, settled, shell, writing
 
 from artoo import Config
 from artoo.cli.commands import changes_commands as settle_commands
+from artoo.cluster.exchange import Exchange
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ClaimLost, ConfigurationError, MoveRefused, SandboxError
 from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.store.address import StoreAddress
 from artoo.team import approval
-from artoo.team.exchange import Exchange
 from artoo.team.office import Office, open_office
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted

@@ -15,11 +15,11 @@ from team_world import PATIENCE, crew, exists, plan, settled, write
 
 from artoo import Config
 from artoo.agents.identity.folders import IDENTITY
+from artoo.cluster.borrowed import BORROWED, lend
 from artoo.contracts.agents import OPERATOR, BoardState, Priority, TrustLevel
 from artoo.contracts.errors import ConfigurationError
 from artoo.store.address import StoreAddress, parse
 from artoo.store.schema import migrate
-from artoo.team.borrowed import BORROWED, lend
 from artoo.team.office import open_office
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
@@ -105,8 +105,8 @@ async def test_a_new_identity_goes_along(place: Path, store: StoreAddress) -> No
             text = folder.identity.read_text().replace("ada is exact.", "ada is quick.")
             folder.identity.write_text(text)
             accepted = await office.registry.accept(folder, OPERATOR)
-            assert office.agent_files is not None
-            await lend(office.agent_files, folder, accepted.sha256)
+            assert office.cluster is not None
+            await lend(office.cluster.agent_files, folder, accepted.sha256)
         task = await team.office.board.add("write new.txt", OPERATOR, assignee="ada", priority=Priority.CRITICAL)
         await team.until(task, REVIEW)
         assert not (await team.office.registry.get("ada")).stopped

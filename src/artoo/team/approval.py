@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from artoo.agents.board.board import MOST_TASKS, Board
 from artoo.agents.board.reviews import check_waiting
@@ -28,11 +29,13 @@ from artoo.contracts.settling import ApplyMode
 from artoo.runtime.approvals.consent import Answers
 from artoo.runtime.changes.submissions import Intent, Submission, Submissions, writing
 from artoo.team.alone import PATIENCE_SECONDS, alone
-from artoo.team.exchange import Exchange
 from artoo.team.proposal import Proposal, carry_out, propose, took_effect
 from artoo.tools.approval.policy import Policies
 from artoo.workspace.commit import undo
 from artoo.workspace.directory import WorkspaceInUse
+
+if TYPE_CHECKING:
+    from artoo.cluster.exchange import Exchange
 
 logger = logging.getLogger(__name__)
 

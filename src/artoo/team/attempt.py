@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from artoo.contracts.agents import RUNTIME, BoardTask, SubmittedWork
 from artoo.contracts.settling import Ending, Settled, counts_of
@@ -20,13 +21,15 @@ from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.changes.find_pending import ATTEMPT
 from artoo.runtime.changes.submissions import Submissions, writing
-from artoo.team.exchange import Exchange
 from artoo.workspace.directory import PATIENCE_SECONDS
 from artoo.workspace.forks import copy_workspace
 from artoo.workspace.settlement.finish import discard
 from artoo.workspace.settlement.history import note_settled
 from artoo.workspace.settlement.pending import DAY, PendingRecord, forget_pending
 from artoo.workspace.settlement.service import opened
+
+if TYPE_CHECKING:
+    from artoo.cluster.exchange import Exchange
 
 WAITS = "it waits for its review"
 

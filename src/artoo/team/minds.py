@@ -18,7 +18,7 @@ from artoo.agents.cognition.consolidation_plan import Promotion, megram_of
 from artoo.agents.cognition.knowledge_file import SMALL_MODEL_CHARACTERS, relevant
 from artoo.agents.cognition.observations import observation_of
 from artoo.agents.cognition.store import CognitionStore, Session
-from artoo.agents.identity.folders import AgentFolder
+from artoo.agents.identity.folders import KNOWLEDGE, AgentFolder
 from artoo.agents.storage.database import Database
 from artoo.contracts.memory import MemoryWritten
 from artoo.contracts.roles import Role
@@ -33,8 +33,6 @@ from artoo.ports.model import Tier
 from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.config.seed_config import AgentMemory
 from artoo.runtime.memory.shared_memory import NO_TASK
-
-KNOWLEDGE = "knowledge.md"
 
 
 class Minds:

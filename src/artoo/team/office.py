@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from artoo.agents.board.board import Board
-from artoo.agents.board.claim_holders import machine_of, this_process
+from artoo.agents.board.claim_holders import machine_of
 from artoo.agents.board.rules import ComplexityRule, Policies, TrustPolicy
-from artoo.agents.board.submission_bundles import Differences
 from artoo.agents.foreign.foreign_tasks import Foreign
 from artoo.agents.foreign.push_targets import ForeignPost
-from artoo.agents.heartbeat.leader_lease import Seats
 from artoo.agents.heartbeat.ledger import Pulses
-from artoo.agents.identity.agent_files import AgentFiles
 from artoo.agents.identity.folders import Found, find_agents
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.request_reply import Asking
 from artoo.agents.mail.wake import Wake
 from artoo.agents.storage.database import Database, database_path
-from artoo.agents.storage.machines import Machines
 from artoo.agents.storage.sqlite import EmbeddedDatabase
 from artoo.contracts.agents import RUNTIME, BoardState, Complexity, Priority, TrustLevel
 from artoo.contracts.errors import SandboxError
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
-from artoo.runtime.app.machine_name import machine_name
 from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.runtime.changes.submissions import Submissions
 from artoo.runtime.cluster.project_names import Projects
@@ -40,7 +35,10 @@ from artoo.runtime.config.model import Config
 from artoo.store.address import parse
 from artoo.store.connecting import check_installed
 from artoo.team.approval import Approvals
-from artoo.team.exchange import Exchange
+
+if TYPE_CHECKING:
+    from artoo.cluster.cluster import Cluster
+    from artoo.cluster.exchange import Exchange
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +47,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """Everything durable of a home's team. `exchange` and `agent_files`: where several machines share the
-    books."""
+    """Everything durable of a home's team. `cluster`: where several machines share the database."""
 
     config: Config
     database: Database
@@ -67,12 +64,18 @@ class Office:
     policies: Policies
     clock: Clock
     ids: Ids
-    machine: str
     projects: Projects
-    machines: Machines
-    seats: Seats
-    exchange: Exchange | None
-    agent_files: AgentFiles | None
+    cluster: Cluster | None
+
+    @property
+    def machine(self) -> str:
+        """The name of this machine, empty where there is one."""
+        return "" if self.cluster is None else self.cluster.machine
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """Brings what other machines made, where there are some."""
+        return None if self.cluster is None else self.cluster.exchange
 
     @property
     def home(self) -> Path:
@@ -175,17 +178,9 @@ async def open_books(config: Config, clock: Clock, *, lasting: Tell | None = Non
             embedded.wait_for_room(lasting)
         return embedded
     check_installed()
-    from artoo.agents.storage.postgres import (  # the driver is there only with the extra
-        PATIENCE_SECONDS,
-        SharedDatabase,
-    )
+    from artoo.cluster.cluster import open_shared  # the driver is there only with the extra
 
-    holder = this_process(await asyncio.to_thread(machine_name, home))
-    patience = math.inf if lasting else PATIENCE_SECONDS
-    shared = await SharedDatabase.open(parse(config.store), holder=holder, patience=patience)
-    if lasting:
-        shared.on_away(lasting)
-    return shared
+    return await open_shared(config, parse(config.store), lasting)
 
 
 @asynccontextmanager
@@ -208,10 +203,13 @@ async def open_office(
         missing = partial(_missing, config, home, registry) if config.store is None else None
         mailbox, wake = Mailbox(database, clock, ids, missing=missing), Wake(database, clock)
         submissions = Submissions(home)
-        exchange = None
+        cluster = None
         if config.store is not None:
-            differences, workspace = Differences(database), config.workspace_path
-            exchange = Exchange(board, differences, submissions, projects, workspace, machine, parse(config.store))
+            from artoo.cluster.cluster import cluster_of
+
+            address = parse(config.store)
+            cluster = cluster_of(config, address, database, machine, board, submissions, projects)
+        exchange = None if cluster is None else cluster.exchange
         yield Office(
             config=config,
             database=database,
@@ -228,10 +226,6 @@ async def open_office(
             policies=policies,
             clock=clock,
             ids=ids,
-            machine=machine,
             projects=projects,
-            machines=Machines(database),
-            seats=Seats(database),
-            exchange=exchange,
-            agent_files=None if config.store is None else AgentFiles(database),
+            cluster=cluster,
         )

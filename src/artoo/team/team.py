@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from artoo.agents.board.board import MOST_TASKS
 from artoo.agents.board.next_task import Allocation
@@ -45,7 +46,6 @@ from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.changes.startup_recovery import settle_earlier
 from artoo.team.answering import patrol
 from artoo.team.bench import Bench
-from artoo.team.borrowed import borrow, lend
 from artoo.team.duties import WorkDuty
 from artoo.team.holding import RENEW_SECONDS
 from artoo.team.letters import StandIns
@@ -53,8 +53,10 @@ from artoo.team.member import Member
 from artoo.team.minds import Minds
 from artoo.team.office import Office
 from artoo.team.reviewing import Reviewer
-from artoo.team.seating import LOOK_SECONDS, Seating
 from artoo.verdicts.checks import run_check
+
+if TYPE_CHECKING:
+    from artoo.cluster.seating import Seating
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,8 @@ NO_TASK = ""
 """Records of the team belong to no task of the dual loop: they are on the stream, and in no task's log."""
 
 UPKEEP_SECONDS, LATE_SECONDS = 60.0, 5.0
+LOOK_SECONDS = 20.0
+"""How often seats are renewed and free ones looked for: three times in a lease."""
 ARCHIVE_AFTER = timedelta(days=7)
 """How long a completed or cancelled task stands on the board before artoo archives it."""
 
@@ -89,7 +93,11 @@ class Team:
         self._waking: list[asyncio.Task[None]] = []
         standins = StandIns(office.config.runtime.communication.a2a_protocol.standins, office.clock)
         self._bench = Bench(office, artoo, minds, lambda: tuple(self.heartbeats), standins)
-        self._seating = Seating(office, self._allocation(), worker) if office.machine else None
+        self._seating: Seating | None = None
+        if office.cluster is not None:
+            from artoo.cluster.seating import Seating
+
+            self._seating = Seating(office.cluster, self._allocation(), worker)
         self.heartbeats: dict[str, Heartbeat] = {}
         self.problems: tuple[str, ...] = ()
 
@@ -124,8 +132,8 @@ class Team:
             for task in (*beside, *self._waking):
                 task.cancel()
         await self._outbox.drain()
-        if self.office.machine:
-            await self.office.seats.leave()
+        if self.office.cluster is not None:
+            await self.office.cluster.seats.leave()
 
     def stop(self) -> None:
         """No further beats. Running tasks are asked to end now, honestly; what has not ended is given back."""
@@ -165,8 +173,8 @@ class Team:
                 self.heartbeats[folder.name] = heartbeat = self._heartbeat(folder)
                 beating.append(group.create_task(heartbeat.run()))
                 self._waking.append(group.create_task(self._wake(folder.name)))
-            if self.office.agent_files is not None and folder.name in registered:
-                await lend(self.office.agent_files, folder, registered[folder.name].identity_sha256)
+            if self._seating is not None and folder.name in registered:
+                await self._seating.lend(folder, registered[folder.name].identity_sha256)
             problems += await asyncio.to_thread(patrol_problems, folder.heartbeat)
         await self._stop_the_gone(records, found)
         self.problems = tuple(problems)
@@ -184,9 +192,9 @@ class Team:
 
     async def _found(self, records: Sequence[AgentRecord]) -> Found:
         """The folders of this home; a worker's are the accepted agents of all, as the store has them."""
-        if not self._worker or self.office.agent_files is None:
+        if not self._worker or self._seating is None:
             return await asyncio.to_thread(self.office.folders)
-        return await borrow(self.office.home, self.office.agent_files, records)
+        return await self._seating.borrow(self.office.home, records)
 
     async def _seat_elsewhere(self, folder: AgentFolder) -> str | None:
         """Why the agent may not beat here; None: it has its seat here, or there is one machine."""
@@ -370,7 +378,7 @@ async def open_team(
 
     Raises what `Team.settle` raises, and ConfigurationError for a worker without a shared store.
     """
-    if worker and office.agent_files is None:
+    if worker and office.cluster is None:
         raise ConfigurationError(
             "artoo worker works for the agents of a shared store, and none is configured: set `store`, or let the"
             " agents of this home work (artoo serve)"

@@ -12,7 +12,7 @@ from pathlib import Path
 from artoo.agents.identity.identity import DEFAULT_AGENT, Identity, identity_of, name_problem, read_identity
 from artoo.contracts.errors import ConfigurationError
 
-FOLDER, IDENTITY, HEARTBEAT = "agents", "identity.yaml", "HEARTBEAT.md"
+FOLDER, IDENTITY, HEARTBEAT, KNOWLEDGE = "agents", "identity.yaml", "HEARTBEAT.md", "knowledge.md"
 
 
 @dataclass(frozen=True, slots=True)

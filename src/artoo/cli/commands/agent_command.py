@@ -263,11 +263,11 @@ async def _folder(office: Office, name: str) -> AgentFolder:
 
 async def _lent(office: Office, folder: AgentFolder) -> None:
     """Machines that only work learn who the agent is."""
-    from artoo.team.borrowed import lend
+    from artoo.cluster.borrowed import lend
 
-    if office.agent_files is not None:
+    if office.cluster is not None:
         record = await office.registry.get(folder.name)
-        await lend(office.agent_files, folder, record.identity_sha256)
+        await lend(office.cluster.agent_files, folder, record.identity_sha256)
 
 
 async def listed(office: Office) -> tuple[list[Row], list[str]]:

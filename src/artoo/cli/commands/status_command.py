@@ -205,9 +205,9 @@ async def _machines(office: Office) -> tuple[Machine, ...]:
     """The machines that share the books, and whose hearts beat there; none where there is one."""
     from artoo.agents.board.claim_holders import machine_of
 
-    if not office.machine:
+    if office.cluster is None:
         return ()
-    seats = await office.seats.all()
+    seats = await office.cluster.seats.all()
     return tuple(
         Machine(
             machine=one.id,
@@ -217,7 +217,7 @@ async def _machines(office: Office) -> tuple[Machine, ...]:
             agents=tuple(agent for agent, holder in seats.items() if machine_of(holder) == one.id),
             this=one.id == office.machine,
         )
-        for one in await office.machines.list()
+        for one in await office.cluster.machines.list()
     )
 
 

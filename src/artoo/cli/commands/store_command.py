@@ -83,7 +83,7 @@ def _move(
 
 
 def _parts(config: Config) -> tuple[Part, ...]:
-    from artoo.runtime.cluster.migrate import parts
+    from artoo.cluster.migrate import parts
 
     return parts(config)
 

@@ -21,13 +21,13 @@ from uuid import UUID, uuid4
 import psycopg
 from psycopg import errors
 
-from artoo.agents.mail.pg_listen import Listener
 from artoo.agents.storage import monotonic_clock as steady
-from artoo.agents.storage.commit_receipts import Receipts, settle
 from artoo.agents.storage.database import Database
-from artoo.agents.storage.pg_errors import Away, explained, is_away
-from artoo.agents.storage.pg_transaction import SharedEngine
 from artoo.agents.storage.transaction import Reading, Writing
+from artoo.cluster.commit_receipts import Receipts, settle
+from artoo.cluster.pg_errors import Away, explained, is_away
+from artoo.cluster.pg_listen import Listener
+from artoo.cluster.pg_transaction import SharedEngine
 from artoo.contracts.errors import ActivityStoreError, StoreAway
 from artoo.ports.clock import Clock
 from artoo.store.address import StoreAddress

@@ -10,12 +10,11 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from artoo.agents.identity.agent_files import LONGEST, AgentFiles
-from artoo.agents.identity.folders import HEARTBEAT, IDENTITY, AgentFolder, Found
+from artoo.agents.identity.folders import HEARTBEAT, IDENTITY, KNOWLEDGE, AgentFolder, Found
 from artoo.agents.identity.registry import AgentRecord
+from artoo.cluster.agent_files import LONGEST, AgentFiles
 from artoo.contracts.errors import ConfigurationError
 from artoo.disk.whole import write_durably
-from artoo.team.minds import KNOWLEDGE
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from artoo.agents.board.board import MOST_TASKS, Board
-from artoo.agents.board.submission_bundles import Differences, Kept
+from artoo.cluster.submission_bundles import Differences, Kept
 from artoo.contracts.agents import BoardState, BoardTask, SubmittedWork
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError, GovernanceRefused, SandboxError
 from artoo.contracts.settling import Review

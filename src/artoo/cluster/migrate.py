@@ -14,12 +14,16 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from artoo.agents.storage.pg_transaction import NUMBERS
+from artoo.agents.storage.database import database_path
 from artoo.agents.storage.sqlite import engine_of
+from artoo.cluster.pg_transaction import NUMBERS
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError
+from artoo.memory.moving import Memory
+from artoo.runtime.app.machine_name import machine_name
+from artoo.runtime.config.model import Config
 from artoo.store.address import StoreAddress
 from artoo.store.opened import opened
-from artoo.store.parts import Cell, Counted, Counting, Record
+from artoo.store.parts import Cell, Counted, Counting, Part, Record
 from artoo.store.pooled import without_limits
 from artoo.store.query import Query
 
@@ -43,6 +47,13 @@ _HIGHEST = (
     "SELECT coalesce(max(n), 0) AS n FROM (SELECT max(position) AS n FROM transitions UNION ALL"
     " SELECT max(position) FROM task_changes UNION ALL SELECT max(queue) FROM tasks) AS given"
 )
+
+
+def parts(config: Config) -> tuple[Part, ...]:
+    """Return all that moves of this home, in the order in which it does. Blocks. Raises ConfigurationError."""
+    home = config.home.resolve()
+    path = database_path(config.runtime.memory.episodic.activity_db, home)
+    return (Books(path, machine_name(home)), Memory(config.memory_path))
 
 
 class Books:

@@ -8,22 +8,23 @@ nothing waits, so that their letters are read. It lets go of a seat whose work o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 from artoo.agents.board.claim_holders import machine_of
 from artoo.agents.board.next_task import Allocation
-from artoo.agents.heartbeat.leader_lease import SEAT_SECONDS
-from artoo.agents.storage.machines import Machine
+from artoo.agents.identity.folders import AgentFolder, Found
+from artoo.agents.identity.registry import AgentRecord
 from artoo.agents.storage.monotonic_clock import moment
 from artoo.agents.storage.transaction import Reading
+from artoo.cluster.borrowed import borrow, lend
+from artoo.cluster.cluster import Cluster
+from artoo.cluster.machines import Machine
+from artoo.cluster.seats import SEAT_SECONDS
 from artoo.contracts.errors import StoreRefused
 from artoo.runtime.task.task_header import own_version
-from artoo.team.office import Office
-
-LOOK_SECONDS = 20.0
-"""How often seats are renewed and free ones looked for: three times in a lease."""
 
 _WAITING = (
     "SELECT DISTINCT project FROM tasks WHERE (state = 'pending' OR (state = 'blocked' AND resumable))"
@@ -35,7 +36,7 @@ _WAITING = (
 class Seating:
     """One for each process. `allocation` looks at the work that can be done here."""
 
-    office: Office
+    cluster: Cluster
     allocation: Allocation
     worker: bool
     _others: tuple[Machine, ...] = ()
@@ -44,30 +45,38 @@ class Seating:
     _share: int = 0
     _taken: bool = False
 
+    async def lend(self, folder: AgentFolder, accepted: str | None) -> None:
+        """Lay copies of an agent's files into the store. Raises ActivityStoreError."""
+        await lend(self.cluster.agent_files, folder, accepted)
+
+    async def borrow(self, home: Path, records: Sequence[AgentRecord]) -> Found:
+        """Return the folders of accepted agents as the store has them. Raises as `borrowed.borrow`."""
+        return await borrow(home, self.cluster.agent_files, records)
+
     async def look(self, agents: int) -> None:
         """Say that this machine is at work, and see which others are. `agents`: how many there are to work for."""
-        office = self.office
-        await office.machines.seen(office.machine, own_version(), office.projects.names or (), worker=self.worker)
-        now = moment(await office.database.read(lambda reading: reading.steady_us))
+        cluster, projects = self.cluster, self.cluster.projects.names or ()
+        await cluster.machines.seen(cluster.machine, own_version(), projects, worker=self.worker)
+        now = moment(await cluster.database.read(lambda reading: reading.steady_us))
         since = now - timedelta(seconds=SEAT_SECONDS)
-        machines = await office.machines.list()
-        self._others = tuple(one for one in machines if one.last_seen_at >= since and one.id != office.machine)
-        self._holders = await office.seats.all()
-        self._held = list(self._holders.values()).count(office.database.holder)
+        machines = await cluster.machines.list()
+        self._others = tuple(one for one in machines if one.last_seen_at >= since and one.id != cluster.machine)
+        self._holders = await cluster.seats.all()
+        self._held = list(self._holders.values()).count(cluster.database.holder)
         self._share = math.ceil(agents / (1 + sum(one.worker for one in self._others)))
         self._taken = False
 
     async def why_not(self, agent: str, *, borrowed: bool, busy: Callable[[], bool]) -> str | None:
         """Take the agent's seat or renew it; why not, if it may not beat here. A seat that is given up is left."""
         holder = self._holders.get(agent, "")
-        mine = holder == self.office.database.holder
+        mine = holder == self.cluster.database.holder
         if borrowed and not busy() and (why := await self._why_leave(agent, mine=mine)) is not None:
             if mine:
                 self._held -= 1
-                await self.office.seats.leave(agent)
+                await self.cluster.seats.leave(agent)
             return why
         try:
-            taken = await self.office.seats.take(agent)
+            taken = await self.cluster.seats.take(agent)
         except StoreRefused as error:
             return f"agent {agent} may not work on this machine: {error}"
         if not taken:
@@ -84,7 +93,7 @@ class Seating:
             self._taken = self._taken or not mine
             return None
         there = {project for one in workers for project in one.projects}
-        if projects := await self.office.database.read(lambda reading: _waiting(reading, agent)) & there:
+        if projects := await self.cluster.database.read(lambda reading: _waiting(reading, agent)) & there:
             return f"what agent {agent} has to do is about {', '.join(sorted(projects))}, which other workers have"
         if self._held >= self._share + mine:
             return f"agent {agent} is left to the other workers: nothing waits for it here"
@@ -93,4 +102,4 @@ class Seating:
 
 def _waiting(reading: Reading, agent: str) -> set[str]:
     """The projects of tasks that wait for the agent."""
-    return {str(row["project"]) for row in reading.all(_WAITING, (agent,))}
+    return set(reading.names(_WAITING, (agent,)))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from artoo.agents.mail.pg_listen import CHANNEL
-from artoo.agents.storage.commit_receipts import leaving
 from artoo.agents.storage.transaction import Hold, Parameters
+from artoo.cluster.commit_receipts import leaving
+from artoo.cluster.pg_listen import CHANNEL
 from artoo.store.dialect import for_psycopg
 
 if TYPE_CHECKING:
