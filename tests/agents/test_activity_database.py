@@ -17,8 +17,7 @@ from artoo.agents.board.claim_holders import is_dead, this_process
 from artoo.agents.mail.outbox import OTHERS_SECONDS, Outbox
 from artoo.agents.storage import sqlite as embedded
 from artoo.agents.storage.database import database_path
-from artoo.agents.storage.sqlite import EmbeddedDatabase
-from artoo.agents.storage.sqlite_open import APPLICATION_ID, migrations
+from artoo.agents.storage.sqlite import APPLICATION_ID, EmbeddedDatabase, schema
 from artoo.agents.storage.transaction import Writing
 from artoo.contracts.agents import OPERATOR, TaskMoved
 from artoo.contracts.base import Contract
@@ -65,7 +64,7 @@ async def test_opening_makes_a_private_file_in_wal_mode(tmp_path: Path) -> None:
         assert await database.check() == ()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("PRAGMA user_version").fetchone() == (len(migrations()),)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(schema().steps),)
     assert path.stat().st_mode & 0o077 == 0
 
 
@@ -83,16 +82,15 @@ async def test_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
     async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock()):
         pass
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
-        connection.execute(f"PRAGMA user_version = {len(migrations()) + 1}")
-    with pytest.raises(ActivityStoreError, match=f"newer artoo .schema {len(migrations()) + 1}.*Update artoo"):
+        connection.execute(f"PRAGMA user_version = {len(schema().steps) + 1}")
+    with pytest.raises(ActivityStoreError, match=f"newer artoo .schema {len(schema().steps) + 1}.*Update artoo"):
         await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
 
 
 async def test_a_file_of_the_first_schema_is_upgraded(tmp_path: Path) -> None:
     """What stood in it is there, with claims counted from nought, and can be worked on."""
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
-        for statement in migrations()[0]:
-            connection.execute(statement)
+        connection.executescript(schema().steps[0])
         connection.execute(
             "INSERT INTO tasks (id, state, priority, creator, open_to_all, project, queue, queued_us,"
             " created_at_us, updated_at_us, text)"
@@ -120,15 +118,13 @@ async def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
 async def test_damage_is_named(tmp_path: Path) -> None:
     """A file of something else, and one with a torn page, say that they are damaged and what to do."""
     (tmp_path / "a.db").write_bytes(b"not a database at all, but long enough to have a header" * 100)
-    with pytest.raises(
-        ActivityStoreError, match=r"no database; restore a copy.*with what is newer than the copy lost"
-    ):
+    with pytest.raises(ActivityStoreError, match=r"damaged. Restore a copy.*with what is newer than the copy lost"):
         await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
     async with office(tmp_path / "b") as opened:
         await opened.board.add("x", OPERATOR)
     path = tmp_path / "b" / "a.db"
     path.write_bytes(path.read_bytes()[:4_096] + b"\xff" * 40_960)
-    with pytest.raises(ActivityStoreError, match=r"damaged; restore a copy.*begin anew"):
+    with pytest.raises(ActivityStoreError, match=r"damaged. Restore a copy.*begin anew"):
         async with office(tmp_path / "b") as opened:
             await opened.board.list()
 
@@ -183,52 +179,6 @@ async def test_who_stays_waits_for_room(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(told) == 2 and "free some room" in told[0] and "again" in told[1]
 
 
-async def test_what_fits_while_something_larger_waits_is_no_room_yet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is told once that there is no room, and once that there is: when the last one that waited is written, or
-    somebody writes after those who waited gave up."""
-    monkeypatch.setattr(embedded, "ROOM_SECONDS", 0.01)
-    told: list[str] = []
-    full = asyncio.Event()
-
-    def tell(sentence: str) -> None:
-        told.append(sentence)
-        full.set()
-
-    def small(writing: Writing) -> None:
-        writing.run("UPDATE marks SET value = '2' WHERE name = 'x'")
-
-    def large(writing: Writing) -> None:
-        writing.run("INSERT INTO marks (name, value) VALUES ('large', ?)", ("y" * 200_000,))
-
-    async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock()) as database:
-        database.wait_for_room(tell)
-        await database.write(lambda writing: writing.run("INSERT INTO marks (name, value) VALUES ('x', '1')"))
-        for given_up in (True, False):
-            told.clear()
-            full.clear()
-            await database.read(lambda reading: reading.one("PRAGMA max_page_count = 1"))
-            waiting = asyncio.create_task(database.write(large))
-            async with asyncio.timeout(10):
-                await full.wait()
-                for _ in range(5):
-                    await database.write(small)
-                    await asyncio.sleep(0.02)
-            assert len(told) == 1 and "Nothing new is begun" in told[0] and not waiting.done()
-            if given_up:
-                waiting.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await waiting
-                assert len(told) == 1
-                await database.write(small)
-            else:
-                await database.read(lambda reading: reading.one("PRAGMA max_page_count = 1000000"))
-                async with asyncio.timeout(10):
-                    await waiting
-            assert len(told) == 2 and "There is room" in told[1]
-
-
 async def test_who_holds_the_file_too_long_is_waited_for_and_then_named(tmp_path: Path) -> None:
     """A transaction of another process that does not end gives an error after the busy timeout, not a hang."""
     async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock(), busy_seconds=0.05) as database:
@@ -266,15 +216,6 @@ async def test_the_audit_trail_is_append_only(tmp_path: Path, table: str, verb: 
         pytest.raises(sqlite3.IntegrityError, match="kept as they were written"),
     ):
         connection.execute(verb.format(table))
-
-
-async def test_a_closed_database_says_so(tmp_path: Path) -> None:
-    """Closing twice is no error; using it afterwards is one."""
-    database = await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
-    await database.close()
-    await database.close()
-    with pytest.raises(ActivityStoreError, match="closed"):
-        await database.version()
 
 
 async def test_time_never_goes_back_for_what_waits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

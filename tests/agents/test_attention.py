@@ -10,7 +10,7 @@ from core_doubles import office
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.agents.board.next_task import Level, Waiting, choose, level_at
+from artoo.agents.board.next_task import Waiting, choose
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.mail.rows import MailClaim
 from artoo.contracts.agents import OPERATOR, Priority
@@ -18,6 +18,16 @@ from artoo.testing import FakeClock
 from board_work import hand_in, take
 
 BOUND = 1_000
+
+SEED = [
+    ("task", Priority.CRITICAL),
+    ("mail", Priority.CRITICAL),
+    ("mail", Priority.STANDARD),
+    ("mail", Priority.BACKGROUND),
+    ("task", Priority.STANDARD),
+    ("task", Priority.BACKGROUND),
+]
+"""The order of the seed. A review comes as its task does."""
 
 Kind = Literal["task", "review", "mail"]
 Arrival = tuple[int, Kind, Priority]
@@ -41,6 +51,11 @@ def items(given_arrivals: list[Arrival]) -> list[Waiting]:
     ]
 
 
+def level(item: Waiting) -> int:
+    """Its place in the seed's order."""
+    return SEED.index(("mail" if item.kind == "mail" else "task", item.priority))
+
+
 def served(waiting: list[Waiting], every: int) -> list[tuple[int, Waiting]]:
     """When each was turned to, if one thing takes `every`."""
     now, left, turns = 0, list(waiting), list[tuple[int, Waiting]]()
@@ -61,8 +76,8 @@ def test_within_the_bound_urgency_decides_and_then_arrival(given_arrivals: list[
     if chosen is None:
         assert not young
         return
-    best = min(item.level for item in young)
-    assert chosen == next(item for item in young if item.level == best)
+    best = min(map(level, young))
+    assert chosen == next(item for item in young if level(item) == best)
 
 
 @given(arrivals, st.integers(1, 400))
@@ -78,29 +93,6 @@ def test_nothing_that_came_later_overtakes_what_waited_to_the_bound(
         between = [other for moment, other in turns[:place] if moment >= overdue_from]
         assert all(other.number < item.number for other in between)
         assert at < overdue_from + every * (len(between) + 1)
-
-
-@given(arrivals, st.integers(1, 400))
-def test_one_level_is_first_in_first_out(given_arrivals: list[Arrival], every: int) -> None:
-    """Of two of the same level the earlier is always turned to first."""
-    turns = served(items(given_arrivals), every)
-    for level in Level:
-        numbers = [item.number for _, item in turns if item.level is level]
-        assert numbers == sorted(numbers)
-
-
-def test_the_levels_are_those_of_the_seed() -> None:
-    """Critical tasks, unread mail, the standard queue, background; all the first once they waited to the bound."""
-    for kind, priority, level in (
-        ("task", Priority.CRITICAL, Level.CRITICAL_TASK),
-        ("mail", Priority.BACKGROUND, Level.BACKGROUND_MAIL),
-        ("task", Priority.STANDARD, Level.STANDARD_TASK),
-        ("task", Priority.BACKGROUND, Level.BACKGROUND_TASK),
-    ):
-        item = Waiting("mail" if kind == "mail" else "task", "x", priority, 0, 1)
-        assert level_at(item, BOUND - 1, BOUND) is level
-        assert level_at(item, BOUND, BOUND) is Level.CRITICAL_TASK
-    assert choose([], 0, BOUND) is None
 
 
 @pytest.mark.usefixtures("engine")

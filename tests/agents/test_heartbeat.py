@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pulse_doubles import ScriptedDuty, World
 
 from artoo.agents.heartbeat.backoff import Backoff, WakeAllowance
-from artoo.agents.heartbeat.beats import Beat, checked_interval, reckon
+from artoo.agents.heartbeat.beats import Beat, reckon
 from artoo.agents.heartbeat.duties import Done, throttled_ending, throttling
 from artoo.agents.heartbeat.heartbeat import HeartbeatSettings
 from artoo.agents.storage.database import Database
@@ -24,7 +24,6 @@ from artoo.contracts.agents import AgentWoken, ClockJumped, PulseRecorded
 from artoo.contracts.errors import (
     ActivityStoreError,
     BudgetExhausted,
-    ConfigurationError,
     ModelRefused,
     ModelUnreachable,
     ToolError,
@@ -55,17 +54,6 @@ def world(clock: FakeClock, database: Database) -> World:
 async def wakes(world: World) -> list[tuple[str, str]]:
     """How the wakes ended that left a record, and why."""
     return [(one.outcome, one.why) for one in cast("list[AgentWoken]", await world.heard(AgentWoken))]
-
-
-@pytest.mark.parametrize("seconds", [10, 59.9, 300.1, 3600, float("nan")])
-async def test_an_interval_outside_one_to_five_minutes_is_refused_with_the_reason(
-    seconds: float, world: World
-) -> None:
-    """Too short storms the model, too long leaves mail lying: both are refused before anything starts."""
-    with pytest.raises(ConfigurationError, match="60 to 300 seconds: shorter pulses storm the model"):
-        async with world.beating((), settings=HeartbeatSettings(interval=seconds)):
-            pass
-    assert (checked_interval(60), checked_interval(300)) == (60, 300)
 
 
 @settings(deadline=None)

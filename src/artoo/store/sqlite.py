@@ -40,6 +40,8 @@ class Schema:
     name: str
     application: int
     steps: tuple[str, ...]
+    if_damaged: str = "Move it away (a new one is made), or put a copy of it back."
+    """What a person can do about a damaged file."""
 
 
 class SqliteEngine:
@@ -180,6 +182,7 @@ class SqliteEngine:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", None)
             kind, advice = _ADVICE.get(code & 0xFF, _UNKNOWN) if isinstance(code, int) else _UNKNOWN
+            advice += f" {self._schema.if_damaged}" if advice is _DAMAGED else ""
             raise self._failed(f"Cannot {doing} {self.place}: {error}. {advice}", kind) from error
         except OSError as error:
             advice = "Check that the directory exists, is yours and has room."
@@ -233,7 +236,7 @@ def _close(connection: sqlite3.Connection) -> None:
 _ROOM = "The disk is full or failing; free some room. What was being written is lost."
 _BUSY = "Another process has held it for too long; end it, or try again."
 _RIGHTS = "It must be a writable file; check its directory, owner and permissions."
-_DAMAGED = "The file is damaged. Move it away (a new one is made), or put a copy of it back."
+_DAMAGED = "The file is damaged."
 _UNKNOWN: tuple[Failure, str] = ("data", "Nothing was changed; please report this.")
 _ADVICE: dict[int, tuple[Failure, str]] = {
     sqlite3.SQLITE_FULL: ("other", _ROOM),

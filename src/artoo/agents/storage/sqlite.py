@@ -28,6 +28,11 @@ T = TypeVar("T")
 APPLICATION_ID = 0x41525454
 """`ARTT` in the file's header: some other program's database is not mistaken for ours."""
 
+_RESTORE = (
+    "Restore a copy of it, with what is newer than the copy lost; or move it away, and the board, the letters, the"
+    " agents and what these learnt begin anew. Files that wait stay in the home either way: artoo status."
+)
+
 ROOM_SECONDS = 5.0
 """Between two tries to write to a full disk, by who waits for room."""
 
@@ -37,7 +42,8 @@ def schema() -> Schema:
     """The steps of `migrations/NNNN_name.sql`: step n brings a file from version n to n + 1."""
     folder = files("artoo.agents.storage").joinpath("migrations")
     found = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return Schema("the activity database", APPLICATION_ID, tuple(file.read_text("utf-8") for file in found))
+    steps = tuple(file.read_text("utf-8") for file in found)
+    return Schema("the activity database", APPLICATION_ID, steps, _RESTORE)
 
 
 def engine_of(path: Path, busy_seconds: float = BUSY_SECONDS) -> SqliteEngine:
@@ -56,7 +62,6 @@ class EmbeddedDatabase(Database):
         self._thread: ThreadPoolExecutor | None = None
         self._tell_no_room: Callable[[str], None] | None = None
         self._has_room = True
-        self._waiting = 0
 
     @classmethod
     async def open(
@@ -94,26 +99,18 @@ class EmbeddedDatabase(Database):
     async def write(self, work: Callable[[Writing], T]) -> T:
         """See Database."""
         loop = asyncio.get_running_loop()
-        waits = False
-        try:
-            while True:
-                try:
-                    result = await self._in_thread(lambda: self._write(work, loop))
-                    break
-                except ActivityStoreError as error:
-                    if self._tell_no_room is None or not _is_full(error):
-                        raise
-                    if not waits:
-                        waits = True
-                        self._waiting += 1
-                    if self._has_room:
-                        self._has_room = False
-                        self._tell_no_room(f"{error} Nothing new is begun until then.")
-                    await asyncio.sleep(ROOM_SECONDS)
-        finally:
-            self._waiting -= waits
-        # A small write may fit while a large one waits: that is no room yet.
-        if self._tell_no_room is not None and not self._has_room and not self._waiting:
+        while True:
+            try:
+                result = await self._in_thread(lambda: self._write(work, loop))
+                break
+            except ActivityStoreError as error:
+                if self._tell_no_room is None or not _is_full(error):
+                    raise
+                if self._has_room:
+                    self._has_room = False
+                    self._tell_no_room(f"{error} Nothing new is begun until then.")
+                await asyncio.sleep(ROOM_SECONDS)
+        if self._tell_no_room is not None and not self._has_room:
             self._has_room = True
             self._tell_no_room(f"There is room for {self.place} again; what waited is written.")
         return result
