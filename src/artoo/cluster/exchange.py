@@ -1,6 +1,6 @@
 """Change sets between this home and the store: what was handed in here is sent there.
 
-What was handed in elsewhere is laid over the files here while it is reviewed.
+A change set of another machine is put over the files here while it is reviewed.
 
     workspace of the board task ── packed ──► store ── unpacked ──► a workspace here, as if the task had worked here
     on the machine that made it                     reviewed, applied and undone as any other; deleted afterwards
@@ -39,7 +39,7 @@ from artoo.workspace.transfer.bundle_writer import pack
 logger = logging.getLogger(__name__)
 
 LONGEST_REVIEW = 2_000_000
-"""Characters of a laid-out review that go along; a longer one is seen only where the project is."""
+"""Characters of a whole review that go along; a longer one is seen only where the project is."""
 
 
 class Exchange:

@@ -1,9 +1,13 @@
 """The books in a PostgreSQL that several machines share (SPEC section 13).
 
-Transactions run in threads, as they do on SQLite, each on a connection of a pool. They run beside each other: a row
+Transactions run in threads, as they do on SQLite, each on a connection of a pool. They run at the same time: a row
 that decides is held (`Reading.one`), and two that hold one another's are tried again. Time is the store's own. When
 the store is away, what is asked of it waits, at most `patience` seconds, and nothing is lost or done twice: of a
-commit whose answer did not come, the store is asked what became of it (`receipts`).
+commit whose answer did not come, the store is asked what became of it.
+
+For that each write leaves a receipt, a row in its own transaction, and takes away those of earlier ones. The number
+of a transaction (`pg_xact_status`) does not prove it: a server that crashed, or another that took over, gives
+numbers again of which nothing had reached the disk, and says `committed` of another transaction.
 """
 
 from __future__ import annotations
@@ -11,8 +15,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import threading
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,15 +25,14 @@ from uuid import UUID, uuid4
 
 import psycopg
 from psycopg import errors
+from psycopg_pool import PoolTimeout
 
 from artoo.agents.storage import monotonic_clock as steady
 from artoo.agents.storage.database import Database
 from artoo.agents.storage.transaction import Reading, Writing
-from artoo.cluster.commit_receipts import Receipts, settle
-from artoo.cluster.pg_errors import Away, explained, is_away
 from artoo.cluster.pg_listen import Listener
 from artoo.cluster.pg_transaction import SharedEngine
-from artoo.contracts.errors import ActivityStoreError, StoreAway
+from artoo.contracts.errors import ActivityStoreError, StoreAway, StoreRefused
 from artoo.ports.clock import Clock
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import MOST_CONNECTIONS, explanation, pool
@@ -53,8 +57,19 @@ MOST_TRIES = 20
 
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0)
 
+KEPT_DAYS = 30
+"""Of killed processes, and of what was found void; who asks later than that is told that it is not known."""
+
+_VOID = b"INSERT INTO receipts (token, void) VALUES (%s, TRUE) ON CONFLICT DO NOTHING"
+_FOUND = b"SELECT void FROM receipts WHERE token = %s"
+_SWEEP = b"DELETE FROM receipts WHERE token = ANY(%s) OR at_us < now_us() - %s"
+
 _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT now_us() AS us"
 _WRITE = b"BEGIN; SELECT now_us() AS us"
+
+
+class _Away(Exception):
+    """The store cannot be reached; nothing of this was done, or, of a single statement, that is not known."""
 
 
 class _Unanswered(Exception):
@@ -64,6 +79,31 @@ class _Unanswered(Exception):
         super().__init__(str(token))
         self.token = token
         self.result = result
+
+
+class _Receipts:
+    """Those of one process. Its threads share it."""
+
+    def __init__(self) -> None:
+        self._answered: list[UUID] = []
+        self._lock = threading.Lock()
+
+    def answered(self, tokens: Iterable[UUID]) -> None:
+        """Their writers know: they may go with the next write."""
+        with self._lock:
+            self._answered += tokens
+
+    def to_forget(self) -> list[UUID]:
+        """Those, to be forgotten by the caller alone."""
+        with self._lock:
+            answered, self._answered = self._answered, []
+            return answered
+
+    def sweep(self, connection: Connection) -> None:
+        """Leaves nothing behind, and nothing old of processes that were killed. A process that has written nothing
+        has nothing to do here. Raises psycopg.Error."""
+        if answered := self.to_forget():
+            connection.execute(_SWEEP, (answered, KEPT_DAYS * 86_400_000_000))
 
 
 class SharedDatabase(Database):
@@ -78,7 +118,7 @@ class SharedDatabase(Database):
         self._patience = patience
         self._seconds = min(patience, PATIENCE_SECONDS)
         self._clock = clock
-        self._receipts = Receipts()
+        self._receipts = _Receipts()
         self._store = ""
         self._threads: ThreadPoolExecutor | None = None
         self._listener: Listener | None = None
@@ -160,7 +200,7 @@ class SharedDatabase(Database):
                 found, result = await self._after(error, until)
                 if found:
                     return result
-            except Away as error:
+            except _Away as error:
                 self._say_away(error)
                 if time.monotonic() >= until:
                     raise StoreAway(str(error)) from error.__cause__
@@ -175,7 +215,7 @@ class SharedDatabase(Database):
         while True:
             try:
                 done = await self._in_thread(lambda: self._settled(lost.token))
-            except Away as error:
+            except _Away as error:
                 self._say_away(error)
                 if time.monotonic() >= until:
                     said = (
@@ -257,7 +297,7 @@ class SharedDatabase(Database):
         except BaseException as error:
             self._receipts.answered(forgotten)
             # A server that ends says so before the connection is gone, be the commit done or not.
-            if isinstance(error, psycopg.OperationalError) and (connection.closed or is_away(error)):
+            if isinstance(error, psycopg.OperationalError) and (connection.closed or _is_away(error)):
                 raise _Unanswered(token, result) from error
             raise
         if ended != "COMMIT":
@@ -270,11 +310,11 @@ class SharedDatabase(Database):
 
     @contextmanager
     def _connection(self, doing: str) -> Generator[Connection]:
-        """One of the pool. Raises as `explained`."""
-        with explained(self.address, doing), self._pool.connection(timeout=self._seconds) as connection:
+        """One of the pool. Raises as `_explained`."""
+        with _explained(self.address, doing), self._pool.connection(timeout=self._seconds) as connection:
             yield connection
 
-    def _say_away(self, error: Away) -> None:
+    def _say_away(self, error: _Away) -> None:
         if not self._away:
             self._away = True
             for tell in self._told:
@@ -303,3 +343,45 @@ def _roll_back(connection: Connection) -> None:
             connection.execute(b"ROLLBACK")
         except psycopg.OperationalError:
             connection.close()
+
+
+def settle(connection: Connection, token: UUID) -> bool | None:
+    """Whether this write was committed; from now on it cannot be any more. None: the server is still at it.
+
+    Waits for a transaction that is still open. Raises psycopg.Error.
+    """
+    try:
+        connection.execute(_VOID, (token,))
+    except errors.LockNotAvailable:
+        return None
+    row = connection.execute(_FOUND, (token,)).fetchone()
+    return None if row is None else not row["void"]
+
+
+@contextmanager
+def _explained(address: StoreAddress, doing: str) -> Generator[None]:
+    """Raise _Away, or ActivityStoreError for what trying again does not fix. Those who were in each other's way
+    (SerializationFailure, DeadlockDetected) are told so."""
+    try:
+        yield
+    except (errors.SerializationFailure, errors.DeadlockDetected):
+        raise
+    except psycopg.Error as error:
+        said = explanation(address, doing, error)
+        if _is_away(error):
+            raise _Away(said) from error
+        if isinstance(error, errors.InsufficientPrivilege):
+            raise StoreRefused(said) from error
+        raise ActivityStoreError(said) from error
+
+
+def _is_away(error: psycopg.Error) -> bool:
+    """True if trying again later may help: no connection, a lost one, a server that stops, starts or is full."""
+    if isinstance(error, PoolTimeout | errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
+        return True
+    if isinstance(error, errors.TooManyConnections | errors.IdleInTransactionSessionTimeout):
+        return True
+    # Without a code from the server, it was the connection. A read-only server is one that was a primary.
+    return isinstance(error, errors.ReadOnlySqlTransaction) or (
+        isinstance(error, psycopg.OperationalError) and error.sqlstate in (None, "08000", "08003", "08006", "08001")
+    )

@@ -1,6 +1,7 @@
 """On which machine an agent's heart beats: on one at a time, however many have its folder.
 
-A seat is a lease. Whoever holds it renews it; when a machine is gone, its seats run out and another takes them.
+A seat is a lease. The process that holds it renews it; when a machine is gone, its seats run out and another takes
+them.
 """
 
 from __future__ import annotations

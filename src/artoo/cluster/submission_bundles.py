@@ -18,7 +18,7 @@ from artoo.contracts.errors import ClaimLost
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One difference. `machine` made it; `applying` is the one that may apply it, empty: whoever asks first.
+    """One difference. `machine` made it; `applying` is the one that may apply it, empty: the first that asks.
 
     `stays` says why it does not travel; `sha256` is that of the parcel, of `size` bytes. `dossier` and `review` are
     JSON: the evidence, and how it looked where it was made.
@@ -98,7 +98,7 @@ class Differences(Stored):
 
     @writes
     def whole(self, writing: Writing, task: str, submission: int, sha256: str) -> bool:
-        """All pieces are there, and whoever reviews may begin. False: it is not wanted any more."""
+        """All pieces are there, and a review may begin. False: it is not wanted any more."""
         if _waits(writing, task, submission) is None:
             return False
         writing.arrived(ANYBODY)
@@ -107,7 +107,7 @@ class Differences(Stored):
 
     @writes
     def forget(self, writing: Writing, task: str, submission: int) -> None:
-        """It is not there any more on the machine that made it: nobody shall apply it elsewhere."""
+        """It is not there any more on the machine that made it: no other machine may apply it."""
         writing.run("DELETE FROM differences WHERE task = ? AND submission = ?", (task, submission))
 
     @writes
