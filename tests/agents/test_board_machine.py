@@ -298,7 +298,7 @@ class BoardMachine(RuleBasedStateMachine):
         assert self.runner.run(self.board.archive(task_id, OPERATOR)).state is S.ARCHIVED
 
 
-BoardMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+BoardMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
 TestBoard = BoardMachine.TestCase
 
 
@@ -315,5 +315,5 @@ TestBoardAtLength = pytest.mark.torture(LongBoardMachine.TestCase)
 def test_the_rules_hold_in_a_shared_store() -> None:
     """The same machine, with fewer examples, on PostgreSQL."""
     run_state_machine_as_test(
-        BoardMachine, settings=settings(max_examples=12, stateful_step_count=40, deadline=None)
+        BoardMachine, settings=settings(max_examples=4, stateful_step_count=40, deadline=None)
     )

@@ -14,7 +14,6 @@ from engines import open_books
 
 from artoo.agents.cognition.consolidate import DreamCycle, DreamSettings, Word
 from artoo.agents.cognition.consolidation_plan import Promotion
-from artoo.agents.cognition.knowledge_file import relevant
 from artoo.agents.cognition.observations import observation_of
 from artoo.agents.cognition.store import CognitionStore, Session
 from artoo.agents.heartbeat.beats import Beat
@@ -260,15 +259,6 @@ async def test_old_beats_are_forgotten_but_not_the_last(mind: Mind) -> None:
     await mind.cycle().run()
     assert [pulse.outcome for pulse in await ledger.recent("ada")] == ["idle"]
     assert await ledger.resumed("ada") == Beat(2, now)
-
-
-def test_a_prompt_gets_the_knowledge_that_its_task_needs() -> None:
-    """What is closest to the task, where there is no room for all."""
-    learnt = "\n".join(f"- topic{n} {'x' * 90}" for n in range(100))
-    small = relevant(learnt, "about topic7", 1_500)
-    assert small.startswith("- topic7 ")
-    assert len(small) < 200
-    assert relevant(learnt, "about topic7", 15_000) == learnt
 
 
 def _killed(place: Path, points: Sequence[int]) -> list[dict[str, object]]:

@@ -89,9 +89,7 @@ def test_every_mistake_is_named_with_its_line(tmp_path: Path, text: str, says: s
         read_identity(written(tmp_path, text).identity, "zoe")
 
 
-@pytest.mark.parametrize(
-    "name", ["Zoe", "9lives", "a.b", "../up", "operator", "policy", "runtime", "", "x" * 33, "ä"]
-)
+@pytest.mark.parametrize("name", ["Zoe", "../up", "operator", "", "x" * 33, "ä"])
 def test_names_that_cannot_be_are_refused(tmp_path: Path, name: str) -> None:
     """The error says what a name looks like; nothing is made."""
     with pytest.raises(ConfigurationError, match="cannot be called"):

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -140,25 +136,3 @@ server = Server.start()
 print(server.folder, server._process.pid, flush=True)
 time.sleep(600)
 """
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
-def test_the_tests_server_ends_with_a_killed_pytest(postgres: Server) -> None:
-    """A test process that is killed with SIGKILL leaves no server behind."""
-    assert postgres.folder.exists()
-    tests = Path(__file__).parents[1]
-    with subprocess.Popen([sys.executable, "-c", _BRIEF, str(tests)], stdout=subprocess.PIPE, text=True) as brief:
-        assert brief.stdout is not None
-        folder, _, pid = brief.stdout.readline().strip().rpartition(" ")
-        watched = os.pidfd_open(int(pid))
-        brief.kill()
-    try:
-        import select
-
-        assert select.select([watched], [], [], 30)[0], "the server still runs"
-    except BaseException:
-        os.kill(int(pid), signal.SIGKILL)
-        raise
-    finally:
-        os.close(watched)
-        subprocess.run(["rm", "-rf", folder], check=True)

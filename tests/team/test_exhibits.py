@@ -86,13 +86,6 @@ def test_nothing_shown_passes_for_a_call_or_a_verdict() -> None:
     assert [head.split(" ")[0] for head in heads] == ["-", "call", "Files", "-"]
 
 
-def test_a_dossier_of_an_earlier_version_shows_its_lines() -> None:
-    """It had no records."""
-    work = submitted().model_copy(update={"calls": ("ok: shell: ls → a.txt",)})
-    assert "- ok: shell: ls → a.txt" in evidence(work)
-    assert evidence(submitted()).startswith("(none)")
-
-
 def test_where_calls_have_no_room_the_oldest_are_left_out() -> None:
     """What was done last stays readable, and that there was more is said."""
     calls = [called("shell", f"make part{number}", "built\n" * 300) for number in range(40)]

@@ -36,7 +36,7 @@ from artoo.testing.replies import Scripted
 from artoo.workspace.settlement.service import Settlement
 
 PAIR = {"ada": TrustLevel.PROBATION, "cyd": TrustLevel.SENIOR}
-_STRIDE = 3
+_STRIDE = 12
 _ENDED = (BoardState.COMPLETED, BoardState.FAILED, BoardState.REJECTED)
 
 Left = dict[str, tuple[int, bytes]]

@@ -195,7 +195,7 @@ async def test_a_conflict_elsewhere_sends_back(place: Path, store: StoreAddress)
 
 
 @pytest.mark.usefixtures("site")
-@pytest.mark.parametrize("dies_at", ["apply", "complete"])
+@pytest.mark.parametrize("dies_at", [pytest.param("apply", marks=pytest.mark.torture), "complete"])
 async def test_a_cut_approval_elsewhere_is_finished(
     place: Path, store: StoreAddress, monkeypatch: pytest.MonkeyPatch, dies_at: str
 ) -> None:

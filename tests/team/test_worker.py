@@ -158,7 +158,7 @@ async def test_it_needs_a_store(place: Path) -> None:
             pass
 
 
-@pytest.mark.parametrize("reached", ["store", "secure"])
+@pytest.mark.parametrize("reached", ["store", pytest.param("secure", marks=pytest.mark.torture)])
 async def test_the_command_works_until_it_is_stopped(
     place: Path, request: pytest.FixtureRequest, reached: str
 ) -> None:
