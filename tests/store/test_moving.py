@@ -75,7 +75,7 @@ async def test_a_home_moves_into_a_store_and_back(store: StoreAddress, tmp_path:
     before = first.in_home()
     assert first.move_in(store) == before == first.in_store(store) == second.move_out(store)
     assert {one.table for one in before if not one.rows} <= {"waits", "pulses", "patterns", "dreams", "marks"}
-    assert [one.table for one in before] == [table.name for table in TABLES]
+    assert [one.table for one in before] == list(TABLES)
     async with await SharedDatabase.open(store, holder="m1/1/2/3/4") as shared:
         await goes_on(shared, "m1")
     async with await EmbeddedDatabase.open(tmp_path / "two.db", CLOCK) as home:
