@@ -11,6 +11,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Generator, Iterable
 from contextlib import closing, contextmanager
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,8 @@ TABLES = {
 }  # fmt: skip
 """Everything that moves, each after what it refers to, and the order in which both sides read it."""
 
+_BATCH = 5_000
+"""Rows that are in memory at a time."""
 _STEADY = {"queued_us", "lease_us", "until_us", "since_us"}
 """Columns in the home's steady time."""
 _NUMBERS = {"position", "sequence", "number"}
@@ -105,10 +108,12 @@ class Books:
             columns, truths = _names(home, name), _truths(connection, name)
             marks = ", ".join(["%s"] * len(columns))
             insert = f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({marks})".encode()
-            sent = list(self._to_store(home, name))
+            counting, records = Counting(name), self._to_store(home, name)
             with connection.cursor() as cursor:
-                cursor.executemany(insert, [_with_truths(columns, record, truths) for record in sent])
-            moved.append(_same(_counted(name, sent), _counted(name, _rows(connection, name, columns))))
+                while batch := list(islice(records, _BATCH)):
+                    counting.add(batch)
+                    cursor.executemany(insert, [_with_truths(columns, record, truths) for record in batch])
+            moved.append(_same(counting.counted(), _counted(name, _rows(connection, name, columns))))
         _count_on(connection)
         return tuple(moved)
 
@@ -116,9 +121,12 @@ class Books:
         moved: list[Counted] = []
         for name in TABLES:
             columns = _names(home, name)
-            sent = list(_rows(connection, name, columns))
-            home.many(f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", sent)
-            moved.append(_same(_counted(name, sent), _counted(name, _own(home, name))))
+            insert = f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+            counting, records = Counting(name), _rows(connection, name, columns)
+            while batch := list(islice(records, _BATCH)):
+                counting.add(batch)
+                home.many(insert, batch)
+            moved.append(_same(counting.counted(), _counted(name, _own(home, name))))
         home.run("UPDATE tasks SET made_on = '' WHERE made_on = ?", (self._machine,))  # it is at home again
         highest = home.all(_HIGHEST)[0]["n"]
         home.run("UPDATE marks SET value = ? WHERE name = 'number'", (str(highest),))
@@ -158,9 +166,12 @@ def _names(home: Query, name: str) -> list[str]:
 
 
 def _own(home: Query, name: str) -> Generator[Record]:
-    columns = _names(home, name)
-    for row in home.all(f"SELECT * FROM {name} {_where(name)} ORDER BY {TABLES[name]}"):
-        yield tuple(row[column] for column in columns)
+    columns, query = _names(home, name), f"SELECT * FROM {name} {_where(name)} ORDER BY {TABLES[name]}"
+    for offset in count(0, _BATCH):
+        rows = home.all(f"{query} LIMIT ? OFFSET ?", (_BATCH, offset))
+        yield from (tuple(row[column] for column in columns) for row in rows)
+        if len(rows) < _BATCH:
+            return
 
 
 def _truths(connection: Connection, name: str) -> set[str]:
