@@ -1,4 +1,4 @@
-"""The grid of an agent's beats, as arithmetic: which beat is next, and which were slept through."""
+"""The grid of an agent's beats, as arithmetic."""
 
 from __future__ import annotations
 
@@ -21,29 +21,10 @@ class Beat:
         """Return the beat `beats` further on the grid of `interval` seconds."""
         return Beat(self.number + beats, self.due_at + timedelta(seconds=beats * interval))
 
+    def due(self, now: datetime, interval: float) -> int:
+        """Return how many beats after this one have fallen due by `now`."""
+        return max(0, math.floor((now - self.due_at).total_seconds() / interval))
+
     def shifted(self, seconds: float) -> Beat:
         """Return the same beat after the clock was moved by `seconds`."""
         return Beat(self.number, self.due_at + timedelta(seconds=seconds))
-
-
-@dataclass(frozen=True, slots=True)
-class Reckoning:
-    """The beats after one: `overdue` ones that nobody held, then `beat`, in `wait` seconds."""
-
-    beat: Beat
-    wait: float
-    overdue: int = 0
-
-
-def reckon(last: Beat | None, now: datetime, interval: float) -> Reckoning:
-    """Of the beats that fell due since `last`, the newest is still to be held; those before it are overdue.
-
-    `last` None: the first beat of all, due now.
-    """
-    if last is None:
-        return Reckoning(Beat(1, now), 0.0)
-    due = math.floor((now - last.due_at).total_seconds() / interval)
-    if due < 1:
-        following = last.later(1, interval)
-        return Reckoning(following, max(0.0, (following.due_at - now).total_seconds()))
-    return Reckoning(last.later(due, interval), 0.0, due - 1)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from artoo.agents.heartbeat.backoff import Backoff, WakeAllowance
-from artoo.agents.heartbeat.beats import Beat, reckon
+from artoo.agents.heartbeat.beats import Beat
 from artoo.agents.heartbeat.duties import Duty, Labour, labour
 from artoo.agents.heartbeat.ledger import Pulses
 from artoo.agents.mail.wake import either
@@ -120,15 +120,16 @@ class Heartbeat:
         last = await self._anchor()
         while not self._stopping.is_set():
             last = await self._after_jump(last)
-            found = reckon(last, self._clock.now(), self._interval)
-            if last is None or found.wait <= 0:
-                if last is not None and found.overdue:
-                    first, until = last.later(1, self._interval), found.beat.later(-1, self._interval)
+            now = self._clock.now()
+            due = 1 if last is None else last.due(now, self._interval)
+            if last is None or due:
+                beat = Beat(1, now) if last is None else last.later(due, self._interval)
+                if last is not None and due > 1:
+                    first, until = last.later(1, self._interval), beat.later(-1, self._interval)
                     await self._ledger.record(self._agent, first, "missed", ABSENT, last=until)
-                at = await self._pulse(found.beat)
-                last = await self._skip_overdue(found.beat, at)
+                last = await self._skip_overdue(beat, await self._pulse(beat))
                 continue
-            await self._doze(found.wait)
+            await self._doze((last.due_at - now).total_seconds() + self._interval)
             if self._cause is not None and not self._stopping.is_set():
                 last = await self._skip_overdue(last, await self._woken())
 
@@ -142,7 +143,7 @@ class Heartbeat:
         if ahead > JUMP_TOLERANCE:  # nothing tells how long the absence was, so the grid starts again
             await self._tell_jump(-ahead, _AWAY)
             return Beat(last.number, now).shifted(-self._interval)
-        if reckon(last, now, self._interval).wait > 0:
+        if not last.due(now, self._interval):
             self.wake(STARTED)
         return last
 
@@ -180,12 +181,12 @@ class Heartbeat:
 
     async def _skip_overdue(self, last: Beat, at: str | None) -> Beat:
         """Record beats that fell due while the agent was at work: they are not made up for."""
-        found = reckon(last, self._clock.now(), self._interval)
-        if at is None or found.wait > 0:
+        due = last.due(self._clock.now(), self._interval)
+        if at is None or not due:
             return last
-        first = last.later(1, self._interval)
-        await self._ledger.record(self._agent, first, "skipped", f"still busy: {at}", last=found.beat)
-        return found.beat
+        first, newest = last.later(1, self._interval), last.later(due, self._interval)
+        await self._ledger.record(self._agent, first, "skipped", f"still busy: {at}", last=newest)
+        return newest
 
     async def _look(self) -> tuple[str | None, str | None]:
         """The first duty that has something to do, None without one; and why nothing may be done now."""
