@@ -39,7 +39,8 @@ class Use(NamedTuple):
 def _markdown(text: str) -> Passages:
     """Yield a page without its code: each fenced, indented or quoted piece is replaced by blanks."""
     fenced = re.sub(r"^( *)```.*?^\1```", _blanks, text, flags=re.MULTILINE | re.DOTALL)
-    yield 1, re.sub(r"^ {4}\S.*$|`[^`\n]+`|\]\([^)\n]*\)", _blanks, fenced, flags=re.MULTILINE)
+    indented = re.sub(r"(?<=\n\n)(?: {4}.*\n|\n)+", _blanks, fenced)
+    yield 1, re.sub(r"`[^`\n]+`|\]\([^)\n]*\)", _blanks, indented)
 
 
 def _blanks(match: re.Match[str]) -> str:

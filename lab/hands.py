@@ -26,7 +26,7 @@ def specs_of(names: Sequence[str], *, special: bool = False) -> tuple[ToolSpec, 
 
 
 def hands_of(minds: Minds, clock: Clock, specs: tuple[ToolSpec, ...]) -> Hands:
-    """Make the tools and sights of a job."""
+    """Make the tools and observations of a job."""
     seen = Sights(minds.made)
     sight = SubTaskSight(seen, seen)
     return Hands(LabTools(minds, clock, specs), sight, lambda subtask_id: sight)

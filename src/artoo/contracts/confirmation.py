@@ -33,10 +33,10 @@ class AskedAct(Contract):
 class ConfirmationRequest(Contract):
     """Ask about one exact act. `digest` binds the answer to it; `details` is the complete list, never cut.
 
-    `acts` are the parts that need approval, for policies. `source` says what of the act came from data, each with
-    the file, page or message that said it first; it is shown, and decides nothing. `language` is that of title and
-    details. `act` names the call that waits for the answer (ToolStarted); empty when no call does. `review`: the
-    act is to apply a task's difference, which is shown here; then a part may be chosen, and keeping and
+    `acts` are the parts that need approval, for policies. `source` says what of the operation came from data, each
+    with the file, page or message that said it first; it is shown, and decides nothing. `language` is that of title
+    and details. `act` names the call that waits for the answer (ToolStarted); empty when no call does. `review`:
+    the operation is to apply a task's difference, which is shown here; then a part may be chosen, and keeping and
     discarding are answers too.
 
     `wants`: `consent` is Law 1's question. `words` asks for a text that only the user can give, `plan` for approval

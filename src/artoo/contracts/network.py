@@ -8,10 +8,10 @@ from artoo.contracts.base import Contract
 
 
 class NetworkUsed(Contract):
-    """One connection of a command ended, or was refused at the sandbox's edge.
+    """One connection of a command ended, or was refused at the egress proxy.
 
     `host` is in its plain form (small letters, no last dot, addresses as their systems write them), and what the
-    command asked for when that is no host. `bytes_out` and `bytes_in` count what passed between the edge and the
+    command asked for when that is no host. `bytes_out` and `bytes_in` count what passed between the proxy and the
     host, so 0 bytes out means that nothing left. `refused` says why it did not come about or was cut. `act` names
     the call (ToolStarted); empty when no call had one.
     """

@@ -23,7 +23,7 @@ class Turn(Contract):
     `project`: where it was, empty in older records.
 
     Of what it changed, when the next request is made: `waits` are the paths that wait for the person's yes,
-    `became` what was done with others, oldest first: the act and the paths.
+    `became` what was done with others, oldest first: the operation and the paths.
     """
 
     input: str

@@ -48,7 +48,7 @@ async def open_store(place: Path | StoreAddress, spool: Path, clock: Clock, ids:
 
 
 async def open_books(place: Path | StoreAddress) -> Books:
-    """Return the books of a store, as it is. Raises MemoryStoreError, ConfigurationError."""
+    """Return memory's records of a store, as it is. Raises MemoryStoreError, ConfigurationError."""
 
     def opened() -> Books:
         from artoo.memory.books import Books
